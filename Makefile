@@ -1,0 +1,50 @@
+# `make demo` and `make test` do all the set-up they need; run again, they do not repeat it.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
+
+.PHONY: demo test lint types docs bench reproduce clean
+
+demo: $(VENV)/core.done
+	$(BIN)/rewardshift reproduce figure1 --preset paper --out out
+
+test: lint types docs
+	$(BIN)/pytest --numprocesses auto --quiet
+
+lint: $(VENV)/dev.done
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: $(VENV)/dev.done
+	$(BIN)/mypy
+
+docs: $(VENV)/dev.done
+	$(BIN)/sphinx-build --fail-on-warning --keep-going --quiet docs docs/_build
+
+bench: $(VENV)/dev.done
+	$(BIN)/python benchmarks/wrappers.py
+	$(BIN)/python benchmarks/maze.py
+
+# The results that are kept with the source. Runs resume, so this can be stopped at any time.
+reproduce: $(VENV)/core.done
+	$(BIN)/rewardshift reproduce all --preset paper --out results
+
+clean:
+	rm -rf $(VENV) out docs/_build
+
+$(VENV)/core.done: pyproject.toml constraints.txt
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+		{ echo "rewardshift needs Python 3.11 or newer; name one with: make PYTHON=python3.11 ..."; exit 2; }
+	@echo "Installing into $(VENV) (once)"
+	@$(PYTHON) -m venv $(VENV)
+	@$(INSTALL) --editable .
+	@touch $@
+
+# Torch first and alone: tests compare with it, and the core does without.
+$(VENV)/dev.done: $(VENV)/core.done
+	@echo "Installing what tests and docs need (once)"
+	@$(INSTALL) torch==2.13.0
+	@$(INSTALL) --editable '.[dev,docs]'
+	@touch $@

@@ -1,0 +1,1 @@
+"""The agents: frozen configurations with pure functions."""

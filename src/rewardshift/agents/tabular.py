@@ -1,0 +1,125 @@
+"""Tabular Q-learning with a shift and a count bonus, and the exact solution beside it."""
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
+
+from rewardshift.shift import Shift
+
+
+class TableSpec(NamedTuple):
+    """The size of a task with finitely many states and actions."""
+
+    num_states: int
+    num_actions: int
+
+
+class Transition(NamedTuple):
+    """One step of the environment, with its primal reward.
+
+    `valid` is False for the padding behind an episode's end: nothing is learned from it.
+    """
+
+    state: Int[Array, ""]
+    action: Int[Array, ""]
+    reward: Float[Array, ""]
+    next_state: Int[Array, ""]
+    terminated: Bool[Array, ""]
+    valid: Bool[Array, ""]
+
+
+class TabularState(NamedTuple):
+    """What a `QLearning` agent has learned."""
+
+    q: Float[Array, "state action"]
+    visits: Int[Array, " state"]
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class QLearning:
+    """Q-learning on a table that starts at zero.
+
+    A pytree whose numbers may be arrays, so that methods can be an axis: epsilon-greedy,
+    the count bonus, a shift and their combination differ in two numbers only.
+
+    Args:
+        shift: Applied where the target is formed; its `gamma` is the agent's discount.
+        bonus: The weight of the count bonus `bonus / (N(s) + 1)`. `N(s)` counts every
+            action chosen in the state, the present one and those of evaluations included.
+        learning_rate: How far a value moves to its target; 1 replaces it.
+    """
+
+    shift: Shift
+    bonus: Any = 0.0
+    learning_rate: Any = 1.0
+
+    def init(self, key: PRNGKeyArray, spec: TableSpec) -> TabularState:
+        """A table of zeros: nothing in it is random."""
+        return TabularState(
+            q=jnp.zeros((spec.num_states, spec.num_actions)),
+            visits=jnp.zeros(spec.num_states, dtype=jnp.int32),
+        )
+
+    def act(
+        self, state: TabularState, observation: Int[Array, ""], key: PRNGKeyArray, explore: Any
+    ) -> Int[Array, ""]:
+        """The best action, ties to the first; with probability `explore` a random one."""
+        values = state.q[observation]
+        roll, pick = jax.random.uniform(key, (2,))
+        random_action = (pick * values.size).astype(jnp.int32)
+        return jnp.where(roll < explore, random_action, jnp.argmax(values))
+
+    def visit(
+        self,
+        state: TabularState,
+        observation: Int[Array, "*episode"],
+        valid: Bool[Array, "*episode"],
+    ) -> TabularState:
+        """Counts the action choices that are valid, without learning from them."""
+        return state._replace(visits=state.visits.at[observation].add(valid))
+
+    def update(
+        self, state: TabularState, batch: Transition, key: PRNGKeyArray
+    ) -> tuple[TabularState, dict[str, Float[Array, ""]]]:
+        """One step of Q-learning towards the shifted target."""
+        state = self.visit(state, batch.state, batch.valid)
+        bonus = self.bonus / (state.visits[batch.state] + 1)
+        bootstrap = jnp.where(batch.terminated, 0.0, state.q[batch.next_state].max())
+        target = (
+            self.shift.reward(batch.reward + bonus, batch.terminated) + self.shift.gamma * bootstrap
+        )
+        old = state.q[batch.state, batch.action]
+        # In this form a learning rate of 1 gives the target to the last bit, so that
+        # equal targets stay ties.
+        new = (1 - self.learning_rate) * old + self.learning_rate * target
+        q = state.q.at[batch.state, batch.action].set(jnp.where(batch.valid, new, old))
+        return state._replace(q=q), {"td_error": target - old}
+
+
+def optimal_q(
+    next_states: Int[np.ndarray, "state action"],
+    rewards: Float[np.ndarray, "state action"],
+    terminated: Bool[np.ndarray, "state action"],
+    shift: Shift,
+) -> Float[np.ndarray, "state action"]:
+    """The optimal values of a deterministic task, on the scale of the shift it is trained with.
+
+    Value iteration in float64, until no value moves by more than 1e-12.
+
+    Args:
+        next_states, rewards, terminated: The task's table, with primal rewards.
+        shift: The shift that the agent is trained with, either terminal treatment.
+    """
+    shifted = shift.reward(rewards.astype(np.float64), terminated)
+    q = np.zeros_like(shifted)
+    while True:
+        following = np.where(terminated, 0.0, q.max(axis=1)[next_states])
+        new = shifted + shift.gamma * following
+        if np.abs(new - q).max() <= 1e-12:
+            return new
+        q = new

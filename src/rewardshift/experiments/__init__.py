@@ -1,0 +1,18 @@
+"""The paper's figures, by name."""
+
+from difflib import get_close_matches
+
+from rewardshift.errors import InputError
+from rewardshift.experiments.figure import Figure
+from rewardshift.experiments.maze import FIGURE1, MAZE_SIZES
+
+FIGURES = {figure.name: figure for figure in (FIGURE1, MAZE_SIZES)}
+
+
+def find_figure(name: str) -> Figure:
+    """The figure of that name."""
+    if name in FIGURES:
+        return FIGURES[name]
+    close = get_close_matches(name, FIGURES, n=1)
+    hint = f"did you mean {close[0]!r}? " if close else ""
+    raise InputError(f"no figure is called {name!r}; {hint}there are: {', '.join(FIGURES)}")

@@ -1,0 +1,148 @@
+"""What a figure is: a declaration of its panels, methods, budgets and claims.
+
+Nothing here runs anything. The runner turns a declaration into work, `report/` judges
+its claims from the results.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from hashlib import sha256
+from typing import Any, Literal, NamedTuple
+
+from rewardshift.shift import Terminal
+
+Metric = Literal["auc", "final"]
+PresetName = Literal["smoke", "quick", "paper"]
+
+
+class Curve(NamedTuple):
+    """One learning curve: what one seed of one method did in one panel."""
+
+    panel: str
+    method: str
+    seed: int
+    steps: Sequence[int]
+    values: Sequence[float]
+
+
+@dataclass(frozen=True)
+class Panel:
+    """One plot of a figure.
+
+    Args:
+        name: As it stands in `results.csv`.
+        title: Above the plot.
+        y_label: What the values are.
+        task: The task that is trained on, one of the figure's.
+        measure: What is looked at in it, one of those that the figure's `run` knows.
+        lower_is_better: For distances and errors; claims follow it.
+        y_range: Of the axis, where the values have one.
+    """
+
+    name: str
+    title: str
+    y_label: str
+    task: str
+    measure: str
+    lower_is_better: bool = False
+    y_range: tuple[float, float] | None = None
+
+
+@dataclass(frozen=True)
+class Method:
+    """One line in every panel.
+
+    Args:
+        name: As it stands in `results.csv`; the line's colour hangs on it.
+        label: In the legend.
+        agent: The configured agent.
+    """
+
+    name: str
+    label: str
+    agent: Any
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A sentence of the paper as a comparison of two methods in one panel.
+
+    Args:
+        id: Unique within the figure.
+        panel: The panel's name.
+        statement: The sentence.
+        better, worse: Names of the two methods; for "alike", in any order.
+        metric: `"auc"`: the mean of the curve. `"final"`: the mean of its last tenth.
+        margin: If given, the claim is that the two are alike: that their difference is
+            smaller than this.
+    """
+
+    id: str
+    panel: str
+    statement: str
+    better: str
+    worse: str
+    metric: Metric = "auc"
+    margin: float | None = None
+
+
+@dataclass(frozen=True)
+class Preset:
+    """How much of a figure to run.
+
+    Args:
+        seeds: How many, unless the user says otherwise.
+        budget: What the figure's `run` takes.
+        seconds: About how long that takes on two cores.
+        note: What is less than in the paper, for the figure; empty if nothing is.
+    """
+
+    seeds: int
+    budget: Any
+    seconds: float
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A figure of the paper.
+
+    Args:
+        name: On the command line and as a folder.
+        title: What it shows.
+        tasks: Names of the tasks, and what makes them.
+        panels, methods, claims: See there.
+        presets: By name.
+        x_label: What a step is.
+        run: `run(figure, budget, terminal, seeds)` trains every method on every task for
+            these seeds and returns the curves. A seed's curves must not depend on the
+            other seeds.
+        seeds_per_unit: How many seeds one unit of work takes together.
+    """
+
+    name: str
+    title: str
+    tasks: Mapping[str, Any]
+    panels: tuple[Panel, ...]
+    methods: tuple[Method, ...]
+    claims: tuple[Claim, ...]
+    presets: Mapping[str, Preset]
+    x_label: str
+    run: Callable[["Figure", Any, Terminal, Sequence[int]], list[Curve]]
+    seeds_per_unit: int
+
+    def digest(self, preset: str, terminal: Terminal) -> str:
+        """A short name for everything that decides a seed's curves.
+
+        Units of work are kept under it, so results of another declaration are never
+        taken for these.
+        """
+        parts = (
+            self.name,
+            sorted(self.tasks.items()),
+            [(panel.name, panel.task, panel.measure) for panel in self.panels],
+            [(method.name, method.agent) for method in self.methods],
+            self.presets[preset].budget,
+            terminal,
+        )
+        return sha256(repr(parts).encode()).hexdigest()[:12]

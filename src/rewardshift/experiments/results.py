@@ -1,0 +1,131 @@
+"""The results of a figure on disk: finished units of work, and the table made of them.
+
+`OUT/FIGURE/units/` holds one JSON file per finished unit, each with a checksum;
+`results.csv` and `provenance.json` are written from them and can be written again.
+"""
+
+import csv
+import io
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+from rewardshift.errors import InputError
+from rewardshift.experiments.figure import Curve, Figure
+from rewardshift.files import write_atomic
+
+FORMAT = 1
+COLUMNS = ("figure", "panel", "method", "seed", "step", "value")
+
+
+@dataclass(frozen=True)
+class UnitResult:
+    """What a finished unit of work left behind.
+
+    Args:
+        digest: Of the declaration it was run from.
+        seeds: The seeds it covers.
+        seconds: How long it took.
+        made_with: Versions and commit.
+        curves: Its results.
+    """
+
+    digest: str
+    seeds: tuple[int, ...]
+    seconds: float
+    made_with: dict[str, Any]
+    curves: list[Curve]
+
+
+def save_unit(folder: Path, unit: UnitResult) -> Path:
+    """Writes a finished unit into the figure's folder."""
+    body = {
+        "format": FORMAT,
+        "digest": unit.digest,
+        "seeds": unit.seeds,
+        "seconds": unit.seconds,
+        "made_with": unit.made_with,
+        "curves": [curve._asdict() for curve in unit.curves],
+    }
+    body["checksum"] = _checksum(body)
+    path = folder / "units" / f"{unit.digest}-{'-'.join(map(str, unit.seeds))}.json"
+    path.parent.mkdir(exist_ok=True)
+    write_atomic(path, json.dumps(body))
+    return path
+
+
+def load_units(folder: Path, digest: str) -> list[UnitResult]:
+    """All finished units of a declaration; refuses a damaged one."""
+    return [_load_unit(path) for path in sorted((folder / "units").glob(f"{digest}-*.json"))]
+
+
+def _load_unit(path: Path) -> UnitResult:
+    try:
+        body = json.loads(path.read_text())
+        if body["format"] != FORMAT:
+            raise ValueError(f"its format is {body['format']!r}, this version reads {FORMAT}")
+        if body["checksum"] != _checksum({k: v for k, v in body.items() if k != "checksum"}):
+            raise ValueError("its checksum does not match")
+        return UnitResult(
+            body["digest"],
+            tuple(body["seeds"]),
+            body["seconds"],
+            body["made_with"],
+            [Curve(**curve) for curve in body["curves"]],
+        )
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise InputError(
+            f"the finished unit {str(path)!r} cannot be read: {error}."
+            " Delete that file, and its unit is run again; all others are kept"
+        ) from error
+
+
+def _checksum(body: dict[str, Any]) -> str:
+    return sha256(json.dumps(body, sort_keys=True).encode()).hexdigest()
+
+
+def write_results(path: Path, figure: Figure, curves: Iterable[Curve]) -> None:
+    """Writes `results.csv`: one row per point, in the order of the declaration."""
+    panels = [panel.name for panel in figure.panels]
+    methods = [method.name for method in figure.methods]
+    ordered = sorted(curves, key=lambda c: (panels.index(c.panel), methods.index(c.method), c.seed))
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(COLUMNS)
+    for curve in ordered:
+        writer.writerows(
+            (figure.name, curve.panel, curve.method, curve.seed, step, f"{value:.7g}")
+            for step, value in zip(curve.steps, curve.values, strict=True)
+        )
+    write_atomic(path, text.getvalue())
+
+
+def read_results(path: Path) -> list[Curve]:
+    """The curves of a `results.csv`; refuses a damaged one with its line."""
+    points: dict[tuple[str, str, int], tuple[list[int], list[float]]] = {}
+    try:
+        with path.open(newline="") as file:
+            rows = csv.reader(file)
+            if tuple(next(rows, ())) != COLUMNS:
+                raise ValueError(f"the first line must be {','.join(COLUMNS)}")
+            for row in rows:
+                _, panel, method, seed, step, value = row
+                steps, values = points.setdefault((panel, method, int(seed)), ([], []))
+                steps.append(int(step))
+                values.append(float(value))
+    except (OSError, ValueError) as error:
+        line = f", line {rows.line_num}" if "rows" in locals() else ""
+        raise InputError(f"{str(path)!r}{line} cannot be read: {error}") from error
+    return [Curve(*key, *lists) for key, lists in points.items()]
+
+
+def merge_made_with(units: Sequence[UnitResult]) -> dict[str, Any]:
+    """What the units were made with; where they differ, every answer once."""
+    merged: dict[str, Any] = {}
+    for key in units[0].made_with:
+        answers = list(dict.fromkeys(unit.made_with[key] for unit in units))
+        merged[key] = answers[0] if len(answers) == 1 else answers
+    return merged

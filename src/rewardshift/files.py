@@ -1,0 +1,40 @@
+"""Writing files so that a crash never leaves half of one behind."""
+
+import os
+import tempfile
+from pathlib import Path
+
+from rewardshift.errors import InputError
+
+
+def write_atomic(path: Path, content: bytes | str) -> None:
+    """Replaces `path` by `content`, or leaves it as it was."""
+    data = content.encode() if isinstance(content, str) else content
+    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        os.chmod(name, 0o666 & ~_umask())  # mkstemp's files are for the owner alone
+        os.replace(name, path)
+    except BaseException:
+        os.unlink(name)
+        raise
+
+
+def writable_folder(path: Path) -> Path:
+    """The folder, made where it is missing; refused where nothing can be written to it."""
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=path):
+            pass
+    except OSError as error:
+        raise InputError(f"cannot write to the folder {str(path)!r}: {error.strerror}") from error
+    return path
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask

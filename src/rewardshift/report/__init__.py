@@ -1,0 +1,76 @@
+"""Verdicts, pictures and the page, all made from what is on disk."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+from rewardshift.errors import InputError
+from rewardshift.experiments import FIGURES
+from rewardshift.experiments.results import read_results
+from rewardshift.files import write_atomic
+from rewardshift.report.page import render_page
+from rewardshift.report.plots import draw
+from rewardshift.report.verdicts import judge
+
+
+def write_figure(folder: Path) -> list[dict[str, Any]]:
+    """Makes `claims.json`, `figure.png` and `figure.svg` of a folder's results.
+
+    Returns:
+        The claims with their verdicts.
+    """
+    figure = FIGURES[folder.name]
+    curves = read_results(folder / "results.csv")
+    missing = {(panel.name, method.name) for panel in figure.panels for method in figure.methods}
+    missing -= {(curve.panel, curve.method) for curve in curves}
+    if missing:
+        panel, method = min(missing)
+        raise InputError(
+            f"{str(folder / 'results.csv')!r} has no rows of method {method!r} in panel {panel!r};"
+            f" run 'rewardshift reproduce {figure.name}' again"
+        )
+    provenance = _read_provenance(folder)
+    claims = judge(figure, curves, provenance["preset"])
+    caption = (
+        f"preset {provenance['preset']}, {provenance['seeds']} seeds, mean and 25-75% band,"
+        f" terminal {provenance['terminal']}"
+    )
+    if provenance["note"]:
+        caption += f"; {provenance['note']}"
+    write_atomic(folder / "claims.json", json.dumps(claims, indent=2) + "\n")
+    for kind, content in draw(figure, curves, caption).items():
+        write_atomic(folder / f"figure.{kind}", content)
+    return claims
+
+
+def write_page(out: Path) -> Path:
+    """Makes the page above every figure in `out`."""
+    folders = [folder for folder in _figure_folders(out) if (folder / "claims.json").exists()]
+    page = out / "report.html"
+    write_atomic(page, render_page(folders))
+    return page
+
+
+def write_report(out: Path) -> Path:
+    """Makes everything again from the results in `out`: verdicts, pictures and the page."""
+    folders = _figure_folders(out)
+    if not folders:
+        raise InputError(
+            f"no results in {str(out)!r}; run 'rewardshift reproduce FIGURE --out {out}' first"
+        )
+    for folder in folders:
+        write_figure(folder)
+    return write_page(out)
+
+
+def _figure_folders(out: Path) -> list[Path]:
+    return [out / name for name in FIGURES if (out / name / "results.csv").exists()]
+
+
+def _read_provenance(folder: Path) -> dict[str, Any]:
+    path = folder / "provenance.json"
+    try:
+        provenance = json.loads(path.read_text())
+        return {key: provenance[key] for key in ("preset", "seeds", "terminal", "note")}
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise InputError(f"{str(path)!r} cannot be read: {error!r}") from error

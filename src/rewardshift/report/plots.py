@@ -1,0 +1,88 @@
+"""The picture of a figure: mean curves with the band between the quartiles of the seeds."""
+
+import io
+import textwrap
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import matplotlib
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure as Canvas
+
+from rewardshift.experiments.figure import Curve, Figure, Method, Panel
+
+
+class Style(NamedTuple):
+    """How a method is drawn, in every figure of the project."""
+
+    color: str
+    line: str
+
+
+# Distinct in colour, in grey (from dark to light) and in the dashes.
+STYLES = {
+    "epsilon-greedy": Style("#7f7f7f", "--"),
+    "count": Style("#e69f00", "-."),
+    "shift": Style("#08306b", "-"),
+    "count+shift": Style("#cc5f9e", ":"),
+}
+
+PANELS_PER_ROW = 3
+
+
+def draw(figure: Figure, curves: Sequence[Curve], caption: str) -> dict[str, bytes]:
+    """The figure as the bytes of a PNG and an SVG; the same curves give the same bytes."""
+    columns = min(len(figure.panels), PANELS_PER_ROW)
+    rows = -(-len(figure.panels) // columns)
+    # The salt makes an SVG's ids, and leaving out the date its bytes, the same every time.
+    with matplotlib.rc_context({"svg.hashsalt": figure.name, "font.size": 9}):
+        canvas = Canvas(figsize=(3.6 * columns, 2.9 * rows + 0.9), layout="constrained")
+        axes = canvas.subplots(rows, columns, squeeze=False).flatten()
+        for axis, panel in zip(axes, figure.panels, strict=False):
+            _draw_panel(axis, figure, panel, curves)
+        for axis in axes[len(figure.panels) :]:
+            axis.set_axis_off()
+        canvas.suptitle(figure.title, fontweight="bold")
+        handles, labels = axes[0].get_legend_handles_labels()
+        canvas.legend(
+            handles,
+            labels,
+            loc="outside lower center",
+            ncols=4,
+            frameon=False,
+            title="\n".join(textwrap.wrap(caption, 50 * columns)),
+            title_fontsize=7,
+        )
+        return {"png": _render(canvas, "png"), "svg": _render(canvas, "svg")}
+
+
+def _draw_panel(axis: Axes, figure: Figure, panel: Panel, curves: Sequence[Curve]) -> None:
+    for method in figure.methods:
+        mine = [c for c in curves if (c.panel, c.method) == (panel.name, method.name)]
+        _draw_method(axis, method, mine)
+    axis.set_title(panel.title)
+    axis.set_xlabel(figure.x_label)
+    axis.set_ylabel(panel.y_label)
+    if panel.y_range is not None:
+        axis.set_ylim(panel.y_range[0] - 0.03, panel.y_range[1] + 0.03)
+    axis.grid(alpha=0.25)
+    axis.spines[["top", "right"]].set_visible(False)
+
+
+def _draw_method(axis: Axes, method: Method, curves: Sequence[Curve]) -> None:
+    style = STYLES[method.name]
+    values = np.array([curve.values for curve in curves])
+    steps = np.array(curves[0].steps)
+    low, high = np.quantile(values, (0.25, 0.75), axis=0)
+    axis.plot(
+        steps, values.mean(axis=0), style.line, color=style.color, label=method.label, linewidth=1.6
+    )
+    axis.fill_between(steps, low, high, color=style.color, alpha=0.18, linewidth=0)
+
+
+def _render(canvas: Canvas, kind: str) -> bytes:
+    buffer = io.BytesIO()
+    metadata: dict[str, Any] = {"Date": None} if kind == "svg" else {"Software": None}
+    canvas.savefig(buffer, format=kind, dpi=150, metadata=metadata)
+    return buffer.getvalue()

@@ -1,0 +1,71 @@
+"""From the curves of a figure to a verdict on each of its claims."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+
+from rewardshift.experiments.figure import Claim, Curve, Figure, Metric
+from rewardshift.report.statistics import compare
+
+
+def score(values: Sequence[float], metric: Metric) -> float:
+    """One number for a curve: its mean, or the mean of its last tenth."""
+    tail = len(values) if metric == "auc" else max(1, len(values) // 10)
+    return float(np.mean(values[-tail:]))
+
+
+def scores(
+    curves: Sequence[Curve], panel: str, method: str, metric: Metric
+) -> Float[np.ndarray, " seed"]:
+    """One score per seed, in the order of the seeds."""
+    chosen = [c for c in curves if (c.panel, c.method) == (panel, method)]
+    return np.array([score(c.values, metric) for c in sorted(chosen, key=lambda c: c.seed)])
+
+
+def comparison(claim: dict[str, Any]) -> str:
+    """What a judged claim compares, in a few words."""
+    relation = "better than" if claim["margin"] is None else "like"
+    return f"{claim['better']} {relation} {claim['worse']} ({claim['metric']})"
+
+
+def evidence(claim: dict[str, Any]) -> str:
+    """The numbers behind a verdict, in one line."""
+    interval = f"[{claim['low']:.2g}, {claim['high']:.2g}]"
+    if claim["margin"] is None:
+        return f"P = {claim['probability']:.2g} in {interval}, p = {claim['p_value']:.1g}"
+    return f"difference in {interval}, margin {claim['margin']:g}"
+
+
+def judge(figure: Figure, curves: Sequence[Curve], preset: str) -> list[dict[str, Any]]:
+    """The claims with their verdicts, as `claims.json` has them."""
+    return [_judge_claim(figure, claim, curves, preset) for claim in figure.claims]
+
+
+def _judge_claim(
+    figure: Figure, claim: Claim, curves: Sequence[Curve], preset: str
+) -> dict[str, Any]:
+    panel = next(panel for panel in figure.panels if panel.name == claim.panel)
+    sign = -1.0 if panel.lower_is_better else 1.0
+    better = scores(curves, claim.panel, claim.better, claim.metric)
+    worse = scores(curves, claim.panel, claim.worse, claim.metric)
+    result = compare(sign * better, sign * worse, claim.margin)
+    return {
+        "id": claim.id,
+        "panel": claim.panel,
+        "statement": claim.statement,
+        "better": claim.better,
+        "worse": claim.worse,
+        "metric": claim.metric,
+        "margin": claim.margin,
+        "verdict": result.verdict,
+        "probability": result.probability,
+        "low": result.low,
+        "high": result.high,
+        "p_value": result.p_value,
+        "better_iqm": sign * result.x_iqm,
+        "worse_iqm": sign * result.y_iqm,
+        "seeds": result.seeds,
+        "preset": preset,
+    }

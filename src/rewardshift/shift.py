@@ -1,0 +1,282 @@
+"""The arithmetic of reward shifting, ``r' = k r + b``.
+
+This is the only place in the project that adds a constant to a reward. Wrappers,
+agents and adapters hold a `Shift` and ask it.
+
+Three facts carry everything else. With discount ``gamma`` and a task that never
+terminates, the shifted optimal values are ``Q'* = k Q* + b / (1 - gamma)``: every
+value moves by the same offset, so the best policy stays. Learning, however, starts
+where the network starts, near zero, and zero on the shifted scale stands for
+``-b / ((1 - gamma) k)`` on the primal scale. So ``b < 0`` is an optimistic initial
+value and ``b > 0`` a cautious one.
+"""
+
+import math
+import numbers
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal, get_args
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+Terminal = Literal["zero", "absorbing"]
+Goal = Literal["explore", "exploit"]
+
+_LEAVES = ("bias", "scale", "gamma")
+
+
+@dataclass(frozen=True)
+class Shift:
+    """A linear change of the reward, ``r' = scale * r + bias``, and all that follows from it.
+
+    Frozen, a JAX pytree (`bias`, `scale` and `gamma` are leaves, `terminal` is
+    static), and hashable as long as its numbers are Python floats. It takes floats,
+    NumPy, JAX and torch values alike and keeps the floating dtype that comes in.
+
+    Args:
+        bias: The constant `b` that is added to every reward. Negative: optimism, the
+            agent explores. Positive: caution, the agent stays with its data. An array
+            (one bias per member) and a traced value work too.
+        scale: The factor `k > 0`.
+        gamma: The discount, in `[0, 1)`. Needed by the value maps and by
+            `terminal="absorbing"`, not by a plain change of rewards.
+        terminal: What a terminal transition is paid.
+            `"zero"`: `k r + b`, and nothing afterwards: the paper's way. The shift then
+            ends with the episode, so `b < 0` also rewards ending soon and `b > 0`
+            rewards surviving: the best policy may change.
+            `"absorbing"`: `k r + b + gamma b / (1 - gamma)`, what an absorbing state that
+            pays `b` forever would have added. The best policy never changes.
+
+    Note:
+        The value maps `to_primal`, `from_primal`, `value_offset`, `initial_value` and
+        `optimism` are exact for `terminal="absorbing"` and for tasks that never
+        terminate, and only then. Under `"zero"` with terminal states there is no such
+        map: compare values on the shifted scale.
+
+    >>> shift = Shift(bias=-0.5, gamma=0.99)
+    >>> shift
+    Shift(bias=-0.5, scale=1.0, gamma=0.99, terminal='zero')
+    >>> shift.reward(1.0)
+    0.5
+    >>> round(shift.initial_value, 6)  # what Q = 0 stands for: a value no agent reaches
+    50.0
+    """
+
+    bias: Any
+    scale: Any = 1.0
+    gamma: Any = None
+    terminal: Terminal = "zero"
+
+    def __post_init__(self) -> None:
+        for name in _LEAVES:
+            object.__setattr__(self, name, _as_number(name, getattr(self, name)))
+        _check("bias", self.bias, "finite")
+        _check("scale", self.scale, "finite and above 0", lambda k: k > 0)
+        _check("gamma", self.gamma, "in [0, 1)", lambda g: (g >= 0) & (g < 1))
+        if self.terminal not in get_args(Terminal):
+            raise ValueError(f"terminal must be 'zero' or 'absorbing', got {self.terminal!r}")
+        if self.terminal == "absorbing" and self.gamma is None:
+            raise ValueError("terminal='absorbing' needs the discount, got gamma=None")
+
+    def reward(self, reward: Any, terminated: Any = False) -> Any:
+        """The shifted reward, `k r + b`.
+
+        Args:
+            reward: The primal reward, a number or an array.
+            terminated: Whether the transition ended the episode in a terminal state. A
+                time limit does not count. Only `terminal="absorbing"` looks at it.
+        """
+        shifted = _like(self.scale, reward) * reward + _like(self.bias, reward)
+        if self.terminal == "zero":
+            return shifted
+        credit = self.gamma * self.bias / (1 - self.gamma)
+        return shifted + _like(credit, shifted) * _like(terminated, shifted)
+
+    def multistep_return(self, total: Any, steps: Any, terminated: Any = False) -> Any:
+        """The shifted counterpart of `r_1 + gamma r_2 + ... + gamma^(n-1) r_n`.
+
+        `n` rewards shift by `b (1 - gamma^n) / (1 - gamma)`, not by `b`. Where the last
+        of them is terminal, `"absorbing"` also pays all that would have followed.
+
+        Args:
+            total: The discounted sum of the primal rewards.
+            steps: How many rewards are in it: fewer than asked for where the episode
+                ended earlier.
+            terminated: Whether the last of them ended in a terminal state.
+        """
+        _check("steps", steps, "1 or more", lambda n: n >= 1)
+        offset = self.value_offset
+        ahead = self.gamma**steps  # the weight of everything after the n rewards
+        if self.terminal == "absorbing":
+            ahead = ahead * (1.0 - _like(terminated, total))
+        return _like(self.scale, total) * total + _like((1 - ahead) * offset, total)
+
+    @property
+    def value_offset(self) -> Any:
+        """What the bias adds to every value: `b / (1 - gamma)`."""
+        if self.gamma is None:
+            raise ValueError("the value maps need the discount, got gamma=None")
+        return self.bias / (1 - self.gamma)
+
+    def to_primal(self, value: Any) -> Any:
+        """A value on the shifted scale, moved to the primal scale: `(q - b / (1 - gamma)) / k`.
+
+        Of a member with `b > 0` this is the paper's lower bound `Q_LB`, of one with
+        `b < 0` its upper bound `Q_UB`.
+        """
+        return (value - _like(self.value_offset, value)) / _like(self.scale, value)
+
+    def from_primal(self, value: Any) -> Any:
+        """A value on the primal scale, moved to the shifted scale: `k q + b / (1 - gamma)`."""
+        return _like(self.scale, value) * value + _like(self.value_offset, value)
+
+    @property
+    def initial_value(self) -> Any:
+        """What a zero-initialised `Q` stands for on the primal scale: `-b / ((1 - gamma) k)`."""
+        return self.to_primal(0.0)
+
+    def optimism(self, value_low: float, value_high: float) -> Any:
+        """Where the initial value lies between the lowest (0) and the highest (1) value.
+
+        0 or less is caution everywhere, 1 or more optimism everywhere. The number does
+        not depend on a task's units, so constants can be compared across tasks.
+
+        Args:
+            value_low, value_high: The range of the primal values (discounted returns).
+        """
+        if not -math.inf < value_low < value_high < math.inf:
+            raise ValueError(
+                "the range of values must be finite with low < high,"
+                f" got {value_low!r} to {value_high!r}"
+            )
+        return (self.initial_value - value_low) / (value_high - value_low)
+
+
+def as_shift(value: "float | Mapping[str, Any] | Shift") -> Shift:
+    """A `Shift` from a bias, from the dict that a JSON file keeps of one, or as it is."""
+    if isinstance(value, Shift):
+        return value
+    if isinstance(value, Mapping):
+        unknown = set(value) - set(Shift.__dataclass_fields__)
+        if unknown or "bias" not in value:
+            raise ValueError(
+                "a shift as a dict needs 'bias' and may have 'scale', 'gamma' and 'terminal',"
+                f" got {dict(value)!r}"
+            )
+        return Shift(**value)
+    if isinstance(value, int | float | np.number):
+        return Shift(value)
+    raise TypeError(f"expected a number, a dict or a Shift, got {value!r}")
+
+
+def optimistic_value(lower: Any, upper: Any, beta: Any) -> Any:
+    """Optimism in the face of uncertainty: `(1 - beta) Q_LB + beta Q_UB`.
+
+    Args:
+        lower, upper: A cautious and an optimistic estimate, both on the primal scale.
+        beta: How far to trust the optimistic one. 0: not at all; 1: alone.
+    """
+    return (1 - beta) * lower + beta * upper
+
+
+def equivalent_bias(b_plus: Any, b_minus: Any, beta: Any) -> Any:
+    """Proposition 1: the one bias that the optimistic mix of two biases amounts to.
+
+    Exact for tabular and linear estimators trained on fixed targets with plain
+    gradient descent from equal initial values; an approximation elsewhere.
+
+    Args:
+        b_plus, b_minus: The bias of the cautious and of the optimistic estimate.
+        beta: As in `optimistic_value`.
+    """
+    return (1 - beta) * b_plus + beta * b_minus
+
+
+def suggest_shift(
+    goal: Goal,
+    value_low: float,
+    value_high: float,
+    *,
+    gamma: float,
+    scale: float = 1.0,
+) -> Shift:
+    """The smallest shift that makes a zero-initialised `Q` optimistic, or cautious, everywhere.
+
+    Args:
+        goal: `"explore"`: the initial value is the highest possible value, so every
+            action not yet tried looks at least as good as any tried one. `"exploit"`: it is
+            the lowest, so none does.
+        value_low, value_high: The range of the primal values (discounted returns).
+            Rewards between `l` and `h` in a task that never ends give `l / (1 - gamma)` to
+            `h / (1 - gamma)`.
+        gamma, scale: As in `Shift`.
+
+    >>> round(suggest_shift("explore", 0.0, 1.0, gamma=0.99).bias, 6)
+    -0.01
+    """
+    if goal not in get_args(Goal):
+        raise ValueError(f"goal must be 'explore' or 'exploit', got {goal!r}")
+    unshifted = Shift(0.0, scale, gamma)
+    unshifted.optimism(value_low, value_high)  # refuses an empty range
+    target = value_high if goal == "explore" else value_low
+    return Shift(0.0 - (1 - gamma) * scale * target, scale, gamma)  # 0.0 - x is never -0.0
+
+
+def _as_number(name: str, value: Any) -> Any:
+    """Python and NumPy scalars become Python floats, which leave every dtype as it is."""
+    if isinstance(value, numbers.Real):
+        return float(value)
+    if value is None and name == "gamma":
+        return None
+    if not hasattr(value, "dtype"):
+        raise TypeError(f"{name} must be a number or an array of numbers, got {value!r}")
+    return value
+
+
+def _check(
+    name: str,
+    value: Any,
+    requirement: str,
+    holds: Callable[[np.ndarray], Any] = np.isfinite,
+) -> None:
+    """Refuses a concrete number that is not finite or not as required."""
+    if value is None or isinstance(value, jax.core.Tracer):
+        return
+    array = np.asarray(value)
+    if not (np.all(np.isfinite(array)) and np.all(holds(array))):
+        raise ValueError(f"{name} must be {requirement}, got {value!r}")
+
+
+def _like(number: Any, value: Any) -> Any:
+    """`number` in the floating dtype of `value`, so that adding it changes no dtype."""
+    if isinstance(number, bool | int | float):
+        return number
+    if hasattr(value, "new_tensor"):  # torch, which the core does not import
+        if not value.is_floating_point():
+            return number
+        return number.to(value) if hasattr(number, "to") else value.new_tensor(number)
+    dtype = getattr(value, "dtype", None)
+    if dtype is None or not jnp.issubdtype(dtype, jnp.floating):
+        return number
+    return number.astype(dtype)
+
+
+def _unflatten(terminal: Terminal, leaves: Any) -> Shift:
+    # Past __init__, because JAX puts tracers, axes and placeholders into the leaves.
+    shift = object.__new__(Shift)
+    for name, value in zip(_LEAVES, leaves, strict=True):
+        object.__setattr__(shift, name, value)
+    object.__setattr__(shift, "terminal", terminal)
+    return shift
+
+
+jax.tree_util.register_pytree_with_keys(
+    Shift,
+    lambda shift: (
+        [(jax.tree_util.GetAttrKey(name), getattr(shift, name)) for name in _LEAVES],
+        shift.terminal,
+    ),
+    _unflatten,
+)

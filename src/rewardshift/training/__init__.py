@@ -1,0 +1,1 @@
+"""The loops: stepping, evaluation and curves."""

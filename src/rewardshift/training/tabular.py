@@ -1,0 +1,160 @@
+"""The maze's training loop: every run (task, method, seed) a row of one compiled program."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, Int, PRNGKeyArray
+
+from rewardshift.agents.tabular import (
+    QLearning,
+    TableSpec,
+    TabularState,
+    Transition,
+    optimal_q,
+)
+from rewardshift.envs import maze
+from rewardshift.envs.maze import Maze
+
+
+@dataclass(frozen=True)
+class TabularBudget:
+    """How long to train and how often to look.
+
+    Args:
+        episodes: Training episodes. Epsilon falls from 1 to 0 over them, linearly.
+        evaluate_every: Episodes between two evaluations.
+        evaluation_episodes: Episodes of one evaluation, with the epsilon of that moment.
+    """
+
+    episodes: int = 1000
+    evaluate_every: int = 10
+    evaluation_episodes: int = 50
+
+    def epsilon(self, episode: Array) -> Array:
+        """The probability of a random action in the given episode."""
+        return 1.0 - episode / self.episodes
+
+
+class Curves(NamedTuple):
+    """What a run shows at each evaluation.
+
+    `success` is the share of evaluation episodes that reached the goal. `q_gap` is the
+    mean distance of the learned table to the optimal one of the task as trained, over all
+    states but the goal, divided by the scale of the shift.
+    """
+
+    episode: Int[Array, "*run evaluation"]
+    success: Float[Array, "*run evaluation"]
+    q_gap: Float[Array, "*run evaluation"]
+
+
+def train_tabular(
+    agents: Sequence[QLearning],
+    mazes: Sequence[Maze],
+    keys: PRNGKeyArray,
+    budget: TabularBudget,
+) -> Curves:
+    """Trains agent `i` in maze `i` with key `i`, all at once.
+
+    A row's curve does not depend on the rows beside it.
+
+    Args:
+        agents: All with the same terminal treatment; they may differ in their numbers.
+        mazes: One for each agent.
+        keys: One key for each agent.
+        budget: The same for all.
+
+    Returns:
+        The curves, with a leading axis over the rows.
+    """
+    targets = [_optimal(agent, task) for agent, task in zip(agents, mazes, strict=True)]
+    stack = partial(jax.tree.map, lambda *leaves: jnp.stack([jnp.asarray(x) for x in leaves]))
+    return _train_rows(
+        stack(*agents), stack(*mazes), jnp.asarray(np.stack(targets), jnp.float32), keys, budget
+    )
+
+
+def _optimal(agent: QLearning, task: Maze) -> np.ndarray:
+    next_states, rewards, terminated = (np.asarray(column) for column in task.table())
+    return optimal_q(next_states, rewards, terminated, agent.shift)
+
+
+@partial(jax.jit, static_argnames="budget")
+def _train_rows(
+    agents: QLearning, mazes: Maze, targets: Array, keys: PRNGKeyArray, budget: TabularBudget
+) -> Curves:
+    return jax.vmap(partial(_train, budget=budget))(agents, mazes, targets, keys)
+
+
+def _train(
+    agent: QLearning, task: Maze, target: Array, key: PRNGKeyArray, *, budget: TabularBudget
+) -> Curves:
+    init_key, train_key, evaluation_key = jax.random.split(key, 3)
+    state = agent.init(init_key, TableSpec(maze.NUM_STATES, maze.NUM_ACTIONS))
+
+    def episode(state: TabularState, number: Array) -> tuple[TabularState, None]:
+        episode_key = jax.random.fold_in(train_key, number)
+        return _training_episode(agent, task, state, episode_key, budget.epsilon(number)), None
+
+    def one_round(state: TabularState, index: Array) -> tuple[TabularState, Curves]:
+        first = index * budget.evaluate_every
+        round_key = jax.random.fold_in(evaluation_key, index)
+        state, success = _evaluate(agent, task, state, round_key, budget.epsilon(first), budget)
+        gap = jnp.abs(state.q - target).at[task.goal].set(0.0)
+        gap = gap.sum() / (gap.size - maze.NUM_ACTIONS) / agent.shift.scale
+        point = Curves(first, success, gap)
+        state, _ = jax.lax.scan(episode, state, first + jnp.arange(budget.evaluate_every))
+        return state, point
+
+    rounds = jnp.arange(budget.episodes // budget.evaluate_every)
+    _, curves = jax.lax.scan(one_round, state, rounds)
+    return curves
+
+
+def _training_episode(
+    agent: QLearning, task: Maze, state: TabularState, key: PRNGKeyArray, epsilon: Array
+) -> TabularState:
+    def step(
+        carry: tuple[TabularState, Array, Array], key: PRNGKeyArray
+    ) -> tuple[tuple[TabularState, Array, Array], None]:
+        state, position, alive = carry
+        action = agent.act(state, position, key, epsilon)
+        next_position, reward, terminated = task.step(position, action)
+        batch = Transition(position, action, reward, next_position, terminated, alive)
+        state, _ = agent.update(state, batch, key)
+        return (state, next_position, alive & ~terminated), None
+
+    start = (state, jnp.asarray(maze.START), jnp.asarray(True))
+    (state, _, _), _ = jax.lax.scan(step, start, jax.random.split(key, maze.HORIZON))
+    return state
+
+
+def _evaluate(
+    agent: QLearning,
+    task: Maze,
+    state: TabularState,
+    key: PRNGKeyArray,
+    epsilon: Array,
+    budget: TabularBudget,
+) -> tuple[TabularState, Array]:
+    """Episodes side by side: evaluations move the counts, and nothing that acts looks at those."""
+    count = budget.evaluation_episodes
+
+    def step(
+        carry: tuple[TabularState, Array, Array], key: PRNGKeyArray
+    ) -> tuple[tuple[TabularState, Array, Array], None]:
+        state, positions, alive = carry
+        act = jax.vmap(agent.act, in_axes=(None, 0, 0, None))
+        actions = act(state, positions, jax.random.split(key, count), epsilon)
+        state = agent.visit(state, positions, alive)
+        positions, _, terminated = jax.vmap(task.step)(positions, actions)
+        return (state, positions, alive & ~terminated), None
+
+    start = (state, jnp.full(count, maze.START), jnp.ones(count, bool))
+    (state, _, alive), _ = jax.lax.scan(step, start, jax.random.split(key, maze.HORIZON))
+    return state, 1.0 - alive.mean()

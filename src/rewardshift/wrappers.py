@@ -1,0 +1,171 @@
+"""Gymnasium wrappers that shift the reward an agent sees.
+
+Both mark the environment's ``metadata`` with the shift. The mark travels through other
+wrappers and through Gymnasium's vectorisation, so a second shift is refused wherever
+it is put, also on a vector of environments that are shifted one by one.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any, SupportsFloat
+
+import gymnasium as gym
+import numpy as np
+from gymnasium.core import ActType, ObsType
+from gymnasium.utils import RecordConstructorArgs
+from gymnasium.vector import AutoresetMode, VectorEnv, VectorWrapper
+
+from rewardshift.shift import Shift, as_shift
+
+METADATA_KEY = "reward_shift"
+
+
+class ShiftReward(gym.Wrapper[ObsType, ActType, ObsType, ActType], RecordConstructorArgs):
+    """Shifts the reward of an environment and keeps the primal one in ``info["primal_reward"]``.
+
+    Put it outside of whatever records returns (`RecordEpisodeStatistics`, `Monitor`):
+    what is inside keeps counting on the primal scale. The ``compute_reward`` of a goal
+    environment is shifted alike, so relabelled and real transitions agree; only
+    ``env.unwrapped.compute_reward`` goes past every wrapper and stays primal.
+
+    A vector version exists: `VectorShiftReward`.
+
+    Args:
+        env: The environment to wrap.
+        shift: A bias, a `Shift`, or the dict that a spec's JSON keeps of one.
+
+    >>> import gymnasium as gym
+    >>> env = ShiftReward(gym.make("MountainCar-v0"), -0.5)
+    >>> _ = env.reset(seed=1)
+    >>> _, reward, _, _, info = env.step(0)
+    >>> reward, info["primal_reward"]
+    (-1.5, -1.0)
+    """
+
+    def __init__(
+        self, env: gym.Env[ObsType, ActType], shift: float | Mapping[str, Any] | Shift
+    ) -> None:
+        RecordConstructorArgs.__init__(self, shift=shift)
+        gym.Wrapper.__init__(self, env)
+        self.shift = _single_shift(env, shift)
+        self.metadata = {**env.metadata, METADATA_KEY: self.shift}
+        if (
+            self.shift.terminal == "absorbing"
+            and env.has_wrapper_attr("compute_reward")
+            and not env.has_wrapper_attr("compute_terminated")
+        ):
+            raise ValueError(
+                f"{env} has compute_reward but no compute_terminated, without which"
+                " terminal='absorbing' cannot shift relabelled transitions; use terminal='zero'"
+            )
+
+    def step(self, action: ActType) -> tuple[ObsType, SupportsFloat, bool, bool, dict[str, Any]]:
+        """Steps the environment and shifts the reward."""
+        observation, reward, terminated, truncated, info = self.env.step(action)
+        info["primal_reward"] = reward
+        return observation, self.shift.reward(reward, terminated), terminated, truncated, info
+
+    @property
+    def compute_reward(self) -> Callable[[Any, Any, Any], Any]:
+        """The goal environment's ``compute_reward``, shifted; missing where it is missing there."""
+        primal = self.env.get_wrapper_attr("compute_reward")
+
+        def shifted(achieved_goal: Any, desired_goal: Any, info: Any) -> Any:
+            reward = primal(achieved_goal, desired_goal, info)
+            return self.shift.reward(reward, self._is_terminal(achieved_goal, desired_goal, info))
+
+        return shifted
+
+    def _is_terminal(self, achieved_goal: Any, desired_goal: Any, info: Any) -> Any:
+        if self.shift.terminal == "zero":
+            return False
+        compute = self.env.get_wrapper_attr("compute_terminated")
+        goals: gym.spaces.Dict = self.observation_space  # type: ignore[assignment]
+        if np.shape(achieved_goal) == goals["achieved_goal"].shape:
+            return compute(achieved_goal, desired_goal, info)
+        # Row by row: unlike compute_reward, nobody promises that this one takes batches.
+        infos = [info] * len(achieved_goal) if isinstance(info, Mapping) else info
+        rows = zip(achieved_goal, desired_goal, infos, strict=True)
+        return np.array([compute(*row) for row in rows], dtype=bool)
+
+
+class VectorShiftReward(
+    VectorWrapper[ObsType, ActType, ObsType, ActType, np.ndarray], RecordConstructorArgs
+):
+    """Shifts the rewards of a vector environment, row by row, except where a row is a reset.
+
+    With next-step autoreset the step after an episode's end only resets that row: its
+    reward is 0 because nothing happened, and it stays 0. ``infos["primal_reward"]``
+    holds the primal rewards of all rows, ``infos["_primal_reward"]`` says which of them
+    were steps.
+
+    Args:
+        env: The vector environment to wrap.
+        shift: A bias, a `Shift`, or the dict that a spec's JSON keeps of one.
+
+    >>> import gymnasium as gym
+    >>> envs = VectorShiftReward(gym.make_vec("CartPole-v1", num_envs=2), -0.5)
+    >>> _ = envs.reset(seed=1)
+    >>> _, rewards, _, _, infos = envs.step([0, 1])
+    >>> rewards, infos["primal_reward"]
+    (array([0.5, 0.5]), array([1., 1.]))
+    """
+
+    def __init__(
+        self,
+        env: VectorEnv[ObsType, ActType, np.ndarray],
+        shift: float | Mapping[str, Any] | Shift,
+    ) -> None:
+        RecordConstructorArgs.__init__(self, shift=shift)
+        VectorWrapper.__init__(self, env)
+        self.shift = _single_shift(env, shift)
+        self.metadata = {**env.metadata, METADATA_KEY: self.shift}
+        self._autoreset_mode = _autoreset_mode(env)
+        self._resetting = np.zeros(self.num_envs, dtype=bool)
+
+    def reset(
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[ObsType, dict[str, Any]]:
+        """Resets all rows, or those of ``options["reset_mask"]``."""
+        # Read first: Gymnasium's vector environments take the mask out of the options.
+        mask = (options or {}).get("reset_mask")
+        result = self.env.reset(seed=seed, options=options)
+        self._resetting[slice(None) if mask is None else mask] = False
+        return result
+
+    def step(
+        self, actions: ActType
+    ) -> tuple[ObsType, np.ndarray, np.ndarray, np.ndarray, dict[str, Any]]:
+        """Steps all rows and shifts the rewards of those that are not being reset."""
+        observations, rewards, terminations, truncations, infos = self.env.step(actions)
+        shifted = np.where(self._resetting, rewards, self.shift.reward(rewards, terminations))
+        infos["primal_reward"] = rewards
+        infos["_primal_reward"] = ~self._resetting
+        if self._autoreset_mode == AutoresetMode.NEXT_STEP:
+            self._resetting = np.logical_or(terminations, truncations)
+        return observations, shifted, terminations, truncations, infos
+
+
+def _single_shift(
+    env: gym.Env[Any, Any] | VectorEnv[Any, Any, Any], shift: float | Mapping[str, Any] | Shift
+) -> Shift:
+    """The shift for one environment, refused where there is one already."""
+    already = env.metadata.get(METADATA_KEY)
+    if already is not None:
+        raise ValueError(
+            f"{env} is shifted already, by {already}: wrap it once, with the shift you mean"
+        )
+    result = as_shift(shift)
+    if not isinstance(result.bias, float) or not isinstance(result.scale, float):
+        raise ValueError(f"an environment takes one bias and one scale, got {result}")
+    return result
+
+
+def _autoreset_mode(env: VectorEnv[Any, Any, Any]) -> AutoresetMode:
+    mode = env.metadata.get("autoreset_mode")
+    if mode is None:
+        gym.logger.warn(
+            f"{env} does not say its autoreset mode in its metadata; taking NEXT_STEP,"
+            " so the step after an episode's end is left unshifted"
+        )
+        return AutoresetMode.NEXT_STEP
+    return AutoresetMode(mode)
