@@ -11,7 +11,7 @@ demo: $(VENV)/core.done
 	$(BIN)/rewardshift reproduce figure1 --preset paper --out out
 
 test: lint types docs
-	$(BIN)/pytest --numprocesses auto --quiet
+	$(BIN)/pytest --numprocesses auto --dist loadfile --quiet
 
 lint: $(VENV)/dev.done
 	$(BIN)/ruff check .

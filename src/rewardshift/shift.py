@@ -92,7 +92,7 @@ class Shift:
         if self.terminal == "zero":
             return shifted
         credit = self.gamma * self.bias / (1 - self.gamma)
-        return shifted + _like(credit, shifted) * _like(terminated, shifted)
+        return shifted + _like(credit * terminated, shifted)
 
     def multistep_return(self, total: Any, steps: Any, terminated: Any = False) -> Any:
         """The shifted counterpart of `r_1 + gamma r_2 + ... + gamma^(n-1) r_n`.
@@ -107,15 +107,15 @@ class Shift:
             terminated: Whether the last of them ended in a terminal state.
         """
         _check("steps", steps, "1 or more", lambda n: n >= 1)
-        offset = self.value_offset
-        ahead = self.gamma**steps  # the weight of everything after the n rewards
+        offset = _like(self.value_offset, total)
+        ahead = _like(self.gamma**steps, total)  # the weight of all that follows the n rewards
         if self.terminal == "absorbing":
             ahead = ahead * (1.0 - _like(terminated, total))
         return _like(self.scale, total) * total + _like((1 - ahead) * offset, total)
 
     @property
     def value_offset(self) -> Any:
-        """What the bias adds to every value: `b / (1 - gamma)`."""
+        """The offset `b / (1 - gamma)` by which the bias moves every value."""
         if self.gamma is None:
             raise ValueError("the value maps need the discount, got gamma=None")
         return self.bias / (1 - self.gamma)
@@ -134,7 +134,7 @@ class Shift:
 
     @property
     def initial_value(self) -> Any:
-        """What a zero-initialised `Q` stands for on the primal scale: `-b / ((1 - gamma) k)`."""
+        """The primal value `-b / ((1 - gamma) k)` that a zero-initialised `Q` stands for."""
         return self.to_primal(0.0)
 
     def optimism(self, value_low: float, value_high: float) -> Any:
@@ -251,7 +251,7 @@ def _check(
 
 def _like(number: Any, value: Any) -> Any:
     """`number` in the floating dtype of `value`, so that adding it changes no dtype."""
-    if isinstance(number, bool | int | float):
+    if type(number) in (bool, int, float):  # exactly: a np.float64 is a float, but a wide one
         return number
     if hasattr(value, "new_tensor"):  # torch, which the core does not import
         if not value.is_floating_point():

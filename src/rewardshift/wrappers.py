@@ -105,9 +105,9 @@ class VectorShiftReward(
     >>> import gymnasium as gym
     >>> envs = VectorShiftReward(gym.make_vec("CartPole-v1", num_envs=2), -0.5)
     >>> _ = envs.reset(seed=1)
-    >>> _, rewards, _, _, infos = envs.step([0, 1])
+    >>> _, rewards, _, _, infos = envs.step(envs.action_space.sample())
     >>> rewards, infos["primal_reward"]
-    (array([0.5, 0.5]), array([1., 1.]))
+    (array([0.5, 0.5], dtype=float32), array([1., 1.], dtype=float32))
     """
 
     def __init__(

@@ -131,6 +131,8 @@ def _interval(statistic: Any, x: np.ndarray, y: np.ndarray) -> tuple[float, floa
 
 def _permutation_p(x: np.ndarray, y: np.ndarray) -> float:
     """How often shuffled labels do at least as well as x does against y."""
+    if min(len(x), len(y)) < 2:  # nothing to shuffle
+        return 1.0
     test = scipy.stats.permutation_test(
         (x, y),
         probability_of_improvement,

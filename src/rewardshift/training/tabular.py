@@ -8,7 +8,7 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, Int, PRNGKeyArray
+from jaxtyping import Array, Float, Int, Key, PRNGKeyArray
 
 from rewardshift.agents.tabular import (
     QLearning,
@@ -27,13 +27,22 @@ class TabularBudget:
 
     Args:
         episodes: Training episodes. Epsilon falls from 1 to 0 over them, linearly.
-        evaluate_every: Episodes between two evaluations.
+        evaluate_every: Episodes between two evaluations. The first evaluation comes before
+            the first episode: the count bonus counts what evaluations choose, too, and what
+            they have counted before training begins makes a difference to it.
         evaluation_episodes: Episodes of one evaluation, with the epsilon of that moment.
     """
 
     episodes: int = 1000
     evaluate_every: int = 10
     evaluation_episodes: int = 50
+
+    def __post_init__(self) -> None:
+        if self.episodes % self.evaluate_every:
+            raise ValueError(
+                f"episodes must be a multiple of evaluate_every={self.evaluate_every},"
+                f" got {self.episodes}"
+            )
 
     def epsilon(self, episode: Array) -> Array:
         """The probability of a random action in the given episode."""
@@ -56,12 +65,12 @@ class Curves(NamedTuple):
 def train_tabular(
     agents: Sequence[QLearning],
     mazes: Sequence[Maze],
-    keys: PRNGKeyArray,
+    keys: Key[Array, " run"],
     budget: TabularBudget,
 ) -> Curves:
     """Trains agent `i` in maze `i` with key `i`, all at once.
 
-    A row's curve does not depend on the rows beside it.
+    A row's draws and what it learns do not depend on the rows beside it.
 
     Args:
         agents: All with the same terminal treatment; they may differ in their numbers.
@@ -86,7 +95,11 @@ def _optimal(agent: QLearning, task: Maze) -> np.ndarray:
 
 @partial(jax.jit, static_argnames="budget")
 def _train_rows(
-    agents: QLearning, mazes: Maze, targets: Array, keys: PRNGKeyArray, budget: TabularBudget
+    agents: QLearning,
+    mazes: Maze,
+    targets: Float[Array, "run state action"],
+    keys: Key[Array, " run"],
+    budget: TabularBudget,
 ) -> Curves:
     return jax.vmap(partial(_train, budget=budget))(agents, mazes, targets, keys)
 

@@ -1,0 +1,70 @@
+"""Every code block of the README, the docs and the docstrings is a test.
+
+``python`` blocks share one namespace per page. A ``console`` block shows commands after
+``$`` and what they print, which must be just that; a ``bash`` block only has to succeed.
+Both run with the environment's commands in a folder that holds nothing but the examples.
+"""
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from sybil import Example, Sybil
+from sybil.parsers.myst import CodeBlockParser, PythonCodeBlockParser, SkipParser
+from sybil.parsers.rest import DocTestParser
+
+ROOT = Path(__file__).parent
+
+
+def make_folder(namespace: dict[str, Any]) -> None:
+    folder = namespace["folder"] = Path(tempfile.mkdtemp())
+    (folder / "examples").symlink_to(ROOT / "examples")
+
+
+def remove_folder(namespace: dict[str, Any]) -> None:
+    shutil.rmtree(namespace["folder"])
+
+
+def run(command: str, folder: Path) -> str:
+    binaries = Path(sys.executable).parent
+    result = subprocess.run(
+        ["bash", "-ec", command],
+        cwd=folder,
+        env={**os.environ, "PATH": f"{binaries}{os.pathsep}{os.environ['PATH']}"},
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    assert result.returncode == 0, f"{command}\n{result.stdout}{result.stderr}"
+    return result.stdout
+
+
+def evaluate_bash(example: Example) -> None:
+    run(example.parsed, example.namespace["folder"])
+
+
+def evaluate_console(example: Example) -> None:
+    for part in f"\n{example.parsed}".split("\n$ ")[1:]:
+        command, _, expected = part.partition("\n")
+        assert run(command, example.namespace["folder"]).rstrip() == expected.rstrip()
+
+
+pages = Sybil(
+    parsers=[
+        SkipParser(),
+        PythonCodeBlockParser(),
+        CodeBlockParser("bash", evaluate_bash),
+        CodeBlockParser("console", evaluate_console),
+    ],
+    patterns=["README.md", "docs/*.md"],
+    setup=make_folder,
+    teardown=remove_folder,
+)
+docstrings = Sybil(parsers=[DocTestParser()], patterns=["src/rewardshift/*.py", "src/**/*.py"])
+
+pytest_collect_file = (pages + docstrings).pytest()

@@ -1,0 +1,183 @@
+"""The command line as a user meets it: real processes, exit codes and files."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from rewardshift.cli import main
+
+COMMAND = [str(Path(sys.executable).with_name("rewardshift"))]
+
+
+def rewardshift(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [*COMMAND, *arguments], cwd=cwd, capture_output=True, text=True, timeout=300, check=False
+    )
+
+
+def test_a_newcomers_round(tmp_path: Path) -> None:
+    result = rewardshift("reproduce", "figure1", "--preset", "smoke", cwd=tmp_path)
+    assert result.returncode == 0, result.stderr
+    assert "out/figure1/figure.png" in result.stdout
+    assert "inconclusive" in result.stdout
+    made = sorted(path.name for path in (tmp_path / "out" / "figure1").iterdir())
+    assert made == [
+        "claims.json", "figure.png", "figure.svg", "provenance.json", "results.csv", "units",
+    ]  # fmt: skip
+    assert (tmp_path / "out" / "report.html").exists()
+    again = rewardshift("reproduce", "figure1", "--preset", "smoke", cwd=tmp_path)
+    assert again.returncode == 0
+    assert "every unit of work is finished already" in again.stdout
+    picture = (tmp_path / "out" / "figure1" / "figure.png").read_bytes()
+    assert rewardshift("report", cwd=tmp_path).returncode == 0
+    assert (tmp_path / "out" / "figure1" / "figure.png").read_bytes() == picture
+
+
+def test_list_names_everything(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["list"]) == 0
+    text = capsys.readouterr().out
+    for name in ("figure1", "maze-sizes", "S15", "count+shift", "smoke", "paper", "about"):
+        assert name in text
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["reproduce", "figur1"], "no figure is called 'figur1'; did you mean 'figure1'"),
+        (["reproduce", "figure1", "--seeds", "0"], "seeds must be 1 or more, got 0"),
+        (["reproduce", "figure1", "--jobs", "0"], "jobs must be 1 or more, got 0"),
+        (
+            ["reproduce", "figure1", "--out", "file/x"],
+            "cannot write to the folder 'file/x/figure1'",
+        ),
+        (["report", "nowhere"], "no folder 'nowhere'"),
+        (["suggest", "--goal", "explore"], "give either --rewards LOW HIGH or --values LOW HIGH"),
+        (
+            ["suggest", "--goal", "explore", "--values", "0", "1", "--gamma", "1"],
+            "gamma must be in [0, 1), got 1.0",
+        ),
+        (
+            ["suggest", "--goal", "explore", "--rewards", "0", "1", "--scale", "-1"],
+            "scale must be finite and above 0, got -1.0",
+        ),
+        (["suggest", "--goal", "exploit", "--values", "1", "0"], "got 1.0 to 0.0"),
+        (
+            ["suggest", "--goal", "exploit", "--values", "0", "1", "--bias", "nan"],
+            "bias must be finite, got nan",
+        ),
+    ],
+)
+def test_bad_input_is_one_clear_line_and_exit_code_2(
+    arguments: list[str],
+    message: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "file").write_text("precious")
+    assert main(arguments) == 2
+    error = capsys.readouterr().err
+    assert message in error
+    assert error.count("\n") == 1
+    assert [path.name for path in tmp_path.iterdir()] == ["file"]
+    assert (tmp_path / "file").read_text() == "precious"
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        [],
+        ["reproduce"],
+        ["reproduce", "figure1", "--preset", "huge"],
+        ["reproduce", "--seeds", "x"],
+    ],
+)
+def test_what_does_not_parse_ends_with_exit_code_2(
+    arguments: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as stop:
+        main(arguments)
+    assert stop.value.code == 2
+    assert capsys.readouterr().err
+
+
+def test_a_half_written_unit_is_named_and_nothing_is_lost(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    plan = ["reproduce", "figure1", "--preset=smoke", "--seeds=3", "--jobs=1", f"--out={tmp_path}"]
+    assert main(plan) == 0
+    units = sorted((tmp_path / "figure1" / "units").iterdir())
+    picture = (tmp_path / "figure1" / "figure.svg").read_bytes()
+    units[0].write_text(units[0].read_text()[:100])
+    capsys.readouterr()
+    assert main(plan) == 2
+    assert units[0].name in capsys.readouterr().err
+    assert len(list(units[0].parent.iterdir())) == 2
+    assert (tmp_path / "figure1" / "figure.svg").read_bytes() == picture
+    units[0].unlink()
+    assert main(plan) == 0
+    assert (tmp_path / "figure1" / "figure.svg").read_bytes() == picture
+
+
+def test_an_interrupted_run_goes_on(tmp_path: Path) -> None:
+    plan = ["reproduce", "figure1", "--preset", "smoke", "--seeds", "20"]
+    process = subprocess.Popen(
+        [*COMMAND, *plan], cwd=tmp_path, stderr=subprocess.PIPE, text=True, start_new_session=True
+    )
+    units = tmp_path / "out" / "figure1" / "units"
+    deadline = time.monotonic() + 120
+    while not list(units.glob("*.json")):
+        assert process.poll() is None
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+    os.killpg(process.pid, signal.SIGINT)  # as Ctrl-C does: to the whole group
+    _, error = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert "the same command goes on from here" in error
+    assert "Traceback" not in error
+    done = {path: path.stat().st_mtime_ns for path in units.glob("*.json")}
+    assert 0 < len(done) < 10
+    assert rewardshift(*plan, cwd=tmp_path).returncode == 0
+    assert {path: path.stat().st_mtime_ns for path in done} == done
+    claims = json.loads((tmp_path / "out" / "figure1" / "claims.json").read_text())
+    assert {claim["seeds"] for claim in claims} == {20}
+
+
+def test_suggest_explains_itself(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["suggest", "--goal", "explore", "--values", "0", "1", "--bias", "-0.02"]) == 0
+    text = capsys.readouterr().out
+    assert "suggested bias: -0.01" in text
+    assert "b = -0.02 starts at 2, optimism 2" in text
+    assert main(["suggest", "--goal", "exploit", "--rewards", "-1", "3", "--scale", "2"]) == 0
+    text = capsys.readouterr().out
+    assert "V_low = -100 and V_high = 300" in text
+    assert "suggested bias: 2" in text
+    assert main(["suggest", "--goal", "explore", "--rewards", "-1", "0"]) == 0
+    assert "suggested bias: 0\n" in capsys.readouterr().out
+
+
+def test_both_terminal_treatments_live_side_by_side(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    plan = ["reproduce", "figure1", "--preset=smoke", "--seeds=1", f"--out={tmp_path}"]
+    results = tmp_path / "figure1" / "results.csv"
+    assert main(plan) == 0
+    zero = results.read_bytes()
+    assert main([*plan, "--terminal=absorbing"]) == 0
+    assert results.read_bytes() != zero
+    capsys.readouterr()
+    assert main(plan) == 0
+    assert "finished already" in capsys.readouterr().out
+    assert results.read_bytes() == zero
+
+
+def test_the_core_does_without_torch() -> None:
+    code = "import sys, rewardshift, rewardshift.cli; sys.exit('torch' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -1,0 +1,263 @@
+"""Declarations, units of work and the files that results live in."""
+
+import csv
+import json
+import multiprocessing
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from rewardshift.errors import InputError
+from rewardshift.experiments import FIGURES, find_figure
+from rewardshift.experiments.figure import Curve
+from rewardshift.experiments.results import (
+    UnitResult,
+    load_units,
+    read_results,
+    save_unit,
+    write_results,
+)
+from rewardshift.experiments.runner import Plan, collect, made_with, pending_units, run_units
+from rewardshift.files import writable_folder, write_atomic
+from rewardshift.report.plots import STYLES
+
+figures = pytest.mark.parametrize("name", FIGURES)
+
+
+def smoke(out: Path, seeds: int = 2, figure: str = "figure1") -> Plan:
+    return Plan(figure, "smoke", seeds, "zero", out)
+
+
+def run(plan: Plan, jobs: int = 1) -> list[tuple[int, ...]]:
+    done = list(run_units(plan, pending_units(plan), jobs))
+    collect(plan)
+    return sorted(done)
+
+
+@figures
+def test_every_declaration_is_whole(name: str) -> None:
+    figure = FIGURES[name]
+    panels = {panel.name for panel in figure.panels}
+    methods = {method.name for method in figure.methods}
+    assert set(figure.presets) == {"smoke", "quick", "paper"}
+    assert figure.presets["paper"].note == ""
+    assert figure.presets["smoke"].note != ""
+    assert figure.presets["quick"].seeds >= 4
+    assert methods <= set(STYLES)
+    assert len(panels) == len(figure.panels)
+    assert len({claim.id for claim in figure.claims}) == len(figure.claims)
+    for panel in figure.panels:
+        assert panel.task in figure.tasks
+    for claim in figure.claims:
+        assert claim.panel in panels
+        assert {claim.better, claim.worse} <= methods
+        assert claim.better != claim.worse
+
+
+def test_styles_differ() -> None:
+    assert len({style.color for style in STYLES.values()}) == len(STYLES)
+    assert len(set(STYLES.values())) == len(STYLES)
+
+
+def test_the_digest_follows_what_decides_the_curves_and_nothing_else() -> None:
+    figure = FIGURES["figure1"]
+    digest = figure.digest("paper", "zero")
+    assert digest == replace(figure, title="another", claims=()).digest("paper", "zero")
+    assert digest == figure.digest("quick", "zero")  # the same budget, only fewer seeds
+    others = {
+        figure.digest("smoke", "zero"),
+        figure.digest("paper", "absorbing"),
+        replace(figure, methods=figure.methods[:2]).digest("paper", "zero"),
+        FIGURES["maze-sizes"].digest("paper", "zero"),
+    }
+    assert len(others | {digest}) == 5
+
+
+def test_an_unknown_figure_is_refused_with_a_hint() -> None:
+    with pytest.raises(InputError, match="did you mean 'maze-sizes'"):
+        find_figure("maze-size")
+    with pytest.raises(InputError, match="there are: figure1, maze-sizes"):
+        find_figure("../elsewhere")
+
+
+@pytest.mark.parametrize(
+    ("changes", "match"),
+    [({"preset": "huge"}, "'huge'"), ({"seeds": 0}, "got 0"), ({"figure": "x"}, "'x'")],
+)
+def test_a_bad_plan_is_refused(changes: dict[str, object], match: str, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=match):
+        replace(smoke(tmp_path), **changes)  # type: ignore[arg-type]
+
+
+def test_units_group_the_missing_seeds_and_finished_ones_are_not_run_again(tmp_path: Path) -> None:
+    assert pending_units(smoke(tmp_path, 5)) == [(0, 1), (2, 3), (4,)]
+    assert run(smoke(tmp_path, 3)) == [(0, 1), (2,)]
+    assert pending_units(smoke(tmp_path, 3)) == []
+    before = {path: path.read_bytes() for path in (tmp_path / "figure1" / "units").iterdir()}
+    assert run(smoke(tmp_path, 6)) == [(3, 4), (5,)]
+    assert all(path.read_bytes() == content for path, content in before.items())
+    seeds = {curve.seed for curve in read_results(tmp_path / "figure1" / "results.csv")}
+    assert seeds == set(range(6))
+    assert pending_units(replace(smoke(tmp_path, 6), terminal="absorbing")) != []
+
+
+def test_fewer_seeds_later_are_taken_from_the_finished_units(tmp_path: Path) -> None:
+    run(smoke(tmp_path, 3))
+    assert run(smoke(tmp_path, 1)) == []
+    assert {c.seed for c in read_results(tmp_path / "figure1" / "results.csv")} == {0}
+
+
+def test_processes_and_interruptions_change_nothing(tmp_path: Path) -> None:
+    plan, other = smoke(tmp_path / "one", 4), smoke(tmp_path / "two", 4)
+    run(plan)
+    for _ in run_units(other, pending_units(other), jobs=2):
+        break  # as if interrupted after the first unit
+    deadline = time.monotonic() + 20
+    while multiprocessing.active_children() and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert not multiprocessing.active_children()
+    assert 0 < len(list((other.folder / "units").glob("*.json"))) <= 2
+    run(other, jobs=2)
+    assert (plan.folder / "results.csv").read_bytes() == (other.folder / "results.csv").read_bytes()
+
+
+def test_the_results_have_the_promised_columns_and_order(tmp_path: Path) -> None:
+    run(smoke(tmp_path))
+    with (tmp_path / "figure1" / "results.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    assert list(rows[0]) == ["figure", "panel", "method", "seed", "step", "value"]
+    assert {row["figure"] for row in rows} == {"figure1"}
+    assert [row["panel"] for row in rows] == sorted(
+        (row["panel"] for row in rows), key=["success", "q-gap"].index
+    )
+    assert len(rows) == 2 * 4 * 2 * 2  # panels, methods, seeds, evaluations
+    assert all(0 <= float(row["value"]) <= 1 for row in rows if row["panel"] == "success")
+
+
+def test_the_provenance_says_what_made_the_results(tmp_path: Path) -> None:
+    run(smoke(tmp_path))
+    provenance = json.loads((tmp_path / "figure1" / "provenance.json").read_text())
+    assert provenance["command"] == (
+        "rewardshift reproduce figure1 --preset smoke --seeds 2 --terminal zero"
+    )
+    assert provenance["seconds"] > 0
+    assert provenance["budget"].startswith("TabularBudget(episodes=20")
+    assert {"commit", "python", "jax", "jaxlib", "numpy", "rewardshift", "machine"} <= set(
+        provenance
+    )
+    assert str(tmp_path) not in json.dumps(provenance)
+
+
+def test_the_commit_is_that_of_the_source() -> None:
+    head = subprocess.run(
+        ["git", "rev-parse", "HEAD"],
+        cwd=Path(__file__).parent,
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout.strip()
+    commit = made_with()["commit"]
+    assert commit is not None
+    assert commit.removesuffix("+changes") == head
+
+
+def test_two_machines_results_name_both(tmp_path: Path) -> None:
+    plan = smoke(tmp_path, 3)
+    run(plan)
+    unit = load_units(plan.folder, plan.digest)[1]
+    save_unit(plan.folder, replace(unit, made_with={**unit.made_with, "python": "3.99.0"}))
+    collect(plan)
+    provenance = json.loads((plan.folder / "provenance.json").read_text())
+    assert provenance["python"] == [".".join(map(str, sys.version_info[:3])), "3.99.0"]
+
+
+def cut(text: str) -> str:
+    return text[: len(text) // 2]
+
+
+def flip(text: str) -> str:
+    return text.replace('"seconds": ', '"seconds": 1', 1)
+
+
+def drop(text: str) -> str:
+    body = json.loads(text)
+    del body["curves"]
+    return json.dumps(body)
+
+
+def age(text: str) -> str:
+    return json.dumps({**json.loads(text), "format": 0})
+
+
+def empty(_: str) -> str:
+    return ""
+
+
+def replace_by_list(_: str) -> str:
+    return "[]"
+
+
+@pytest.mark.parametrize("damage", [cut, flip, drop, age, empty, replace_by_list])
+def test_a_damaged_unit_is_refused_by_name_and_kept(
+    tmp_path: Path, damage: Callable[[str], str]
+) -> None:
+    unit = UnitResult("abc", (0, 1), 1.5, {"python": "3"}, [Curve("p", "m", 0, [0], [1.0])])
+    path = save_unit(writable_folder(tmp_path / "figure1"), unit)
+    assert load_units(path.parents[1], "abc")[0].curves == unit.curves
+    path.write_text(damaged := damage(path.read_text()))
+    with pytest.raises(InputError, match=f"{path.name}.*Delete that file"):
+        load_units(path.parents[1], "abc")
+    assert path.read_text() == damaged
+
+
+def test_results_survive_a_round_trip(tmp_path: Path) -> None:
+    figure = FIGURES["figure1"]
+    curves = [
+        Curve("q-gap", "shift", 1, [0, 10], [0.25, 1e-9]),
+        Curve("success", "count", 0, [0, 10], [0.5, 1.0]),
+    ]
+    write_results(tmp_path / "results.csv", figure, curves)
+    assert read_results(tmp_path / "results.csv") == curves[::-1]
+
+
+@pytest.mark.parametrize(
+    ("content", "match"),
+    [
+        ("", "line 0.*the first line must be"),
+        ("a,b\n", "line 1.*the first line must be"),
+        ("figure,panel,method,seed,step,value\nf,p,m,0,0,high\n", "line 2.*high"),
+        ("figure,panel,method,seed,step,value\nf,p,m,0\n", "line 2"),
+    ],
+)
+def test_damaged_results_are_refused_with_their_line(
+    tmp_path: Path, content: str, match: str
+) -> None:
+    path = tmp_path / "results.csv"
+    path.write_text(content)
+    with pytest.raises(InputError, match=match):
+        read_results(path)
+
+
+def test_an_atomic_write_leaves_the_old_file_or_the_new_one(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    write_atomic(path, "old")
+    with pytest.raises(TypeError):
+        write_atomic(path, 3)  # type: ignore[arg-type]
+    assert path.read_text() == "old"
+    write_atomic(path, b"new")
+    assert path.read_text() == "new"
+    assert [p.name for p in tmp_path.iterdir()] == ["file"]
+    assert path.stat().st_mode & 0o777 == 0o644
+
+
+def test_values_are_finite(tmp_path: Path) -> None:
+    run(smoke(tmp_path, figure="maze-sizes"))
+    curves = read_results(tmp_path / "maze-sizes" / "results.csv")
+    assert len(curves) == 5 * 3 * 2
+    assert all(np.isfinite(curve.values).all() for curve in curves)

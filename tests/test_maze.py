@@ -1,0 +1,209 @@
+"""The maze, the tabular agent and its training loop, against slow and plain counterparts."""
+
+from dataclasses import replace
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from rewardshift import Shift
+from rewardshift.agents.tabular import QLearning, TableSpec, Transition, optimal_q
+from rewardshift.envs.maze import NUM_ACTIONS, NUM_STATES, SIDE, Maze
+from rewardshift.experiments.maze import COUNT, COUNT_SHIFT, EPSILON_GREEDY, SHIFT
+from rewardshift.training.tabular import TabularBudget, train_tabular
+
+DOWN, RIGHT, UP, LEFT = range(4)
+SMALL = TabularBudget(episodes=30, evaluate_every=10, evaluation_episodes=5)
+
+
+def table_of(maze: Maze) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    next_states, rewards, terminated = (np.asarray(column) for column in maze.table())
+    return next_states, rewards, terminated
+
+
+@pytest.mark.parametrize("size", [2, 5, 20])
+def test_the_goal_is_on_the_diagonal_and_ends_the_episode(size: int) -> None:
+    maze = Maze.of_size(size)
+    above = maze.goal - SIDE
+    assert maze.goal == (size - 1) * (SIDE + 1)
+    next_state, reward, terminated = maze.step(jnp.asarray(above), jnp.asarray(DOWN))
+    assert (int(next_state), float(reward), bool(terminated)) == (maze.goal, 1.0, True)
+
+
+def test_moves_go_down_right_up_left_and_walls_stop_them() -> None:
+    next_states, rewards, terminated = table_of(Maze.of_size(20))
+    assert next_states[0].tolist() == [SIDE, 1, 0, 0]
+    assert next_states[5 * SIDE + 5].tolist() == [6 * SIDE + 5, 5 * SIDE + 6, 4 * SIDE + 5, 104]
+    corner = NUM_STATES - 1
+    assert next_states[corner, [DOWN, RIGHT]].tolist() == [corner, corner]
+    assert next_states.shape == (NUM_STATES, NUM_ACTIONS)
+    assert rewards.sum() == terminated.sum() == 4  # two ways in, and the walls of the corner
+
+
+@pytest.mark.parametrize("size", [1, 21])
+def test_a_maze_of_no_size_is_refused(size: int) -> None:
+    with pytest.raises(ValueError, match=f"from 2 to 20, got {size}"):
+        Maze.of_size(size)
+
+
+def test_optimal_values_are_known_at_every_distance() -> None:
+    maze = Maze.of_size(20)
+    rows, columns = np.divmod(np.arange(NUM_STATES), SIDE)
+    distance = 38 - rows - columns
+    steps = np.where(distance > 0, distance, 2)  # the goal itself: out and in is not needed
+    plain = optimal_q(*table_of(maze), Shift(0.0, gamma=0.99)).max(axis=1)
+    away = distance > 0
+    np.testing.assert_allclose(plain[away], 0.99 ** (steps[away] - 1), rtol=1e-9)
+    zero = optimal_q(*table_of(maze), Shift(-0.02, gamma=0.99)).max(axis=1)
+    paid = -0.02 * (1 - 0.99**steps) / 0.01
+    np.testing.assert_allclose(zero[away], (plain + paid)[away], rtol=1e-9)
+    absorbing = Shift(-0.02, gamma=0.99, terminal="absorbing")
+    exact = optimal_q(*table_of(maze), absorbing)
+    primal = optimal_q(*table_of(maze), Shift(0.0, gamma=0.99))
+    np.testing.assert_allclose(exact, absorbing.from_primal(primal), atol=1e-9)
+
+
+def test_a_positive_shift_with_zero_never_wants_to_arrive() -> None:
+    q = optimal_q(*table_of(Maze.of_size(2)), Shift(1.0, gamma=0.9))
+    np.testing.assert_allclose(q.max(axis=1)[0], 10.0, rtol=1e-9)
+    assert q[SIDE].argmax() != RIGHT  # the way into the goal
+
+
+def transition(**changes: Any) -> Transition:
+    values = {"state": 0, "action": 0, "next_state": 1, "terminated": False, "valid": True}
+    values |= changes
+    arrays = {name: jnp.asarray(value) for name, value in values.items()}
+    return Transition(
+        reward=jnp.asarray(changes.get("reward", 0.0)),
+        **{name: array for name, array in arrays.items() if name != "reward"},
+    )
+
+
+KEY = jax.random.key(0)
+
+
+def test_one_update_by_hand() -> None:
+    agent = QLearning(Shift(-0.5, gamma=0.9), bonus=0.3, learning_rate=0.5)
+    state = agent.init(KEY, TableSpec(3, 2))
+    state = state._replace(q=state.q.at[1].set(jnp.array([2.0, 4.0])).at[0, 0].set(1.0))
+    state, metrics = agent.update(state, transition(reward=1.0), KEY)
+    target = 1.0 + 0.3 / 2 - 0.5 + 0.9 * 4.0
+    assert state.q[0, 0] == pytest.approx(0.5 * 1.0 + 0.5 * target)
+    assert metrics["td_error"] == pytest.approx(target - 1.0)
+    assert state.visits.tolist() == [1, 0, 0]
+
+
+@pytest.mark.parametrize(("terminal", "credit"), [("zero", 0.0), ("absorbing", 0.9 * -0.5 / 0.1)])
+def test_a_terminal_transition_does_not_bootstrap(terminal: Any, credit: float) -> None:
+    agent = QLearning(Shift(-0.5, gamma=0.9, terminal=terminal))
+    state = agent.init(KEY, TableSpec(2, 2))
+    state = state._replace(q=state.q.at[1].set(100.0))
+    state, _ = agent.update(state, transition(reward=1.0, terminated=True), KEY)
+    assert state.q[0, 0] == pytest.approx(0.5 + credit)
+
+
+def test_padding_teaches_and_counts_nothing() -> None:
+    agent = QLearning(Shift(-0.5, gamma=0.9))
+    state = agent.init(KEY, TableSpec(2, 2))
+    after, _ = agent.update(state, transition(reward=1.0, valid=False), KEY)
+    np.testing.assert_array_equal(after.q, state.q)
+    np.testing.assert_array_equal(after.visits, state.visits)
+
+
+def test_ties_go_to_the_first_and_exploration_is_uniform() -> None:
+    agent = QLearning(Shift(0.0, gamma=0.9))
+    state = agent.init(KEY, TableSpec(1, 4))
+    act = jax.vmap(agent.act, in_axes=(None, None, 0, None))
+    keys = jax.random.split(KEY, 4000)
+    assert set(act(state, jnp.asarray(0), keys, 0.0).tolist()) == {0}
+    counts = np.bincount(act(state, jnp.asarray(0), keys, 1.0), minlength=4)
+    assert counts.min() > 900
+    explored = act(state, jnp.asarray(0), keys, 0.4)
+    assert np.mean(np.asarray(explored) > 0) == pytest.approx(0.3, abs=0.03)
+
+
+def plain_training(
+    agent: QLearning, maze: Maze, key: jax.Array, budget: TabularBudget
+) -> tuple[list[float], list[float]]:
+    """The same training, one plain step after the other; only the actions are the agent's."""
+    _, train_key, evaluation_key = jax.random.split(key, 3)
+    next_states, rewards, ends = table_of(maze)
+    target = optimal_q(next_states, rewards, ends, agent.shift)
+    q, visits = np.zeros((NUM_STATES, NUM_ACTIONS), np.float32), np.zeros(NUM_STATES, int)
+    act = jax.jit(agent.act)
+
+    def choose(position: int, key: jax.Array, epsilon: float) -> int:
+        visits[position] += 1
+        state = agent.init(key, TableSpec(NUM_STATES, NUM_ACTIONS))._replace(q=jnp.asarray(q))
+        return int(act(state, jnp.asarray(position), key, epsilon))
+
+    success, gap = [], []
+    for episode in range(budget.episodes):
+        epsilon = 1 - episode / budget.episodes
+        if episode % budget.evaluate_every == 0:
+            index = episode // budget.evaluate_every
+            by_step = jax.random.split(jax.random.fold_in(evaluation_key, index), 100)
+            wins = 0
+            for number in range(budget.evaluation_episodes):
+                position = 0
+                for step in range(100):
+                    keys = jax.random.split(by_step[step], budget.evaluation_episodes)
+                    action = choose(position, keys[number], epsilon)
+                    won = ends[position, action]
+                    position = next_states[position, action]
+                    if won:
+                        wins += 1
+                        break
+            success.append(wins / budget.evaluation_episodes)
+            gap.append(float(np.delete(np.abs(q - target), maze.goal, axis=0).mean()))
+        position = 0
+        for step_key in jax.random.split(jax.random.fold_in(train_key, episode), 100):
+            action = choose(position, step_key, epsilon)
+            following, end = next_states[position, action], ends[position, action]
+            reward = rewards[position, action] + agent.bonus / (visits[position] + 1)
+            q[position, action] = agent.shift.reward(reward, end) + 0.99 * (
+                0.0 if end else q[following].max()
+            )
+            position = following
+            if end:
+                break
+    return success, gap
+
+
+@pytest.mark.parametrize("terminal", ["zero", "absorbing"])
+def test_the_compiled_loop_does_what_the_plain_one_does(terminal: Any) -> None:
+    budget = TabularBudget(episodes=6, evaluate_every=3, evaluation_episodes=2)
+    agent = replace(COUNT_SHIFT.agent, shift=replace(COUNT_SHIFT.agent.shift, terminal=terminal))
+    keys = jax.random.split(jax.random.key(7), 2)
+    mazes = [Maze.of_size(2), Maze.of_size(4)]
+    curves = train_tabular([agent, agent], mazes, keys, budget)
+    for row in range(2):
+        success, gap = plain_training(agent, mazes[row], keys[row], budget)
+        np.testing.assert_allclose(curves.success[row], success, rtol=1e-6)
+        np.testing.assert_allclose(curves.q_gap[row], gap, rtol=1e-4)
+
+
+def test_a_row_does_not_depend_on_its_neighbours() -> None:
+    agents = [method.agent for method in (EPSILON_GREEDY, COUNT, SHIFT)]
+    keys = jax.random.split(jax.random.key(1), 3)
+    together = train_tabular(agents, [Maze.of_size(3)] * 3, keys, SMALL)
+    alone = train_tabular(agents[1:2], [Maze.of_size(3)], keys[1:2], SMALL)
+    np.testing.assert_array_equal(together.success[1], alone.success[0])
+    np.testing.assert_allclose(together.q_gap[1], alone.q_gap[0], rtol=1e-6)  # a rounded sum
+
+
+def test_curves_start_before_training_and_end_before_the_last_round() -> None:
+    curves = train_tabular(
+        [EPSILON_GREEDY.agent], [Maze.of_size(2)], jax.random.split(KEY, 1), SMALL
+    )
+    assert curves.episode[0].tolist() == [0, 10, 20]
+    optimal = optimal_q(*table_of(Maze.of_size(2)), EPSILON_GREEDY.agent.shift)
+    away = np.arange(NUM_STATES) != Maze.of_size(2).goal
+    assert curves.q_gap[0, 0] == pytest.approx(np.abs(optimal[away]).mean(), rel=1e-5)
+
+
+def test_the_budget_must_divide_into_evaluations() -> None:
+    with pytest.raises(ValueError, match="25"):
+        TabularBudget(episodes=25, evaluate_every=10)

@@ -1,0 +1,236 @@
+"""The arithmetic: the same on every kind of number, in the dtype that came in."""
+
+import dataclasses
+from collections.abc import Callable
+from typing import Any
+
+import equinox as eqx
+import hypothesis.strategies as st
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis.extra import numpy as hnp
+
+from rewardshift import Shift, equivalent_bias, optimistic_value, suggest_shift
+from rewardshift.shift import as_shift
+
+biases = st.floats(-100, 100)
+scales = st.floats(0.01, 100)
+gammas = st.floats(0, 0.999)
+absorbing = Shift(-0.5, scale=2.0, gamma=0.9, terminal="absorbing")
+zero = dataclasses.replace(absorbing, terminal="zero")
+
+CONTAINERS: dict[str, Callable[[Any], Any]] = {
+    "numpy32": lambda x: np.asarray(x, np.float32),
+    "numpy64": lambda x: np.asarray(x, np.float64),
+    "jax": lambda x: jnp.asarray(x, jnp.float32),
+    "torch": lambda x: torch.tensor(x, dtype=torch.float32),
+}
+
+
+def test_a_reward_is_scaled_and_moved() -> None:
+    assert zero.reward(3.0) == 5.5
+    assert zero.reward(3.0, terminated=True) == 5.5
+    assert absorbing.reward(3.0) == 5.5
+
+
+def test_absorbing_credits_what_an_absorbing_state_would_have_paid() -> None:
+    assert absorbing.reward(3.0, terminated=True) == pytest.approx(5.5 + 0.9 * -0.5 / 0.1)
+
+
+@pytest.mark.parametrize("kind", CONTAINERS)
+@pytest.mark.parametrize("shift", [zero, absorbing])
+def test_arrays_agree_with_floats_and_keep_their_dtype(kind: str, shift: Shift) -> None:
+    rewards, ends = [-1.0, 0.0, 2.0], [False, True, True]
+    array = CONTAINERS[kind](rewards)
+    flags = torch.tensor(ends) if kind == "torch" else np.array(ends)
+    expected = [shift.reward(r, t) for r, t in zip(rewards, ends, strict=True)]
+    for result in (
+        shift.reward(array, flags),
+        shift.to_primal(shift.from_primal(shift.reward(array, flags))),
+    ):
+        assert type(result) is type(array)
+        assert result.dtype == array.dtype
+        np.testing.assert_allclose(np.asarray(result), expected, rtol=1e-5)
+    assert shift.multistep_return(array, np.array([1, 2, 3]), flags).dtype == array.dtype
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32"])
+def test_low_precision_stays_low(dtype: str) -> None:
+    array = jnp.ones(3, dtype)
+    assert absorbing.reward(array, np.array([True, False, True])).dtype == dtype
+    assert Shift(jnp.array([1.0, 2.0, 3.0])).reward(array).dtype == dtype
+    tensor = torch.ones(3, dtype=getattr(torch, dtype))
+    assert absorbing.reward(tensor, torch.tensor([True, False, True])).dtype == tensor.dtype
+    assert Shift(torch.tensor([1.0, 2.0, 3.0])).reward(tensor).dtype == tensor.dtype
+    assert Shift(np.array([1.0, 2.0, 3.0])).reward(tensor).dtype == tensor.dtype
+
+
+def test_numpy_scalars_keep_their_dtype_whatever_the_shift_is_made_of() -> None:
+    shift = Shift(np.float64(-0.5), np.float32(2.0), np.float64(0.9), "absorbing")
+    assert type(shift.bias) is type(shift.scale) is type(shift.gamma) is float
+    assert shift.reward(np.float32(1), np.bool_(True)).dtype == np.float32
+    assert Shift(np.array([0.1, 0.2])).reward(np.float32(1)).dtype == np.float32
+
+
+@pytest.mark.parametrize("integers", [3, np.array(3), jnp.array(3), torch.tensor(3)])
+def test_whole_rewards_become_floats(integers: Any) -> None:
+    assert float(Shift(-0.5).reward(integers)) == 2.5
+    assert float(Shift(torch.tensor(-0.5)).reward(torch.tensor(3))) == 2.5
+
+
+def test_gradients_flow_through_torch_and_jax() -> None:
+    reward = torch.ones(2, requires_grad=True)
+    zero.reward(reward).sum().backward()
+    assert reward.grad is not None
+    assert reward.grad.tolist() == [2.0, 2.0]
+    assert jax.grad(zero.reward)(1.0) == 2.0
+
+
+def test_members_are_an_axis() -> None:
+    rewards = jnp.arange(4.0)
+    biases = jnp.array([-0.5, 0.0, 0.5])
+
+    def shifted(bias: jax.Array) -> Any:
+        return Shift(bias, gamma=0.9, terminal="absorbing").reward(rewards, rewards > 2)
+
+    traced = jax.jit(jax.vmap(shifted))(biases)
+    leaves = eqx.filter_vmap(lambda s: s.reward(rewards, rewards > 2), in_axes=(eqx.if_array(0),))(
+        Shift(biases, gamma=0.9, terminal="absorbing")
+    )
+    together = Shift(biases[:, None], gamma=0.9, terminal="absorbing").reward(rewards, rewards > 2)
+    alone = np.stack([shifted(b) for b in biases])
+    for result in (traced, leaves, together):
+        np.testing.assert_allclose(result, alone, rtol=1e-6)
+
+
+def test_a_shift_is_a_pytree_with_named_leaves_and_a_static_terminal() -> None:
+    paths = [jax.tree_util.keystr(p) for p, _ in jax.tree_util.tree_leaves_with_path(absorbing)]
+    assert paths == [".bias", ".scale", ".gamma"]
+    assert jax.tree.map(lambda x: x, absorbing) == absorbing
+    assert jax.jit(lambda s: s.initial_value)(absorbing) == pytest.approx(absorbing.initial_value)
+    assert jax.tree.map(type, absorbing).terminal == "absorbing"
+
+
+def test_a_shift_is_frozen_hashable_and_prints_itself() -> None:
+    assert hash(Shift(-1, gamma=0.5)) == hash(Shift(-1.0, gamma=0.5))
+    assert {Shift(1.0): "a"}[Shift(1)] == "a"
+    assert eval(repr(absorbing)) == absorbing
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        absorbing.bias = 1.0  # type: ignore[misc]
+    with pytest.raises(TypeError):
+        hash(Shift(np.ones(2)))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "quoted"),
+    [
+        ({"bias": float("nan")}, "nan"),
+        ({"bias": np.array([0.0, np.inf])}, "inf"),
+        ({"bias": 0, "scale": 0}, "0.0"),
+        ({"bias": 0, "scale": -2}, "-2.0"),
+        ({"bias": 0, "scale": float("inf")}, "inf"),
+        ({"bias": 0, "gamma": 1}, "1.0"),
+        ({"bias": 0, "gamma": -0.1}, "-0.1"),
+        ({"bias": jnp.ones(2), "scale": jnp.array([1.0, -1.0])}, "-1."),
+        ({"bias": torch.tensor([1.0, float("nan")])}, "nan"),
+        ({"bias": 0, "terminal": "sometimes"}, "'sometimes'"),
+        ({"bias": 0, "terminal": "absorbing"}, "gamma=None"),
+    ],
+)
+def test_concrete_numbers_are_validated(arguments: dict[str, Any], quoted: str) -> None:
+    with pytest.raises(ValueError, match=quoted.replace("(", r"\(")):
+        Shift(**arguments)
+
+
+@pytest.mark.parametrize("value", ["-0.5", None, [1.0], {}])
+def test_what_is_no_number_is_refused(value: Any) -> None:
+    with pytest.raises(TypeError, match="bias must be a number"):
+        Shift(value)
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        lambda s: s.value_offset,
+        lambda s: s.initial_value,
+        lambda s: s.to_primal(0.0),
+        lambda s: s.from_primal(0.0),
+        lambda s: s.optimism(0, 1),
+        lambda s: s.multistep_return(0.0, 3),
+    ],
+)
+def test_value_maps_need_the_discount(use: Any) -> None:
+    with pytest.raises(ValueError, match="gamma=None"):
+        use(Shift(-0.5))
+
+
+def test_a_multistep_return_needs_a_step() -> None:
+    with pytest.raises(ValueError, match="steps must be 1 or more, got 0"):
+        zero.multistep_return(0.0, 0)
+
+
+@given(biases, scales, gammas, st.floats(-1e6, 1e6))
+def test_the_value_maps_undo_each_other(b: float, k: float, gamma: float, q: float) -> None:
+    shift = Shift(b, k, gamma)
+    tolerance = 1e-9 * (abs(q) + abs(shift.value_offset) / k)
+    assert shift.to_primal(shift.from_primal(q)) == pytest.approx(q, abs=tolerance)
+    assert shift.from_primal(shift.initial_value) == pytest.approx(
+        0, abs=1e-9 * (1 + abs(shift.value_offset))
+    )
+    assert shift.initial_value == pytest.approx(-b / ((1 - gamma) * k))
+
+
+@given(hnp.arrays(np.float64, 5, elements=st.floats(-1e3, 1e3)), biases, scales)
+def test_a_shift_keeps_the_order_of_rewards(rewards: np.ndarray, b: float, k: float) -> None:
+    shifted = Shift(b, k).reward(rewards)
+    order = np.argsort(rewards, kind="stable")
+    assert np.all(np.diff(shifted[order]) >= 0)
+
+
+def test_a_shift_comes_from_a_number_a_dict_or_a_shift() -> None:
+    assert as_shift(-0.5) == as_shift(np.float64(-0.5)) == as_shift({"bias": -0.5}) == Shift(-0.5)
+    assert as_shift(dataclasses.asdict(absorbing)) == absorbing
+    assert as_shift(absorbing) is absorbing
+    with pytest.raises(ValueError, match="'offset'"):
+        as_shift({"bias": 1.0, "offset": 2.0})
+    with pytest.raises(ValueError, match="needs 'bias'"):
+        as_shift({"scale": 1.0})
+    with pytest.raises(TypeError, match="'half'"):
+        as_shift("half")  # type: ignore[arg-type]
+
+
+def test_the_optimistic_mix_and_its_bias() -> None:
+    assert optimistic_value(1.0, 3.0, 0.25) == 1.5
+    assert equivalent_bias(2.0, -2.0, 0.25) == 1.0
+    low, high = np.zeros(2), np.ones(2)
+    np.testing.assert_array_equal(optimistic_value(low, high, np.array([0.0, 1.0])), [0.0, 1.0])
+
+
+@given(gammas, scales, st.floats(-100, 100), st.floats(0.01, 100))
+def test_a_suggested_shift_is_just_optimistic_or_just_cautious(
+    gamma: float, k: float, low: float, width: float
+) -> None:
+    high = low + width
+    explore = suggest_shift("explore", low, high, gamma=gamma, scale=k)
+    exploit = suggest_shift("exploit", low, high, gamma=gamma, scale=k)
+    assert explore.optimism(low, high) == pytest.approx(1, abs=1e-6)
+    assert exploit.optimism(low, high) == pytest.approx(0, abs=1e-6)
+    assert explore.scale == exploit.scale == k
+
+
+@pytest.mark.parametrize(
+    ("goal", "low", "high", "match"),
+    [
+        ("win", 0, 1, "'win'"),
+        ("explore", 1, 1, "1 to 1"),
+        ("explore", 0, float("inf"), "0 to inf"),
+        ("explore", float("nan"), 1, "nan to 1"),
+    ],
+)
+def test_a_suggestion_needs_a_goal_and_a_range(goal: Any, low: Any, high: Any, match: str) -> None:
+    with pytest.raises(ValueError, match=match):
+        suggest_shift(goal, low, high, gamma=0.9)

@@ -1,0 +1,277 @@
+"""The wrappers, on real environments, in all of Gymnasium's autoreset modes."""
+
+import dataclasses
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import gymnasium as gym
+import gymnasium_robotics  # noqa: F401  registers the Fetch and maze tasks
+import numpy as np
+import pytest
+from gymnasium.envs.registration import EnvSpec
+from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv
+from gymnasium.wrappers import (
+    PassiveEnvChecker,
+    RecordEpisodeStatistics,
+    TimeLimit,
+    TransformReward,
+)
+
+from rewardshift import Shift, ShiftReward, VectorShiftReward
+
+EXACT = Shift(-0.5, scale=2.0, gamma=0.9, terminal="absorbing")
+
+# Processes of their own, as Gymnasium has them, but not forked: JAX does not survive that.
+spawned = partial(AsyncVectorEnv, context="spawn")
+
+
+def short_cartpole() -> gym.Env[Any, Any]:
+    """Episodes that sometimes terminate and sometimes run into a time limit."""
+    return TimeLimit(gym.make("CartPole-v1").unwrapped, 12)
+
+
+def test_rewards_are_shifted_and_the_primal_ones_kept() -> None:
+    env, twin = ShiftReward(short_cartpole(), EXACT), short_cartpole()
+    env.reset(seed=3), twin.reset(seed=3)
+    terminated = truncated = False
+    while not (terminated or truncated):
+        observation, reward, terminated, truncated, info = env.step(1)
+        expected, primal, *ends, _ = twin.step(1)
+        np.testing.assert_array_equal(observation, expected)
+        assert info["primal_reward"] == primal
+        assert reward == EXACT.reward(float(primal), terminated)
+        assert ends == [terminated, truncated]
+    assert terminated
+
+
+def test_truncation_is_not_termination() -> None:
+    env = ShiftReward(TimeLimit(gym.make("MountainCar-v0").unwrapped, 2), EXACT)
+    env.reset(seed=0)
+    env.step(0)
+    _, reward, terminated, truncated, _ = env.step(0)
+    assert (terminated, truncated) == (False, True)
+    assert reward == EXACT.reward(-1.0)
+
+
+def test_the_wrapped_environment_passes_gymnasiums_own_checks() -> None:
+    env = PassiveEnvChecker(ShiftReward(gym.make("MountainCar-v0").unwrapped, EXACT))
+    env.reset(seed=0)
+    for _ in range(3):  # a complaint is a warning, and a warning fails
+        env.step(env.action_space.sample())
+    assert "ShiftReward" in str(env)
+
+
+@pytest.mark.parametrize("shift", [-0.5, EXACT, dataclasses.asdict(EXACT)])
+def test_the_spec_survives_json(shift: Any) -> None:
+    env = ShiftReward(gym.make("MountainCar-v0"), shift)
+    assert env.spec is not None
+    again = gym.make(EnvSpec.from_json(env.spec.to_json()))
+    assert isinstance(again, ShiftReward)
+    assert again.shift == env.shift
+    same = gym.make(env.spec)
+    assert isinstance(same, ShiftReward)
+    assert same.shift == env.shift
+
+
+def test_statistics_inside_stay_primal() -> None:
+    env = ShiftReward(RecordEpisodeStatistics(short_cartpole()), -10.0)
+    env.reset(seed=1)
+    steps, done = 0, False
+    while not done:
+        *_, terminated, truncated, info = env.step(0)
+        steps, done = steps + 1, terminated or truncated
+    assert info["episode"]["r"] == steps
+
+
+@pytest.mark.parametrize("between", [lambda e: e, lambda e: TransformReward(e, lambda r: r)])
+def test_a_shift_on_a_shift_is_refused(between: Callable[[Any], Any]) -> None:
+    shifted = between(ShiftReward(gym.make("CartPole-v1"), -0.5))
+    with pytest.raises(ValueError, match=r"shifted already, by Shift\(bias=-0\.5"):
+        ShiftReward(shifted, -0.5)
+
+
+@pytest.mark.parametrize("vectorise", [SyncVectorEnv, spawned])
+def test_a_shift_on_a_vector_of_shifts_is_refused(vectorise: Any) -> None:
+    envs = vectorise([lambda: ShiftReward(gym.make("CartPole-v1"), -0.5)] * 2)
+    with pytest.raises(ValueError, match="shifted already"):
+        VectorShiftReward(envs, -0.5)
+    envs.close()
+    once = VectorShiftReward(SyncVectorEnv([short_cartpole]), -0.5)
+    with pytest.raises(ValueError, match="shifted already"):
+        VectorShiftReward(once, -0.5)
+
+
+@pytest.mark.parametrize(
+    ("shift", "error", "match"),
+    [
+        (float("nan"), ValueError, "nan"),
+        ("-0.5", TypeError, "'-0.5'"),
+        (Shift(np.array([0.0, 1.0])), ValueError, "one bias and one scale"),
+        ({"bias": 1.0, "offset": 2}, ValueError, "offset"),
+    ],
+)
+def test_a_bad_shift_is_refused(shift: Any, error: type[Exception], match: str) -> None:
+    with pytest.raises(error, match=match):
+        ShiftReward(gym.make("CartPole-v1"), shift)
+    with pytest.raises(error, match=match):
+        VectorShiftReward(SyncVectorEnv([short_cartpole]), shift)
+
+
+# --- goal environments ---------------------------------------------------------------------
+
+
+def test_a_goal_environments_compute_reward_is_shifted_alike() -> None:
+    env = ShiftReward(gym.make("FetchReach-v4"), 1.0)
+    env.reset(seed=0)
+    env.action_space.seed(0)
+    for _ in range(5):
+        observation, reward, *_, info = env.step(env.action_space.sample())
+        goals = observation["achieved_goal"], observation["desired_goal"]
+        assert env.compute_reward(*goals, info) == reward
+        assert (
+            TransformReward(env, float).get_wrapper_attr("compute_reward")(*goals, info) == reward
+        )
+    batch = np.repeat(goals[0][None], 4, axis=0)
+    np.testing.assert_array_equal(env.compute_reward(batch, batch, [info] * 4), np.ones(4))
+    assert env.unwrapped.compute_reward(goals[0], goals[0], info) == 0  # type: ignore[attr-defined]
+    env.close()
+
+
+def test_absorbing_asks_which_relabelled_transitions_are_terminal() -> None:
+    env = ShiftReward(gym.make("PointMaze_UMaze-v3", continuing_task=False), EXACT)
+    env.reset(seed=0)
+    goals = np.array([[0.0, 0.0], [1.0, 1.0], [1.0, 1.0]])
+    desired = np.array([[0.0, 0.0], [0.0, 0.0], [1.0, 1.0]])
+    ends = np.array([True, False, True])
+    expected = EXACT.reward(ends.astype(float), ends)
+    np.testing.assert_array_equal(env.compute_reward(goals, desired, [{}] * 3), expected)
+    np.testing.assert_array_equal(env.compute_reward(goals, desired, {}), expected)
+    assert env.compute_reward(goals[0], desired[0], {}) == expected[0]
+    env.close()
+
+
+def test_an_environment_without_goals_gets_none() -> None:
+    env = ShiftReward(gym.make("CartPole-v1"), 1.0)
+    assert not hasattr(env, "compute_reward")
+    assert not env.has_wrapper_attr("compute_reward")
+
+
+class GoalWithoutEnd(gym.Wrapper[Any, Any, Any, Any]):
+    def compute_reward(self, achieved: Any, desired: Any, info: Any) -> float:
+        return 0.0
+
+
+def test_absorbing_needs_compute_terminated() -> None:
+    env = GoalWithoutEnd(gym.make("CartPole-v1"))
+    assert ShiftReward(env, 1.0).compute_reward(0, 0, {}) == 1.0
+    with pytest.raises(ValueError, match="no compute_terminated"):
+        ShiftReward(env, EXACT)
+
+
+# --- vectors -------------------------------------------------------------------------------
+
+
+def step_all(envs: Any, actions: np.ndarray, mode: AutoresetMode) -> tuple[Any, ...]:
+    """One step; without autoreset, the rows that ended are reset by hand."""
+    result = envs.step(actions)
+    done = result[2] | result[3]
+    if mode == AutoresetMode.DISABLED and done.any():
+        envs.reset(options={"reset_mask": done})
+    return tuple(result)
+
+
+@pytest.mark.parametrize("mode", list(AutoresetMode))
+@pytest.mark.parametrize(
+    ("vectorise", "make", "shift"),
+    [
+        (SyncVectorEnv, short_cartpole, EXACT),
+        (SyncVectorEnv, short_cartpole, Shift(3.0)),
+        (SyncVectorEnv, lambda: gym.make("Blackjack-v1"), EXACT),
+        (spawned, short_cartpole, EXACT),
+    ],
+)
+def test_the_vector_wrapper_agrees_with_a_vector_of_wrapped_environments(
+    mode: AutoresetMode, vectorise: Any, make: Callable[[], gym.Env[Any, Any]], shift: Shift
+) -> None:
+    outside = VectorShiftReward(SyncVectorEnv([make] * 3, autoreset_mode=mode), shift)
+    inside = vectorise([lambda: ShiftReward(make(), shift)] * 3, autoreset_mode=mode)
+    outside.reset(seed=5), inside.reset(seed=5)
+    outside.action_space.seed(5)
+    for _ in range(60):
+        actions = outside.action_space.sample()
+        _, rewards, terminations, truncations, infos = step_all(outside, actions, mode)
+        _, *expected, inner_infos = step_all(inside, actions, mode)
+        np.testing.assert_array_equal([rewards, terminations, truncations], expected)
+        # With same-step autoreset an inner wrapper's info is of the new episode there.
+        told = inner_infos.get("_primal_reward", np.zeros(3, bool))
+        np.testing.assert_array_equal(
+            infos["primal_reward"][told], inner_infos.get("primal_reward", np.zeros(3))[told]
+        )
+        final = terminations | truncations
+        if mode == AutoresetMode.SAME_STEP:
+            assert not told[final].any()
+            told = told | final
+        np.testing.assert_array_equal(infos["_primal_reward"], told)
+    outside.close()
+    inside.close()
+
+
+def test_rows_that_are_only_reset_are_left_alone() -> None:
+    envs = VectorShiftReward(
+        SyncVectorEnv([lambda: TimeLimit(gym.make("CartPole-v1").unwrapped, 2)] * 2), -0.5
+    )
+    envs.reset(seed=0)
+    seen = [envs.step(np.array([0, 1]))[1].tolist() for _ in range(4)]
+    assert seen == [[0.5, 0.5], [0.5, 0.5], [0.0, 0.0], [0.5, 0.5]]
+
+
+def test_a_reset_forgets_the_rows_that_it_resets() -> None:
+    make = lambda: TimeLimit(gym.make("CartPole-v1").unwrapped, 1)  # noqa: E731
+    envs = VectorShiftReward(SyncVectorEnv([make] * 3), -0.5)
+    envs.reset(seed=0)
+    actions = np.zeros(3, int)
+    envs.step(actions)  # every row ends here, so the next step resets them all
+    envs.reset(options={"reset_mask": np.array([True, False, False])})
+    assert envs.step(actions)[1].tolist() == [0.5, 0.0, 0.0]
+    envs.reset(seed=0)
+    assert envs.step(actions)[1].tolist() == [0.5, 0.5, 0.5]
+
+
+def test_vector_statistics_inside_stay_primal() -> None:
+    inner = gym.wrappers.vector.RecordEpisodeStatistics(SyncVectorEnv([short_cartpole] * 2))
+    envs = VectorShiftReward(inner, -10.0)
+    envs.reset(seed=0)
+    for _ in range(12):
+        *_, infos = envs.step(np.zeros(2, int))
+        if "episode" in infos:
+            row = infos["_episode"]
+            np.testing.assert_array_equal(infos["episode"]["r"][row], infos["episode"]["l"][row])
+    assert len(inner.return_queue) >= 2
+
+
+class Float32Rewards(gym.vector.VectorWrapper[Any, Any, Any, Any, Any]):
+    def step(self, actions: Any) -> Any:
+        observations, rewards, *rest = self.env.step(actions)
+        return observations, rewards.astype(np.float32), *rest
+
+
+def test_float32_rewards_stay_float32() -> None:
+    envs = VectorShiftReward(Float32Rewards(SyncVectorEnv([short_cartpole] * 2)), EXACT)
+    envs.reset(seed=0)
+    assert {envs.step(np.zeros(2, int))[1].dtype for _ in range(15)} == {np.dtype(np.float32)}
+
+
+def test_an_unsaid_autoreset_mode_is_taken_as_next_step() -> None:
+    envs = SyncVectorEnv([short_cartpole])
+    del envs.metadata["autoreset_mode"]
+    with pytest.warns(UserWarning, match="does not say its autoreset mode"):
+        VectorShiftReward(envs, -0.5)
+
+
+def test_a_wrapped_spec_makes_a_vector() -> None:
+    spec = ShiftReward(gym.make("CartPole-v1"), -0.5).spec
+    assert spec is not None
+    envs = gym.make_vec(spec, num_envs=2, vectorization_mode="sync")
+    envs.reset(seed=0)
+    assert envs.step(np.zeros(2, int))[1].tolist() == [0.5, 0.5]
