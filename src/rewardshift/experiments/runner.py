@@ -122,6 +122,7 @@ def collect(plan: Plan) -> None:
     units = load_units(plan.folder, plan.digest)
     curves = [curve for unit in units for curve in unit.curves if curve.seed < plan.seeds]
     write_results(plan.folder / "results.csv", figure, curves)
+    merged = merge_made_with(units)
     provenance = {
         "command": plan.command,
         "figure": plan.figure,
@@ -130,8 +131,10 @@ def collect(plan: Plan) -> None:
         "terminal": plan.terminal,
         "budget": repr(figure.presets[plan.preset].budget),
         "note": figure.presets[plan.preset].note,
-        "seconds": round(sum(unit.seconds for unit in units), 1),
-        **merge_made_with(units),
+        "duration": round(sum(unit.seconds for unit in units), 1),
+        "commit": merged.pop("commit"),
+        "machine": merged.pop("machine"),
+        "versions": merged,
     }
     write_atomic(plan.folder / "provenance.json", json.dumps(provenance, indent=2) + "\n")
 

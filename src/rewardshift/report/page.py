@@ -87,5 +87,7 @@ def _row(claim: dict[str, Any]) -> str:
 
 
 def _pair(key: str, value: Any) -> str:
+    if isinstance(value, dict):
+        value = [f"{name} {version}" for name, version in value.items()]
     text = ", ".join(map(str, value)) if isinstance(value, list) else str(value)
     return f"<tr><th>{escape(key)}</th><td><code>{escape(text)}</code></td></tr>\n"
