@@ -37,7 +37,11 @@ def smoke(out: Path, seeds: int = 2, figure: str = "figure1") -> Plan:
 def run(plan: Plan, jobs: int = 1) -> list[tuple[int, ...]]:
     done = list(run_units(plan, pending_units(plan), jobs))
     collect(plan)
-    return sorted(done)
+    return sorted(unit.seeds for unit in done)
+
+
+def pending_seeds(plan: Plan) -> list[tuple[int, ...]]:
+    return [unit.seeds for unit in pending_units(plan)]
 
 
 @figures
@@ -67,16 +71,27 @@ def test_styles_differ() -> None:
 
 def test_the_digest_follows_what_decides_the_curves_and_nothing_else() -> None:
     figure = FIGURES["figure1"]
-    digest = figure.digest("paper", "zero")
-    assert digest == replace(figure, title="another", claims=()).digest("paper", "zero")
-    assert digest == figure.digest("quick", "zero")  # the same budget, only fewer seeds
+    (group,) = figure.groups
+    digest = figure.digest("paper", "zero", group)
+    assert digest == replace(figure, title="another", claims=()).digest("paper", "zero", group)
+    assert digest == figure.digest("quick", "zero", group)  # the same budget, only fewer seeds
+    louder = replace(figure.methods[1], agent=replace(figure.methods[1].agent, bonus=0.2))
+    sizes = FIGURES["maze-sizes"]
     others = {
-        figure.digest("smoke", "zero"),
-        figure.digest("paper", "absorbing"),
-        replace(figure, methods=figure.methods[:2]).digest("paper", "zero"),
-        FIGURES["maze-sizes"].digest("paper", "zero"),
+        figure.digest("smoke", "zero", group),
+        figure.digest("paper", "absorbing", group),
+        figure.digest("paper", "zero", (group[0], group[1][:2])),
+        replace(figure, methods=(figure.methods[0], louder)).digest("paper", "zero", group),
+        sizes.digest("paper", "zero", sizes.groups[0]),
     }
-    assert len(others | {digest}) == 5
+    assert len(others | {digest}) == 6
+
+
+def test_groups_take_axes_whole_or_one_by_one() -> None:
+    figure = replace(FIGURES["maze-sizes"], unit_spans=("task",))
+    tasks = ("S2", "S5", "S10", "S15", "S20")
+    assert figure.groups == [(tasks, (name,)) for name in ("epsilon-greedy", "count", "shift")]
+    assert len(replace(figure, unit_spans=()).groups) == 15
 
 
 def test_an_unknown_figure_is_refused_with_a_hint() -> None:
@@ -96,7 +111,7 @@ def test_a_bad_plan_is_refused(changes: dict[str, object], match: str, tmp_path:
 
 
 def test_units_group_the_missing_seeds_and_finished_ones_are_not_run_again(tmp_path: Path) -> None:
-    assert pending_units(smoke(tmp_path, 5)) == [(0, 1), (2, 3), (4,)]
+    assert pending_seeds(smoke(tmp_path, 5)) == [(0, 1), (2, 3), (4,)]
     assert run(smoke(tmp_path, 3)) == [(0, 1), (2,)]
     assert pending_units(smoke(tmp_path, 3)) == []
     before = {path: path.read_bytes() for path in (tmp_path / "figure1" / "units").iterdir()}
@@ -169,7 +184,7 @@ def test_the_commit_is_that_of_the_source() -> None:
 def test_two_machines_results_name_both(tmp_path: Path) -> None:
     plan = smoke(tmp_path, 3)
     run(plan)
-    unit = load_units(plan.folder, plan.digest)[1]
+    unit = plan.finished(FIGURES["figure1"].groups[0])[1]
     save_unit(plan.folder, replace(unit, made_with={**unit.made_with, "python": "3.99.0"}))
     collect(plan)
     provenance = json.loads((plan.folder / "provenance.json").read_text())

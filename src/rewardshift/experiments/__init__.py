@@ -3,10 +3,11 @@
 from difflib import get_close_matches
 
 from rewardshift.errors import InputError
+from rewardshift.experiments.curiosity import CURIOSITY, CURIOSITY_ABLATION
 from rewardshift.experiments.figure import Figure
 from rewardshift.experiments.maze import FIGURE1, MAZE_SIZES
 
-FIGURES = {figure.name: figure for figure in (FIGURE1, MAZE_SIZES)}
+FIGURES = {figure.name: figure for figure in (FIGURE1, MAZE_SIZES, CURIOSITY, CURIOSITY_ABLATION)}
 
 
 def find_figure(name: str) -> Figure:

@@ -7,12 +7,24 @@ its claims from the results.
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
+from itertools import product
 from typing import Any, Literal, NamedTuple
 
 from rewardshift.shift import Terminal
 
 Metric = Literal["auc", "final"]
 PresetName = Literal["smoke", "quick", "paper"]
+Group = tuple[tuple[str, ...], tuple[str, ...]]
+
+
+class Unit(NamedTuple):
+    """A piece of a figure that is run as one: these methods on these tasks for these seeds."""
+
+    tasks: tuple[str, ...]
+    methods: tuple[str, ...]
+    seeds: tuple[int, ...]
+    budget: Any
+    terminal: Terminal
 
 
 class Curve(NamedTuple):
@@ -114,9 +126,10 @@ class Figure:
         panels, methods, claims: See there.
         presets: By name.
         x_label: What a step is.
-        run: `run(figure, budget, terminal, seeds)` trains every method on every task for
-            these seeds and returns the curves. A seed's curves must not depend on the
-            other seeds.
+        run: Trains the methods on the tasks of a `Unit` for its seeds and returns the curves.
+            A curve must not depend on what else is in the unit.
+        unit_spans: Which axes one unit of work takes whole; along the others every unit has
+            one task or one method.
         seeds_per_unit: How many seeds one unit of work takes together.
     """
 
@@ -128,20 +141,34 @@ class Figure:
     claims: tuple[Claim, ...]
     presets: Mapping[str, Preset]
     x_label: str
-    run: Callable[["Figure", Any, Terminal, Sequence[int]], list[Curve]]
+    run: Callable[["Figure", "Unit"], list[Curve]]
+    unit_spans: tuple[Literal["task", "method"], ...]
     seeds_per_unit: int
 
-    def digest(self, preset: str, terminal: Terminal) -> str:
-        """A short name for everything that decides a seed's curves.
+    def unit(self, preset: str, terminal: Terminal, group: Group, seeds: Sequence[int]) -> Unit:
+        """These seeds of a group, as a unit of work."""
+        return Unit(*group, tuple(seeds), self.presets[preset].budget, terminal)
+
+    @property
+    def groups(self) -> list[Group]:
+        """The tasks and methods that units of work have: all together, or one by one."""
+        tasks, methods = tuple(self.tasks), tuple(method.name for method in self.methods)
+        task_groups = [tasks] if "task" in self.unit_spans else [(task,) for task in tasks]
+        method_groups = [methods] if "method" in self.unit_spans else [(m,) for m in methods]
+        return list(product(task_groups, method_groups))
+
+    def digest(self, preset: str, terminal: Terminal, group: Group) -> str:
+        """A short name for everything that decides the curves of a group.
 
         Units of work are kept under it, so results of another declaration are never
         taken for these.
         """
+        tasks, methods = group
         parts = (
             self.name,
-            sorted(self.tasks.items()),
-            [(panel.name, panel.task, panel.measure) for panel in self.panels],
-            [(method.name, method.agent) for method in self.methods],
+            [(task, self.tasks[task]) for task in tasks],
+            [(m.name, m.agent) for m in self.methods if m.name in methods],
+            [(p.name, p.task, p.measure) for p in self.panels if p.task in tasks],
             self.presets[preset].budget,
             terminal,
         )

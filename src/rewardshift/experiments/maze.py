@@ -1,7 +1,7 @@
 """Figure 1 and the appendix's maze sizes: tabular Q-learning that explores, or does not."""
 
-from collections.abc import Sequence
 from dataclasses import replace
+from itertools import product
 from zlib import crc32
 
 import jax
@@ -9,7 +9,7 @@ import numpy as np
 
 from rewardshift.agents.tabular import QLearning
 from rewardshift.envs.maze import Maze
-from rewardshift.experiments.figure import Claim, Curve, Figure, Method, Panel, Preset
+from rewardshift.experiments.figure import Claim, Curve, Figure, Method, Panel, Preset, Unit
 from rewardshift.shift import Shift, Terminal
 from rewardshift.training.tabular import TabularBudget, train_tabular
 
@@ -28,18 +28,15 @@ SIZES = (2, 5, 10, 15, 20)
 ALIKE = 0.05
 
 
-def run_maze(
-    figure: Figure, budget: TabularBudget, terminal: Terminal, seeds: Sequence[int]
-) -> list[Curve]:
+def run_maze(figure: Figure, unit: Unit) -> list[Curve]:
     """Every task, method and seed as one row of one compiled program."""
-    rows = [
-        (task, method, seed) for task in figure.tasks for method in figure.methods for seed in seeds
-    ]
+    methods = [method for method in figure.methods if method.name in unit.methods]
+    rows = list(product(unit.tasks, methods, unit.seeds))
     curves = train_tabular(
-        [_with_terminal(method.agent, terminal) for _, method, _ in rows],
+        [_with_terminal(method.agent, unit.terminal) for _, method, _ in rows],
         [figure.tasks[task] for task, _, _ in rows],
         jax.numpy.stack([_row_key(task, method.name, seed) for task, method, seed in rows]),
-        budget,
+        unit.budget,
     )
     steps = np.asarray(curves.episode[0]).tolist()
     return [
@@ -148,6 +145,7 @@ FIGURE1 = Figure(
     },
     x_label="training episodes",
     run=run_maze,
+    unit_spans=("task", "method"),
     seeds_per_unit=2,
 )
 

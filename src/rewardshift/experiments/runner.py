@@ -1,6 +1,6 @@
 """Turns a figure into units of work, runs those that are not finished, and keeps the results.
 
-A unit is a few seeds of a whole figure. Its result is one file, written when it is
+A unit is a few seeds of some methods on some tasks. Its result is one file, written when it is
 complete, so a run that was interrupted goes on with the units that are missing.
 """
 
@@ -19,6 +19,7 @@ from pathlib import Path
 
 from rewardshift.errors import InputError
 from rewardshift.experiments import find_figure
+from rewardshift.experiments.figure import Group, Unit
 from rewardshift.experiments.results import (
     UnitResult,
     load_units,
@@ -28,8 +29,6 @@ from rewardshift.experiments.results import (
 )
 from rewardshift.files import writable_folder, write_atomic
 from rewardshift.shift import Terminal
-
-Seeds = tuple[int, ...]
 
 
 @dataclass(frozen=True)
@@ -62,10 +61,10 @@ class Plan:
         """Where the figure's results are."""
         return self.out / self.figure
 
-    @property
-    def digest(self) -> str:
-        """Of the declaration, as `Figure.digest` has it."""
-        return find_figure(self.figure).digest(self.preset, self.terminal)
+    def finished(self, group: Group) -> list[UnitResult]:
+        """The finished units of a group."""
+        digest = find_figure(self.figure).digest(self.preset, self.terminal, group)
+        return load_units(self.folder, digest)
 
     @property
     def command(self) -> str:
@@ -76,19 +75,25 @@ class Plan:
         )
 
 
-def pending_units(plan: Plan) -> list[Seeds]:
-    """The seeds that are not finished yet, grouped into units of work."""
+def pending_units(plan: Plan) -> list[Unit]:
+    """The work that is not finished yet."""
     writable_folder(plan.folder)
-    finished = {seed for unit in load_units(plan.folder, plan.digest) for seed in unit.seeds}
-    missing = [seed for seed in range(plan.seeds) if seed not in finished]
-    size = find_figure(plan.figure).seeds_per_unit
-    return [tuple(missing[start : start + size]) for start in range(0, len(missing), size)]
+    figure = find_figure(plan.figure)
+    units = []
+    for group in figure.groups:
+        finished = {seed for unit in plan.finished(group) for seed in unit.seeds}
+        missing = [seed for seed in range(plan.seeds) if seed not in finished]
+        units += [
+            figure.unit(plan.preset, plan.terminal, group, missing[i : i + figure.seeds_per_unit])
+            for i in range(0, len(missing), figure.seeds_per_unit)
+        ]
+    return units
 
 
-def run_units(plan: Plan, units: list[Seeds], jobs: int) -> Iterator[Seeds]:
+def run_units(plan: Plan, units: list[Unit], jobs: int) -> Iterator[Unit]:
     """Runs the units in up to `jobs` processes, and yields each one when it is finished."""
     if min(jobs, len(units)) <= 1:
-        yield from (run_unit(plan, seeds) for seeds in units)
+        yield from (run_unit(plan, unit) for unit in units)
         return
     pool = ProcessPoolExecutor(
         min(jobs, len(units)),
@@ -96,7 +101,7 @@ def run_units(plan: Plan, units: list[Seeds], jobs: int) -> Iterator[Seeds]:
         initializer=_leave_interrupts_to_the_parent,
     )
     try:
-        futures = [pool.submit(run_unit, plan, seeds) for seeds in units]
+        futures = [pool.submit(run_unit, plan, unit) for unit in units]
         yield from (future.result() for future in as_completed(futures))
         pool.shutdown()
     except BaseException:  # also when the caller is interrupted: nothing may linger
@@ -106,20 +111,21 @@ def run_units(plan: Plan, units: list[Seeds], jobs: int) -> Iterator[Seeds]:
         raise
 
 
-def run_unit(plan: Plan, seeds: Seeds) -> Seeds:
+def run_unit(plan: Plan, unit: Unit) -> Unit:
     """Runs one unit and keeps its result."""
     figure = find_figure(plan.figure)
+    digest = figure.digest(plan.preset, plan.terminal, (unit.tasks, unit.methods))
     started = time.perf_counter()
-    curves = figure.run(figure, figure.presets[plan.preset].budget, plan.terminal, seeds)
+    curves = figure.run(figure, unit)
     seconds = time.perf_counter() - started
-    save_unit(plan.folder, UnitResult(plan.digest, seeds, seconds, made_with(), curves))
-    return seeds
+    save_unit(plan.folder, UnitResult(digest, unit.seeds, seconds, made_with(), curves))
+    return unit
 
 
 def collect(plan: Plan) -> None:
     """Writes `results.csv` and `provenance.json` from the finished units."""
     figure = find_figure(plan.figure)
-    units = load_units(plan.folder, plan.digest)
+    units = [unit for group in figure.groups for unit in plan.finished(group)]
     curves = [curve for unit in units for curve in unit.curves if curve.seed < plan.seeds]
     write_results(plan.folder / "results.csv", figure, curves)
     merged = merge_made_with(units)
@@ -141,13 +147,20 @@ def collect(plan: Plan) -> None:
 
 def made_with() -> dict[str, str | None]:
     """What the results depend on beside the declaration."""
-    packages = ("rewardshift", "jax", "jaxlib", "numpy")
+    packages = ("rewardshift", "jax", "jaxlib", "numpy", "gymnasium", "minigrid", "envpool")
     return {
         "commit": _commit(),
         "python": platform.python_version(),
-        **{package: importlib.metadata.version(package) for package in packages},
+        **{package: _version(package) for package in packages},
         "machine": f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores",
     }
+
+
+def _version(package: str) -> str | None:
+    try:
+        return importlib.metadata.version(package)
+    except importlib.metadata.PackageNotFoundError:
+        return None  # an extra that is not installed
 
 
 def _commit() -> str | None:

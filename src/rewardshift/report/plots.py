@@ -26,6 +26,17 @@ STYLES = {
     "count": Style("#e69f00", "-."),
     "shift": Style("#08306b", "-"),
     "count+shift": Style("#cc5f9e", ":"),
+    "dqn": Style("#525252", "--"),
+    "dqn-0.5": Style("#2171b5", "-"),
+    "rnd": Style("#d94801", "-."),
+    "rnd-0.05": Style("#fdae6b", "--"),
+    "rnd-0.15": Style("#c7a76c", "-."),
+    "rnd-1": Style("#74c476", "-."),
+    "rnd-1.5": Style("#005a32", "-"),
+    "rnd-2": Style("#41ab9d", "--"),
+    "rnd-2.5": Style("#1d6996", ":"),
+    "rnd-5": Style("#807dba", "-"),
+    "rnd-10": Style("#3f007d", ":"),
 }
 
 PANELS_PER_ROW = 3

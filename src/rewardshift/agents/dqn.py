@@ -1,0 +1,182 @@
+"""DQN whose members see differently shifted rewards, with a slot for an intrinsic reward."""
+
+import math
+from dataclasses import dataclass
+from typing import Any, Literal, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import optax
+from jaxtyping import Array, Float, Int, PRNGKeyArray
+
+from rewardshift.agents.intrinsic import Intrinsic
+from rewardshift.envs.engines import TaskSpec
+from rewardshift.networks import MLP, apply_mlp, huber, init_mlp, soft_update
+from rewardshift.replay import Batch, as_floats
+from rewardshift.shift import Shift, Terminal
+
+Schedule = Literal["linear", "exponential"]
+
+
+class DQNState(NamedTuple):
+    """What a `DQN` has learned: networks with a leading axis over the members."""
+
+    online: MLP
+    target: MLP
+    optimiser: optax.OptState
+    intrinsic: Any
+    leader: Int[Array, ""]
+
+
+@dataclass(frozen=True)
+class DQN:
+    """Deep Q-learning with one network per shift.
+
+    One shift is plain DQN, with 0 the usual one. Several are Random Reward Shift for
+    discrete actions: all members learn from the same transitions, each on its own scale,
+    and one of them, drawn anew for every episode, chooses the actions.
+
+    Args:
+        shifts: The bias of each member.
+        terminal: What happens at a terminal state; see `Shift`.
+        gamma: The discount.
+        hidden: Widths of the hidden layers.
+        learning_rate: Of Adam.
+        batch_size: Transitions per update.
+        tau: How far the target networks move to the online ones at every update.
+        double: Whether the online network chooses the action that the target one values.
+        n_step: How many rewards a target sums up.
+        epsilon: `"linear"`: from 0.9 to 0.05 over the first fifth of training, the paper's
+            word. `"exponential"`: 0.05 + 0.85 exp(-steps / 200), the authors' code.
+        intrinsic: An intrinsic reward that is added to the extrinsic one.
+    """
+
+    shifts: tuple[float, ...] = (0.0,)
+    terminal: Terminal = "zero"
+    gamma: float = 0.95
+    hidden: tuple[int, ...] = (64,)
+    learning_rate: float = 1e-3
+    batch_size: int = 64
+    tau: float = 0.05
+    double: bool = False
+    n_step: int = 1
+    epsilon: Schedule = "linear"
+    intrinsic: Intrinsic | None = None
+
+    def __post_init__(self) -> None:
+        if not self.shifts:
+            raise ValueError("shifts needs at least one bias, got ()")
+        for bias in self.shifts:
+            Shift(bias, gamma=self.gamma, terminal=self.terminal)
+        if self.n_step < 1:
+            raise ValueError(f"n_step must be 1 or more, got {self.n_step}")
+        if self.intrinsic is not None and self.n_step != 1:
+            raise ValueError(f"an intrinsic reward needs n_step=1, got {self.n_step}")
+        if not 0 < self.tau <= 1:
+            raise ValueError(f"tau must be in (0, 1], got {self.tau}")
+
+    def init(self, key: PRNGKeyArray, spec: TaskSpec) -> DQNState:
+        """Random networks, the same for the same key whatever the shifts are."""
+        member_key, intrinsic_key, leader_key = jax.random.split(key, 3)
+        sizes = (spec.features, *self.hidden, spec.num_actions)
+        keys = jax.random.split(member_key, len(self.shifts))
+        online = jax.vmap(lambda k: init_mlp(k, sizes))(keys)
+        return DQNState(
+            online=online,
+            target=jax.tree.map(jnp.copy, online),
+            optimiser=optax.adam(self.learning_rate).init(online),
+            intrinsic=()
+            if self.intrinsic is None
+            else self.intrinsic.init(intrinsic_key, spec.features),
+            leader=self._draw(leader_key),
+        )
+
+    def values(
+        self, state: DQNState, observation: Float[Array, "*batch features"]
+    ) -> Float[Array, "member *batch action"]:
+        """What each member thinks of each action, on its own scale."""
+        return jax.vmap(apply_mlp, in_axes=(0, None))(state.online, observation)
+
+    def act(
+        self, state: DQNState, observation: Array, key: PRNGKeyArray, explore: Any
+    ) -> Int[Array, ""]:
+        """The leader's best action; with probability `explore` a random one."""
+        leader = jax.tree.map(lambda leaf: leaf[state.leader], state.online)
+        values = apply_mlp(leader, as_floats(observation))
+        roll, pick = jax.random.uniform(key, (2,))
+        random_action = (pick * values.size).astype(jnp.int32)
+        return jnp.where(roll < explore, random_action, jnp.argmax(values).astype(jnp.int32))
+
+    def begin_episode(self, state: DQNState, key: PRNGKeyArray, begins: Any) -> DQNState:
+        """Where an episode begins, draws the member that leads through it."""
+        return state._replace(leader=jnp.where(begins, self._draw(key), state.leader))
+
+    def observe(self, state: DQNState, observation: Array) -> tuple[DQNState, Float[Array, ""]]:
+        """Takes note of what is acted in, and says how new it is now."""
+        if self.intrinsic is None:
+            return state, jnp.zeros(())
+        floats = as_floats(observation)
+        intrinsic = self.intrinsic.observe(state.intrinsic, floats)
+        return state._replace(intrinsic=intrinsic), self.intrinsic.bonus(intrinsic, floats)
+
+    def update(
+        self, state: DQNState, batch: Batch, key: PRNGKeyArray
+    ) -> tuple[DQNState, dict[str, Float[Array, ""]]]:
+        """One step of every member on the same batch."""
+        observation, following = as_floats(batch.observation), as_floats(batch.next_observation)
+        target = self._target(state, batch, observation, following)
+
+        def loss(online: MLP) -> tuple[Array, Array]:
+            values = jax.vmap(apply_mlp, in_axes=(0, None))(online, observation)
+            chosen = jnp.take_along_axis(values, batch.action[None, :, None], axis=2)[..., 0]
+            return huber(chosen - target).mean(axis=1).sum(), chosen.mean()
+
+        (total, q), gradient = jax.value_and_grad(loss, has_aux=True)(state.online)
+        updates, optimiser = optax.adam(self.learning_rate).update(gradient, state.optimiser)
+        online = optax.apply_updates(state.online, updates)
+        intrinsic = state.intrinsic
+        if self.intrinsic is not None:
+            intrinsic = self.intrinsic.update(intrinsic, observation)
+        state = state._replace(
+            online=online,
+            target=soft_update(state.target, online, self.tau),
+            optimiser=optimiser,
+            intrinsic=intrinsic,
+        )
+        return state, {"loss": total, "q": q}
+
+    def _target(
+        self, state: DQNState, batch: Batch, observation: Array, following: Array
+    ) -> Float[Array, "member batch"]:
+        """What each member's values should have been: the only place where rewards are shifted."""
+        values = jax.vmap(apply_mlp, in_axes=(0, None))(state.target, following)
+        if self.double:
+            best = jnp.argmax(self.values(state, following), axis=-1, keepdims=True)
+            value = jnp.take_along_axis(values, best, axis=-1)[..., 0]
+        else:
+            value = values.max(axis=-1)
+        shift = Shift(jnp.asarray(self.shifts)[:, None], 1.0, self.gamma, self.terminal)
+        discount: Any = self.gamma
+        if self.n_step == 1:
+            reward = shift.reward(batch.reward, batch.terminated)
+        else:
+            reward = shift.multistep_return(batch.reward, batch.steps, batch.terminated)
+            discount = self.gamma**batch.steps
+        if self.intrinsic is not None:
+            bonus = batch.intrinsic
+            if self.intrinsic.evaluated == "fresh":
+                bonus = self.intrinsic.bonus(state.intrinsic, observation)
+            own = Shift(self.intrinsic.bias, 1.0, self.gamma, self.terminal)
+            reward = reward + own.reward(bonus, batch.terminated)
+        return reward + discount * jnp.where(batch.terminated, 0.0, value)
+
+    def exploration(self, step: int, steps: int) -> float:
+        """Epsilon at a step of a training of so many steps."""
+        if self.epsilon == "exponential":
+            return 0.05 + 0.85 * math.exp(-step / 200)
+        return max(0.05, 0.9 - 0.85 * step / max(1.0, steps / 5))
+
+    def _draw(self, key: PRNGKeyArray) -> Int[Array, ""]:
+        if len(self.shifts) == 1:
+            return jnp.zeros((), jnp.int32)
+        return jax.random.randint(key, (), 0, len(self.shifts))

@@ -1,0 +1,149 @@
+"""Intrinsic rewards, each with a shift of its own, for the slot that DQN has for one."""
+
+from dataclasses import dataclass
+from typing import Any, Literal, NamedTuple, Protocol, runtime_checkable
+
+import jax
+import jax.numpy as jnp
+import optax
+from jaxtyping import Array, Float, PRNGKeyArray
+
+from rewardshift.networks import MLP, apply_mlp, init_mlp
+
+Evaluated = Literal["fresh", "stored"]
+
+
+@runtime_checkable
+class Intrinsic(Protocol):
+    """What DQN asks of an intrinsic reward."""
+
+    @property
+    def bias(self) -> float:
+        """The shift of the intrinsic reward."""
+        ...
+
+    @property
+    def evaluated(self) -> Evaluated:
+        """When the bonus of a sampled transition is computed: now, or when it was collected."""
+        ...
+
+    def init(self, key: PRNGKeyArray, features: int) -> Any:
+        """What it starts with."""
+        ...
+
+    def bonus(self, state: Any, observation: Float[Array, "*batch features"]) -> Array:
+        """How new the observations are, from 0 to 1."""
+        ...
+
+    def observe(self, state: Any, observation: Float[Array, " features"]) -> Any:
+        """Takes note of an observation that is acted in."""
+        ...
+
+    def update(self, state: Any, observation: Float[Array, "batch features"]) -> Any:
+        """Learns from a sampled batch."""
+        ...
+
+
+class RNDState(NamedTuple):
+    """A fixed random network, one that learns to predict it, and its optimiser."""
+
+    fixed: MLP
+    predictor: MLP
+    optimiser: optax.OptState
+
+
+@dataclass(frozen=True)
+class RND:
+    """Random Network Distillation: `min(||phi_1(s) - phi_2(s)||^2, 1) + bias`.
+
+    Args:
+        bias: The shift of the intrinsic reward. 0 is the original; the paper's "RND -1.0" has
+            -1, which makes the bonus negative everywhere and so optimistic.
+        width: Of the hidden layers and of the output.
+        learning_rate: Of the predictor.
+        evaluated: `"fresh"`: by the present predictor, on the sampled batch. `"stored"`: when
+            the transition was collected, as the authors' code does.
+    """
+
+    bias: float = 0.0
+    width: int = 512
+    learning_rate: float = 1e-4
+    evaluated: Evaluated = "fresh"
+
+    def init(self, key: PRNGKeyArray, features: int) -> RNDState:
+        """Two networks of three layers."""
+        fixed_key, predictor_key = jax.random.split(key)
+        sizes = (features, self.width, self.width, self.width)
+        predictor = init_mlp(predictor_key, sizes)
+        optimiser = optax.adam(self.learning_rate).init(predictor)
+        return RNDState(init_mlp(fixed_key, sizes), predictor, optimiser)
+
+    def bonus(self, state: RNDState, observation: Array) -> Array:
+        """The squared error of the prediction, at most 1."""
+        return jnp.minimum(self._error(state.predictor, state.fixed, observation), 1.0)
+
+    def observe(self, state: RNDState, observation: Array) -> RNDState:
+        """Nothing: the predictor learns from the batches."""
+        return state
+
+    def update(self, state: RNDState, observation: Array) -> RNDState:
+        """One step of the predictor."""
+
+        def loss(predictor: MLP) -> Array:
+            return self._error(predictor, state.fixed, observation).mean()
+
+        gradient = jax.grad(loss)(state.predictor)
+        updates, optimiser = optax.adam(self.learning_rate).update(gradient, state.optimiser)
+        predictor = optax.apply_updates(state.predictor, updates)
+        return state._replace(predictor=predictor, optimiser=optimiser)
+
+    def _error(self, predictor: MLP, fixed: MLP, observation: Array) -> Array:
+        goal = jax.lax.stop_gradient(apply_mlp(fixed, observation))
+        return ((apply_mlp(predictor, observation) - goal) ** 2).sum(axis=-1)
+
+
+class CountState(NamedTuple):
+    """How often each bucket was acted in, and what assigns observations to buckets."""
+
+    counts: Array
+    multipliers: Array
+
+
+@dataclass(frozen=True)
+class CountBonus:
+    """A count bonus `1 / (N(s) + 1) + bias`, on observations rounded and hashed to buckets.
+
+    Args:
+        bias: The shift of the intrinsic reward.
+        resolution: Observations that agree when divided by it and rounded down are the same.
+        buckets: How many; two observations may share one by chance.
+        evaluated: As for `RND`.
+    """
+
+    bias: float = 0.0
+    resolution: float = 1.0
+    buckets: int = 2**16
+    evaluated: Evaluated = "fresh"
+
+    def init(self, key: PRNGKeyArray, features: int) -> CountState:
+        """No visits, and random odd multipliers for the hash."""
+        odd = 2 * jax.random.randint(key, (features,), 0, 2**30) + 1
+        return CountState(jnp.zeros(self.buckets, jnp.int32), odd.astype(jnp.uint32))
+
+    def _bucket(self, state: CountState, observation: Array) -> Array:
+        cells = jnp.floor(observation / self.resolution).astype(jnp.int32).astype(jnp.uint32)
+        mixed = (cells * state.multipliers).sum(axis=-1, dtype=jnp.uint32)
+        return (mixed ^ (mixed >> 15)) % self.buckets
+
+    def bonus(self, state: CountState, observation: Array) -> Array:
+        """1 where nobody has been, less with every visit."""
+        return 1 / (state.counts[self._bucket(state, observation)] + 1)
+
+    def observe(self, state: CountState, observation: Array) -> CountState:
+        """Counts."""
+        bucket = self._bucket(state, observation)
+        return state._replace(counts=state.counts.at[bucket].add(1))
+
+    def update(self, state: CountState, observation: Array) -> CountState:
+        """Nothing: counting is done when acting."""
+        return state

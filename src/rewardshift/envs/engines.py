@@ -1,0 +1,220 @@
+"""One vector interface over two engines, with seeds as rows.
+
+Every row is an environment with a stream of its own, seeded by itself: what happens in it
+does not depend on the rows beside it. A row whose episode ends is reset within the same
+step, so every step of every row is a transition.
+"""
+
+import importlib.util
+import warnings
+from collections.abc import Callable, Sequence
+from typing import Any, Literal, NamedTuple, Protocol, runtime_checkable
+
+import gymnasium as gym
+import numpy as np
+
+from rewardshift.envs import minigrid  # noqa: F401  registers the small FourRooms
+from rewardshift.errors import InputError
+
+EngineName = Literal["auto", "gymnasium", "envpool"]
+MakeEnv = Callable[[], gym.Env[Any, Any]]
+
+# Tasks that EnvPool has too: tests/test_engines.py steps both versions side by side, and what
+# differs there must not stand here. Its FourRooms takes a size and ignores it (EnvPool 1.2.5:
+# always 19), so the small ones are Gymnasium's alone.
+ENVPOOL_TASKS = (
+    "MountainCar-v0",
+    "MiniGrid-Empty-Random-6x6-v0",
+    "MiniGrid-MultiRoom-N2-S4-v0",
+)
+
+
+class TaskSpec(NamedTuple):
+    """What an agent has to know of a task: flat observations and discrete actions."""
+
+    features: int
+    dtype: str
+    num_actions: int
+
+
+class Step(NamedTuple):
+    """One step of every row.
+
+    `next_observation` is what the action led to. `observation` is what to act on next: the
+    same, or the first of a new episode where the row has ended.
+    """
+
+    next_observation: np.ndarray
+    reward: np.ndarray
+    terminated: np.ndarray
+    truncated: np.ndarray
+    observation: np.ndarray
+
+
+@runtime_checkable
+class Engine(Protocol):
+    """Environments side by side."""
+
+    spec: TaskSpec
+
+    def restart(self, seeds: Sequence[int]) -> np.ndarray:
+        """Starts a new episode in every row, from that row's seed."""
+        ...
+
+    def step(self, actions: np.ndarray) -> Step:
+        """Takes one action in every row."""
+        ...
+
+    def close(self) -> None:
+        """Frees what the environments hold."""
+        ...
+
+
+class GymnasiumEngine:
+    """Any Gymnasium environment with a Box or MiniGrid observation and discrete actions.
+
+    Args:
+        make: Makes one environment.
+        rows: How many.
+    """
+
+    def __init__(self, make: MakeEnv, rows: int) -> None:
+        self._envs = [make() for _ in range(rows)]
+        self.spec = task_spec(self._envs[0])
+
+    def restart(self, seeds: Sequence[int]) -> np.ndarray:
+        """See `Engine`."""
+        pairs = zip(self._envs, seeds, strict=True)
+        return np.stack([flatten(env.reset(seed=seed)[0], self.spec) for env, seed in pairs])
+
+    def step(self, actions: np.ndarray) -> Step:
+        """See `Engine`."""
+        rows = [self._step_row(env, int(a)) for env, a in zip(self._envs, actions, strict=True)]
+        following, rewards, terminated, truncated, observations = zip(*rows, strict=True)
+        return Step(
+            np.stack(following),
+            np.array(rewards, np.float32),
+            np.array(terminated),
+            np.array(truncated),
+            np.stack(observations),
+        )
+
+    def _step_row(self, env: gym.Env[Any, Any], action: int) -> tuple[Any, ...]:
+        observation, reward, terminated, truncated, _ = env.step(action)
+        following = current = flatten(observation, self.spec)
+        if terminated or truncated:
+            current = flatten(env.reset()[0], self.spec)
+        return following, reward, terminated, truncated, current
+
+    def close(self) -> None:
+        """See `Engine`."""
+        for env in self._envs:
+            env.close()
+
+
+class EnvPoolEngine:
+    """The tasks of `ENVPOOL_TASKS`, stepped in C++.
+
+    Args:
+        env: The task's Gymnasium name.
+        rows: How many.
+        spec: Of the task, as Gymnasium's version has it.
+    """
+
+    def __init__(self, env: str, rows: int, spec: TaskSpec) -> None:
+        self._env, self._rows, self.spec = env, rows, spec
+
+    def restart(self, seeds: Sequence[int]) -> np.ndarray:
+        """See `Engine`. Makes a new pool, because EnvPool seeds only when it is made."""
+        import envpool  # noqa: PLC0415  an extra
+
+        with warnings.catch_warnings():  # of a Box whose bounds are given in float64
+            warnings.simplefilter("ignore")
+            self._pool = envpool.make_gymnasium(
+                self._env, num_envs=self._rows, seed=list(seeds), num_threads=1
+            )
+            return self._flat(self._pool.reset()[0])
+
+    def step(self, actions: np.ndarray) -> Step:
+        """See `Engine`."""
+        observation, reward, terminated, truncated, _ = self._pool.step(actions.astype(np.int32))
+        following = current = self._flat(observation)
+        ended = np.flatnonzero(terminated | truncated)
+        if ended.size:
+            current = following.copy()
+            current[ended] = self._flat(self._pool.reset(ended.astype(np.int32))[0])
+        return Step(following, reward.astype(np.float32), terminated, truncated, current)
+
+    def _flat(self, observation: Any) -> np.ndarray:
+        image = observation["image"] if isinstance(observation, dict) else observation
+        return image.reshape(len(image), -1)
+
+    def close(self) -> None:
+        """See `Engine`."""
+        self._pool.close()
+
+
+def make_engine(env: str | MakeEnv, rows: int, engine: EngineName = "auto") -> Engine:
+    """The environments of all rows.
+
+    Args:
+        env: A registered name, or a function that makes the environment.
+        rows: How many.
+        engine: `"auto"` takes EnvPool where it is installed and its task is the same. The
+            choice never depends on the number of rows, for the streams of the two differ.
+    """
+    chosen = resolve_engine(env, engine)
+    make = env_maker(env)
+    if chosen == "gymnasium":
+        return GymnasiumEngine(make, rows)
+    probe = make()
+    spec = task_spec(probe)
+    probe.close()
+    return EnvPoolEngine(str(env), rows, spec)
+
+
+def resolve_engine(env: str | MakeEnv, engine: EngineName) -> Literal["gymnasium", "envpool"]:
+    """Which engine `make_engine` takes."""
+    possible = isinstance(env, str) and env in ENVPOOL_TASKS
+    installed = importlib.util.find_spec("envpool") is not None
+    if engine == "auto":
+        return "envpool" if possible and installed else "gymnasium"
+    if engine == "envpool" and not possible:
+        raise InputError(
+            f"engine 'envpool' runs {', '.join(ENVPOOL_TASKS)}, not {env!r}; use 'gymnasium'"
+        )
+    if engine == "envpool" and not installed:
+        raise InputError("engine 'envpool' is not installed: pip install 'rewardshift[envpool]'")
+    return engine
+
+
+def env_maker(env: str | MakeEnv) -> MakeEnv:
+    """A function that makes the environment."""
+    if not isinstance(env, str):
+        return env
+    try:
+        gym.spec(env)
+    except (gym.error.Error, ImportError) as error:
+        raise InputError(f"no environment {env!r}: {error}") from error
+    return lambda: gym.make(env)
+
+
+def flatten(observation: Any, spec: TaskSpec) -> np.ndarray:
+    """One environment's observation as the agents take it."""
+    image = observation["image"] if isinstance(observation, dict) else observation
+    return np.asarray(image, spec.dtype).reshape(-1)
+
+
+def task_spec(env: gym.Env[Any, Any]) -> TaskSpec:
+    """The task's spec; refuses what a discrete agent cannot take."""
+    actions, observations = env.action_space, env.observation_space
+    if not isinstance(actions, gym.spaces.Discrete) or actions.start != 0:
+        raise InputError(f"DQN needs discrete actions that start at 0, {env} has {actions}")
+    if isinstance(observations, gym.spaces.Dict):  # MiniGrid: the image is what is seen
+        observations = observations.spaces.get("image", observations)
+    if not isinstance(observations, gym.spaces.Box):
+        raise InputError(
+            f"observations must be a Box, or a Dict with an image; {env} has {observations}"
+        )
+    dtype = "uint8" if observations.dtype == np.uint8 else "float32"
+    return TaskSpec(int(np.prod(observations.shape)), dtype, int(actions.n))

@@ -1,0 +1,171 @@
+"""Replay on the host: packed records of raw transitions, one ring per row.
+
+A transition is one record of bytes, so that a batch of all rows is gathered by a single
+indexing operation and enters a compiled step as a single array. Measured on two cores for
+MountainCar, one update per step, this beats a ring in device memory by about a quarter.
+"""
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Bool, Float, Int, UInt8
+
+from rewardshift.errors import InputError
+
+
+class Batch(NamedTuple):
+    """Sampled transitions, with primal rewards.
+
+    `reward` is the discounted sum of `steps` rewards, `next_observation` what came after
+    them. `intrinsic` is the intrinsic reward as it was when the transition was collected.
+    """
+
+    observation: Array
+    action: Int[Array, "*batch"]
+    reward: Float[Array, "*batch"]
+    next_observation: Array
+    terminated: Bool[Array, "*batch"]
+    steps: Int[Array, "*batch"]
+    intrinsic: Float[Array, "*batch"]
+
+
+@dataclass(frozen=True)
+class RecordLayout:
+    """How a transition lies in its bytes.
+
+    Args:
+        features: The length of a flat observation.
+        dtype: Of the observations: uint8 stays uint8, everything else is float32.
+    """
+
+    features: int
+    dtype: str
+
+    @property
+    def record(self) -> np.dtype[np.void]:
+        """The fields of a record."""
+        return np.dtype(
+            [
+                ("reward", np.float32),
+                ("intrinsic", np.float32),
+                ("action", np.int32),
+                ("steps", np.int32),
+                ("terminated", np.uint8),
+                ("ended", np.uint8),  # for any reason: nothing follows within the episode
+                ("padding", np.uint8, (2,)),
+                ("observation", np.dtype(self.dtype), (self.features,)),
+                ("next_observation", np.dtype(self.dtype), (self.features,)),
+            ]
+        )
+
+    def unpack(self, packed: UInt8[Array, "*batch bytes"]) -> Batch:
+        """The fields of packed records, within a compiled function."""
+        fields = self.record.fields
+        assert fields is not None
+
+        def field(name: str) -> Array:
+            dtype, offset = fields[name][:2]
+            base, shape = dtype.subdtype or (dtype, ())
+            raw = packed[..., offset : offset + dtype.itemsize]
+            if base.itemsize > 1:
+                raw = raw.reshape(*packed.shape[:-1], -1, base.itemsize)
+                raw = jax.lax.bitcast_convert_type(raw, base)
+            return raw if shape else raw[..., 0]
+
+        return Batch(
+            observation=field("observation"),
+            action=field("action"),
+            reward=field("reward"),
+            next_observation=field("next_observation"),
+            terminated=field("terminated") != 0,
+            steps=field("steps"),
+            intrinsic=field("intrinsic"),
+        )
+
+
+class Replay:
+    """The last transitions of every row.
+
+    Args:
+        rows: How many rows, one per seed.
+        capacity: How many transitions of each row are kept.
+        layout: Of a transition.
+        gamma: The discount within a multi-step return.
+        n_step: How many rewards a sampled return sums up, fewer where an episode ends.
+    """
+
+    def __init__(
+        self, rows: int, capacity: int, layout: RecordLayout, *, gamma: float, n_step: int = 1
+    ) -> None:
+        self.layout, self.gamma, self.n_step = layout, gamma, n_step
+        self.capacity, self.added = capacity, 0
+        check_memory(rows * capacity * layout.record.itemsize)
+        self.records = np.zeros((rows, capacity), layout.record)
+        # Views of the same memory: by bytes, and by records of all rows in one line.
+        self._bytes = self.records.view(np.uint8).reshape(rows * capacity, -1)
+        self._first = (np.arange(rows) * capacity)[:, None]
+
+    @property
+    def size(self) -> int:
+        """How many transitions each row has."""
+        return min(self.added, self.capacity)
+
+    def add(self, **fields: np.ndarray) -> None:
+        """Adds one transition to every row, overwriting the oldest when full."""
+        slot = self.added % self.capacity
+        for name, values in fields.items():
+            self.records[name][:, slot] = values
+        self.records["steps"][:, slot] = 1
+        self.added += 1
+
+    def sample(self, uniforms: Float[np.ndarray, "row batch"]) -> UInt8[np.ndarray, "row batch _"]:
+        """Packed transitions, with replacement, one for each number in [0, 1)."""
+        starts = max(1, self.size - self.n_step + 1)  # with that many whole returns behind them
+        age = (uniforms * starts).astype(np.int64)
+        oldest = self.added - self.size
+        slots = (oldest + age) % self.capacity + self._first
+        if self.n_step == 1:
+            return self._bytes.take(slots, axis=0)
+        return self._multistep(oldest + age)
+
+    def _multistep(self, index: np.ndarray) -> np.ndarray:
+        """Records whose reward, end and next observation are those of n steps."""
+        lines = self.records.reshape(-1)
+        result = lines[index % self.capacity + self._first]
+        total, alive = result["reward"].astype(np.float64), result["ended"] == 0
+        for step in range(1, min(self.n_step, self.size)):
+            following = lines[(index + step) % self.capacity + self._first]
+            total += np.where(alive, self.gamma**step * following["reward"], 0.0)
+            for name in ("next_observation", "terminated", "ended"):
+                field = result[name]
+                field[alive] = following[name][alive]
+            result["steps"][alive] += 1
+            alive &= following["ended"] == 0
+        result["reward"] = total
+        return result.view(np.uint8).reshape(*index.shape, -1)
+
+
+def check_memory(needed: int) -> None:
+    """Refuses what does not fit into the memory that is free now."""
+    available = os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    try:
+        text = Path("/proc/meminfo").read_text()  # counts what caches would give back
+        lines = dict(line.split(":") for line in text.splitlines())
+        available = int(lines["MemAvailable"].split()[0]) * 1024
+    except (OSError, KeyError):
+        pass
+    if needed > available:
+        raise InputError(
+            f"the replay needs {needed / 1e9:.1f} GB and {available / 1e9:.1f} GB are free;"
+            " take a smaller capacity or fewer seeds"
+        )
+
+
+def as_floats(observation: Array) -> Float[Array, "*batch features"]:
+    """Observations as networks take them: the raw numbers."""
+    return observation.astype(jnp.float32)

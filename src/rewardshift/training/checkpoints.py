@@ -1,0 +1,183 @@
+"""Checkpoints: everything a run needs to go on as if nothing had happened.
+
+Three kinds of files, none of them a pickle. `state-STEP.npz` holds the arrays,
+`segment-FROM-TO.npy` the transitions collected between two checkpoints, and
+`checkpoint-STEP.json`, written last, names the others with their checksums: without it, or
+with one of them damaged, there is no checkpoint. The transitions are never written twice, so
+a checkpoint costs what is new. The last two checkpoints are kept.
+"""
+
+import io
+import json
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import jax
+import numpy as np
+
+from rewardshift.errors import InputError
+from rewardshift.files import write_atomic
+
+FORMAT = 1
+KEPT = 2
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """What is kept of a run.
+
+    Args:
+        step: How far the run is.
+        config: The digest of the run's configuration.
+        arrays: A tree of arrays.
+        notes: What fits into JSON: counters, rows of the metrics.
+        records: The transitions that are still in the replay, oldest first, by row.
+        segments: The names of the files that hold them.
+    """
+
+    step: int
+    config: str
+    arrays: Any
+    notes: dict[str, Any]
+    records: np.ndarray
+    segments: tuple[str, ...]
+
+
+def save_checkpoint(
+    folder: Path, checkpoint: Checkpoint, new_records: np.ndarray, capacity: int
+) -> tuple[str, ...]:
+    """Writes a checkpoint.
+
+    Args:
+        folder: Of the run's checkpoints.
+        checkpoint: Its `records` are not looked at.
+        new_records: The transitions since the one before.
+        capacity: Of the replay: segments that have left it are deleted.
+
+    Returns:
+        The segments that hold the replay now.
+    """
+    folder.mkdir(exist_ok=True)
+    step = checkpoint.step
+    name = f"segment-{step - new_records.shape[1]:012d}-{step:012d}.npy"
+    write_atomic(folder / name, _npy(np.ascontiguousarray(new_records).view(np.uint8)))
+    segments = tuple(s for s in (*checkpoint.segments, name) if _stop(s) > step - capacity)
+    state = f"state-{step:012d}.npz"
+    write_atomic(folder / state, npz_bytes(checkpoint.arrays))
+    body = {
+        "format": FORMAT,
+        "step": step,
+        "config": checkpoint.config,
+        "notes": checkpoint.notes,
+        "segments": segments,
+        "files": {file: _digest(folder / file) for file in (state, *segments)},
+    }
+    body["checksum"] = _checksum(body)
+    write_atomic(folder / f"checkpoint-{step:012d}.json", json.dumps(body))
+    _delete_old(folder, segments)
+    return segments
+
+
+def load_checkpoint(
+    folder: Path, config: str, template: Any, record: np.dtype[np.void]
+) -> Checkpoint | None:
+    """The newest checkpoint, checked to the last byte, or None if there is none.
+
+    Args:
+        folder: Of the run's checkpoints.
+        config: The digest of the configuration that it must be of.
+        template: A tree of arrays: the checkpoint's must have these paths, shapes and dtypes.
+        record: The layout of a transition.
+    """
+    manifests = sorted(folder.glob("checkpoint-*.json"))
+    if not manifests:
+        return None
+    path = manifests[-1]
+    try:
+        body = json.loads(path.read_text())
+        if body["format"] != FORMAT:
+            raise ValueError(f"its format is {body['format']!r}, this version reads {FORMAT}")
+        if body["checksum"] != _checksum({k: v for k, v in body.items() if k != "checksum"}):
+            raise ValueError("its checksum does not match")
+        if body["config"] != config:
+            raise ValueError("it is of a run with another configuration")
+        for file, digest in body["files"].items():
+            if _digest(folder / file) != digest:
+                raise ValueError(f"{file} has another checksum")
+        arrays = read_npz(folder / f"state-{body['step']:012d}.npz", template)
+        parts = [np.load(folder / name, allow_pickle=False) for name in body["segments"]]
+        records = np.concatenate(parts, axis=1).view(record)
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise InputError(f"the checkpoint {str(path)!r} cannot be used: {error}") from error
+    return Checkpoint(body["step"], config, arrays, body["notes"], records, tuple(body["segments"]))
+
+
+def npz_bytes(tree: Any) -> bytes:
+    """A tree of arrays as an npz file, each under its path."""
+    buffer = io.BytesIO()
+    np.savez(buffer, allow_pickle=False, **_leaves(tree))
+    return buffer.getvalue()
+
+
+def read_npz(path: Path, template: Any) -> Any:
+    """A tree like the template, from a file of `npz_bytes`."""
+    with np.load(path, allow_pickle=False) as file:
+        return _fill(template, dict(file))
+
+
+def _leaves(tree: Any) -> dict[str, np.ndarray]:
+    return {
+        jax.tree_util.keystr(path): np.asarray(leaf)
+        for path, leaf in jax.tree_util.tree_leaves_with_path(tree)
+    }
+
+
+def _fill(template: Any, leaves: dict[str, np.ndarray]) -> Any:
+    """The template's tree with these leaves, after a check of every one."""
+    wanted = _leaves(template)
+    if set(wanted) != set(leaves):
+        odd = sorted(set(wanted) ^ set(leaves))[0]
+        raise ValueError(f"the array {odd!r} is only on one side")
+    for path, leaf in leaves.items():
+        if (leaf.shape, leaf.dtype) != (wanted[path].shape, wanted[path].dtype):
+            raise ValueError(
+                f"the array {path!r} is {leaf.dtype}{leaf.shape},"
+                f" not {wanted[path].dtype}{wanted[path].shape}"
+            )
+    return jax.tree_util.tree_map_with_path(
+        lambda path, _: leaves[jax.tree_util.keystr(path)], template
+    )
+
+
+def _stop(segment: str) -> int:
+    return int(segment.removesuffix(".npy").rsplit("-", 1)[1])
+
+
+def _delete_old(folder: Path, segments: tuple[str, ...]) -> None:
+    """Keeps the last checkpoints and every segment that one of them names."""
+    manifests = sorted(folder.glob("checkpoint-*.json"))
+    for path in manifests[:-KEPT]:
+        path.unlink()
+        path.with_name(path.name.replace("checkpoint", "state")).with_suffix(".npz").unlink()
+    needed = set(segments)
+    for path in manifests[-KEPT:]:
+        needed |= set(json.loads(path.read_text())["segments"])
+    for path in folder.glob("segment-*.npy"):
+        if path.name not in needed:
+            path.unlink()
+
+
+def _npy(array: np.ndarray) -> bytes:
+    buffer = io.BytesIO()
+    np.save(buffer, array, allow_pickle=False)
+    return buffer.getvalue()
+
+
+def _digest(path: Path) -> str:
+    return sha256(path.read_bytes()).hexdigest()
+
+
+def _checksum(body: dict[str, Any]) -> str:
+    return sha256(json.dumps(body, sort_keys=True).encode()).hexdigest()

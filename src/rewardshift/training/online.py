@@ -1,0 +1,253 @@
+"""Online training of a population: all seeds of a run in one compiled call per step.
+
+A run is cut at its checkpoints. There the running episodes are truncated (bootstrapped, not
+counted) and the environments restart from seeds made of (seed, step), whether the run is
+being interrupted or not; all other randomness is a function of (seed, step) as well. So a
+run that is killed and started again does, from its last checkpoint on, what it would have
+done anyway, to the last bit.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from rewardshift.envs.engines import EngineName, MakeEnv, make_engine
+from rewardshift.errors import InputError
+from rewardshift.replay import RecordLayout, Replay
+from rewardshift.training.evaluation import Evaluator, derive_seed
+
+# How many steps ahead random numbers are drawn.
+BLOCK = 1000
+
+
+@dataclass(frozen=True)
+class OnlineBudget:
+    """How long and how to train; the same for every agent.
+
+    Args:
+        steps: Environment steps of each seed, with one update each.
+        capacity: Transitions that the replay keeps of each seed.
+        evaluate_every: Steps between two evaluations.
+        evaluation_episodes: Greedy episodes of one evaluation.
+        checkpoint_every: Steps between two checkpoints. Part of what decides the results,
+            because episodes are truncated there.
+    """
+
+    steps: int = 200_000
+    capacity: int = 100_000
+    evaluate_every: int = 2_000
+    evaluation_episodes: int = 10
+    checkpoint_every: int = 10_000
+
+    def __post_init__(self) -> None:
+        for name in self.__dataclass_fields__:
+            value = getattr(self, name)
+            if not isinstance(value, int) or value < 1:
+                raise InputError(f"{name} must be a whole number of 1 or more, got {value!r}")
+
+
+class TrainingError(RuntimeError):
+    """Training went wrong in a way that going on would not mend."""
+
+
+class Row(NamedTuple):
+    """One line of `metrics.csv`: one seed at one evaluation.
+
+    `evaluation_return` is the mean primal return of the greedy episodes, `training_return`
+    that of the episodes finished since the last evaluation (empty if none was). `loss` and
+    `q` are of the last batch, `q` on the scale that is trained on.
+    """
+
+    seed: int
+    step: int
+    episodes: int
+    evaluation_return: float
+    training_return: float | None
+    loss: float
+    q: float
+
+
+OnProgress = Callable[[int, list[Row]], None]
+
+
+class Trainer:
+    """One run, between its checkpoints.
+
+    Args:
+        agent: The agent's configuration.
+        env: A registered name, or a function that makes the environment.
+        seeds: One row each.
+        budget: How long and how.
+        engine: See `make_engine`.
+    """
+
+    def __init__(
+        self,
+        agent: Any,
+        env: str | MakeEnv,
+        seeds: tuple[int, ...],
+        budget: OnlineBudget,
+        engine: EngineName = "auto",
+    ) -> None:
+        self.agent, self.seeds, self.budget = agent, seeds, budget
+        self.engine = make_engine(env, len(seeds), engine)
+        spec = self.engine.spec
+        self.layout = RecordLayout(spec.features, spec.dtype)
+        self.replay = Replay(
+            len(seeds),
+            min(budget.capacity, budget.steps),
+            self.layout,
+            gamma=agent.gamma,
+            n_step=agent.n_step,
+        )
+        self.evaluator = Evaluator(agent, env, engine, seeds, budget.evaluation_episodes)
+        self._keys = jax.vmap(jax.random.key)(jnp.asarray(seeds))
+        self.state = jax.jit(jax.vmap(lambda key: agent.init(key, spec)))(self._keys)
+        self.step = 0
+        self.rows: list[Row] = []
+        count = len(seeds)
+        self.episodes = np.zeros(count, np.int64)
+        self.finished = np.zeros(count, np.int64)  # since the last evaluation, with their sum:
+        self.finished_return = np.zeros(count)
+
+    def run_to_checkpoint(self, on_step: OnProgress | None = None) -> None:
+        """Trains up to the next checkpoint, or the end."""
+        every = self.budget.checkpoint_every
+        stop = min(self.budget.steps, (self.step // every + 1) * every)
+        observation = self.engine.restart([derive_seed(seed, self.step) for seed in self.seeds])
+        running = np.zeros(len(self.seeds))
+        randomness = self._randomness(self.step)
+        keys, uniforms = next(randomness)
+        started = self._begin(self.state, observation, keys, self._epsilon())
+        self.state, action, bonus = started[0], np.asarray(started[1]), np.asarray(started[2])
+        while self.step < stop:
+            result = self.engine.step(action)
+            self._check(result.next_observation, result.reward)
+            self.step += 1
+            ended = result.terminated | result.truncated
+            self.replay.add(
+                observation=observation,
+                action=action,
+                reward=result.reward,
+                next_observation=result.next_observation,
+                terminated=result.terminated,
+                ended=ended | (self.step == stop),
+                intrinsic=bonus,
+            )
+            observation = result.observation
+            packed = self.replay.sample(uniforms)
+            keys, uniforms = next(randomness)
+            self.state, fused, bonus, metrics = self._update_and_act(
+                self.state, packed, observation, keys, self._epsilon(), ended
+            )
+            running += result.reward
+            if ended.any():
+                self.episodes += ended
+                self.finished += ended
+                self.finished_return += np.where(ended, running, 0.0)
+                running[ended] = 0.0
+            action = np.asarray(fused)
+            if self.step % self.budget.evaluate_every == 0:
+                self._evaluate(metrics)
+            if on_step is not None:
+                on_step(self.step, self.rows)
+
+    def counters(self) -> dict[str, np.ndarray]:
+        """What must survive a checkpoint beside the agent and the replay."""
+        return {
+            "episodes": self.episodes,
+            "finished": self.finished,
+            "finished_return": self.finished_return,
+        }
+
+    def close(self) -> None:
+        """Closes the environments."""
+        self.engine.close()
+        self.evaluator.close()
+
+    def _epsilon(self) -> np.float32:
+        return np.float32(self.agent.exploration(self.step, self.budget.steps))
+
+    @partial(jax.jit, static_argnums=0, donate_argnums=1)
+    def _begin(self, state: Any, observation: Any, keys: Any, epsilon: Any) -> Any:
+        def row(state: Any, observation: Any, key: Any) -> Any:
+            leader_key, action_key = jax.random.split(jax.random.wrap_key_data(key))
+            state = self.agent.begin_episode(state, leader_key, True)
+            state, bonus = self.agent.observe(state, observation)
+            return state, self.agent.act(state, observation, action_key, epsilon), bonus
+
+        return jax.vmap(row)(state, observation, keys)
+
+    @partial(jax.jit, static_argnums=0, donate_argnums=1)
+    def _update_and_act(
+        self, state: Any, packed: Any, observation: Any, keys: Any, epsilon: Any, ended: Any
+    ) -> Any:
+        def row(state: Any, packed: Any, observation: Any, key: Any, ended: Any) -> Any:
+            update_key, leader_key, action_key = jax.random.split(jax.random.wrap_key_data(key), 3)
+            state, metrics = self.agent.update(state, self.layout.unpack(packed), update_key)
+            state = self.agent.begin_episode(state, leader_key, ended)
+            state, bonus = self.agent.observe(state, observation)
+            action = self.agent.act(state, observation, action_key, epsilon)
+            return state, action, bonus, metrics
+
+        return jax.vmap(row)(state, packed, observation, keys, ended)
+
+    def _randomness(self, step: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        """Keys and replay indices of every step from this one on, functions of (seed, step)."""
+        while True:
+            block, offset = divmod(step, BLOCK)
+            keys = np.asarray(_block_keys(self._keys, block))
+            size = (BLOCK, self.agent.batch_size)
+            uniforms = np.stack(
+                [
+                    np.random.default_rng([seed, 2, block]).random(size, np.float32)
+                    for seed in self.seeds
+                ],
+                axis=1,
+            )
+            yield from zip(keys[offset:], uniforms[offset:], strict=True)
+            step = (block + 1) * BLOCK
+
+    def _evaluate(self, metrics: dict[str, Any]) -> None:
+        loss, q = np.asarray(metrics["loss"]), np.asarray(metrics["q"])
+        for name, values in (("loss", loss), ("q", q)):
+            if not np.isfinite(values).all():
+                seed = self.seeds[int(np.flatnonzero(~np.isfinite(values))[0])]
+                raise TrainingError(f"{name} is not finite at step {self.step} of seed {seed}")
+        returns = self.evaluator(self.state, self.step).mean(axis=1)
+        for row, seed in enumerate(self.seeds):
+            finished = int(self.finished[row])
+            self.rows.append(
+                Row(
+                    seed=seed,
+                    step=self.step,
+                    episodes=int(self.episodes[row]),
+                    evaluation_return=float(returns[row]),
+                    training_return=float(self.finished_return[row]) / finished
+                    if finished
+                    else None,
+                    loss=float(loss[row]),
+                    q=float(q[row]),
+                )
+            )
+        self.finished[:] = 0
+        self.finished_return[:] = 0.0
+
+    def _check(self, observation: np.ndarray, reward: np.ndarray) -> None:
+        if observation.dtype != np.uint8 and not np.isfinite(observation).all():
+            raise TrainingError(f"an observation is not finite after step {self.step}")
+        if not np.isfinite(reward).all():
+            raise TrainingError(f"a reward is not finite after step {self.step}: {reward}")
+
+
+@jax.jit
+def _block_keys(keys: Any, block: Any) -> Any:
+    """The raw keys of a block of steps, `[step, seed, 2]`."""
+    steps = block * BLOCK + jnp.arange(BLOCK)
+    folded = jax.vmap(lambda step: jax.vmap(lambda key: jax.random.fold_in(key, step))(keys))(steps)
+    return jax.random.key_data(folded)

@@ -1,0 +1,63 @@
+"""One episode of a trained run, as a film."""
+
+from pathlib import Path
+from typing import Any
+
+import gymnasium as gym
+import imageio.v3 as imageio
+import jax
+import numpy as np
+
+from rewardshift.envs.engines import env_maker, flatten, task_spec
+from rewardshift.errors import InputError
+from rewardshift.training.checkpoints import read_npz
+from rewardshift.training.evaluation import derive_seed
+from rewardshift.training.runs import read_config
+
+FRAMES_PER_SECOND = 15
+
+
+def record_episode(folder: Path, film: Path, seed: int, episode: int) -> float:
+    """Plays a greedy episode of a finished run into a GIF or MP4.
+
+    Args:
+        folder: Of the run.
+        film: The file to make; its ending says which kind.
+        seed: Which of the run's seeds acts.
+        episode: Another number is another start.
+
+    Returns:
+        The primal return of the episode.
+    """
+    config = read_config(folder)
+    if seed not in config.seeds:
+        raise InputError(f"the run has the seeds {list(config.seeds)}, not {seed}")
+    if film.suffix not in (".gif", ".mp4"):
+        raise InputError(f"the film must end in .gif or .mp4, got {str(film)!r}")
+    if not (folder / "parameters.npz").exists():
+        raise InputError(f"the run in {str(folder)!r} is not finished: rewardshift resume {folder}")
+    env_maker(config.env)  # refuses a name that is not registered
+    env = gym.make(config.env, render_mode="rgb_array")
+    spec = task_spec(env)
+    keys = jax.vmap(jax.random.key)(np.asarray(config.seeds))
+    states = jax.vmap(lambda key: config.agent.init(key, spec))(keys)
+    states = states._replace(online=read_npz(folder / "parameters.npz", states.online))
+    state = jax.tree.map(lambda leaf: leaf[config.seeds.index(seed)], states)
+    act = jax.jit(lambda observation: config.agent.act(state, observation, keys[0], 0.0))
+
+    observation, _ = env.reset(seed=derive_seed(seed, 0, 1 + episode))
+    frames, total, done = [env.render()], 0.0, False
+    while not done:
+        action = int(act(flatten(observation, spec)))
+        observation, reward, terminated, truncated, _ = env.step(action)
+        frames.append(env.render())
+        total, done = total + float(reward), terminated or truncated
+    env.close()
+    film.parent.mkdir(parents=True, exist_ok=True)
+    options: dict[str, Any] = (
+        {"duration": 1000 / FRAMES_PER_SECOND, "loop": 0}
+        if film.suffix == ".gif"
+        else {"fps": FRAMES_PER_SECOND}
+    )
+    imageio.imwrite(film, np.stack(frames), **options)  # type: ignore[arg-type]
+    return total

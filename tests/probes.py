@@ -1,0 +1,39 @@
+"""Environments so small that their values are known."""
+
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+
+
+class Probe(gym.Env[np.ndarray, int]):
+    """A corridor of `length` states; the last step pays 1 and ends the episode.
+
+    Args:
+        length: How many steps an episode has.
+        terminates: Whether the end is a termination or a truncation.
+        pays: By action: what the last step pays.
+    """
+
+    def __init__(
+        self, length: int = 1, *, terminates: bool = True, pays: tuple[float, ...] = (1.0,)
+    ) -> None:
+        self.observation_space = gym.spaces.Box(0, 1, (length,), np.float32)
+        self.action_space = gym.spaces.Discrete(len(pays))
+        self.length, self.terminates, self.pays = length, terminates, pays
+
+    def _observation(self) -> np.ndarray:
+        return np.eye(self.length, dtype=np.float32)[self.position]
+
+    def reset(self, **kwargs: Any) -> tuple[np.ndarray, dict[str, Any]]:
+        super().reset(**kwargs)
+        self.position = 0
+        return self._observation(), {}
+
+    def step(self, action: int) -> tuple[np.ndarray, float, bool, bool, dict[str, Any]]:
+        last = self.position == self.length - 1
+        reward = self.pays[action] if last else 0.0
+        if not last:
+            self.position += 1
+        ended = last and self.terminates
+        return self._observation(), reward, ended, last and not self.terminates, {}

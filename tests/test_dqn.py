@@ -1,0 +1,240 @@
+"""DQN on environments with known values, and its target against a plain computation."""
+
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from probes import Probe
+
+from rewardshift import Shift
+from rewardshift.agents.dqn import DQN, DQNState
+from rewardshift.agents.intrinsic import RND, CountBonus
+from rewardshift.envs.engines import TaskSpec
+from rewardshift.networks import apply_mlp
+from rewardshift.replay import Batch
+from rewardshift.training.online import OnlineBudget
+from rewardshift.training.runs import train
+
+BIASES = (-0.5, 0.0, 0.5)
+SMALL = DQN(shifts=BIASES, gamma=0.5, hidden=(16,), learning_rate=3e-3, batch_size=16)
+BUDGET = OnlineBudget(steps=1500, evaluate_every=1500, evaluation_episodes=1)
+KEY = jax.random.key(0)
+SPEC = TaskSpec(3, "float32", 2)
+terminals = pytest.mark.parametrize("terminal", ["zero", "absorbing"])
+
+
+def learned(agent: DQN, env: Any, observation: list[float]) -> np.ndarray:
+    """What each member thinks of the actions after training, `[member, action]`."""
+    result = train(agent, env, seeds=1, budget=BUDGET)
+    state = jax.tree.map(lambda leaf: leaf[0], result.state)
+    return np.asarray(agent.values(state, jnp.asarray(observation)))
+
+
+def shift_of(bias: float, terminal: Any) -> Shift:
+    return Shift(bias, gamma=0.5, terminal=terminal)
+
+
+@terminals
+def test_one_step(terminal: Any) -> None:
+    values = learned(replace(SMALL, terminal=terminal), Probe, [1.0])
+    expected = [shift_of(b, terminal).reward(1.0, True) for b in BIASES]
+    np.testing.assert_allclose(values[:, 0], expected, atol=0.05)
+
+
+@terminals
+def test_its_truncated_twin_bootstraps(terminal: Any) -> None:
+    values = learned(replace(SMALL, terminal=terminal), partial(Probe, terminates=False), [1.0])
+    np.testing.assert_allclose(values[:, 0], [(1 + b) / 0.5 for b in BIASES], atol=0.1)
+
+
+@terminals
+@pytest.mark.parametrize("n_step", [1, 3])
+def test_a_delay_of_two_steps(terminal: Any, n_step: int) -> None:
+    agent = replace(SMALL, terminal=terminal, n_step=n_step)
+    first = learned(agent, partial(Probe, 3), [1.0, 0.0, 0.0])[:, 0]
+    expected = []
+    for bias in BIASES:
+        shift = shift_of(bias, terminal)
+        value = shift.reward(1.0, True)
+        for _ in range(2):
+            value = shift.reward(0.0) + 0.5 * value
+        expected.append(value)
+    np.testing.assert_allclose(first, expected, atol=0.1)
+
+
+@pytest.mark.parametrize("double", [False, True])
+def test_the_better_of_two_actions(double: bool) -> None:
+    values = learned(replace(SMALL, double=double), partial(Probe, pays=(-1.0, 1.0)), [1.0])
+    expected = [[-1 + b, 1 + b] for b in BIASES]
+    np.testing.assert_allclose(values, expected, atol=0.1)
+
+
+def random_batch(seed: int, size: int = 6) -> Batch:
+    rng = np.random.default_rng(seed)
+    return Batch(
+        jnp.asarray(rng.normal(size=(size, 3)), jnp.float32),
+        jnp.asarray(rng.integers(2, size=size), jnp.int32),
+        jnp.asarray(rng.normal(size=size), jnp.float32),
+        jnp.asarray(rng.normal(size=(size, 3)), jnp.float32),
+        jnp.asarray(rng.random(size) < 0.5),
+        jnp.asarray(rng.integers(1, 4, size=size), jnp.int32),
+        jnp.asarray(rng.random(size), jnp.float32),
+    )
+
+
+def plain_target(agent: DQN, state: DQNState, batch: Batch, member: int) -> np.ndarray:
+    """The target, one transition at a time."""
+    target: Any = jax.tree.map(lambda leaf: leaf[member], state.target)
+    online: Any = jax.tree.map(lambda leaf: leaf[member], state.online)
+    result = []
+    for i in range(len(batch.reward)):
+        values = np.asarray(apply_mlp(target, batch.next_observation[i]))
+        choice = (
+            np.asarray(apply_mlp(online, batch.next_observation[i])) if agent.double else values
+        )
+        n, end, b = int(batch.steps[i]), bool(batch.terminated[i]), agent.shifts[member]
+        n = n if agent.n_step > 1 else 1
+        reward = float(batch.reward[i]) + sum(b * agent.gamma**j for j in range(n))
+        if isinstance(agent.intrinsic, RND):
+            difference = apply_mlp(state.intrinsic.predictor, batch.observation[i]) - apply_mlp(
+                state.intrinsic.fixed, batch.observation[i]
+            )
+            fresh = min(float((difference**2).sum()), 1.0)
+            stored = agent.intrinsic.evaluated == "stored"
+            b_all = b + agent.intrinsic.bias
+            reward += (float(batch.intrinsic[i]) if stored else fresh) + agent.intrinsic.bias
+        else:
+            b_all = b
+        if agent.terminal == "absorbing" and end:
+            reward += agent.gamma**n * b_all / (1 - agent.gamma)
+        result.append(reward + (0 if end else agent.gamma**n * values[choice.argmax()]))
+    return np.array(result)
+
+
+@terminals
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {},
+        {"double": True},
+        {"n_step": 3},
+        {"intrinsic": RND(-1.5, width=8)},
+        {"intrinsic": RND(0.0, width=8, evaluated="stored")},
+    ],
+)
+def test_the_target_by_hand(terminal: Any, changes: dict[str, Any]) -> None:
+    agent = replace(SMALL, terminal=terminal, **changes)
+    state = agent.init(KEY, SPEC)
+    state = state._replace(target=agent.init(jax.random.key(1), SPEC).online)
+    batch = random_batch(2)
+    ours = agent._target(state, batch, batch.observation, batch.next_observation)
+    for member in range(len(BIASES)):
+        np.testing.assert_allclose(
+            ours[member], plain_target(agent, state, batch, member), rtol=1e-4, atol=1e-5
+        )
+
+
+def test_members_learn_apart_from_the_same_batch() -> None:
+    agent = replace(SMALL, shifts=(0.5, -0.5))
+    state, _ = agent.update(agent.init(KEY, SPEC), random_batch(0), KEY)
+    alone = replace(SMALL, shifts=(-0.5,))
+    start = agent.init(KEY, SPEC)
+    single = alone.init(KEY, SPEC)._replace(
+        online=jax.tree.map(lambda leaf: leaf[1:], start.online),
+        target=jax.tree.map(lambda leaf: leaf[1:], start.target),
+    )
+    single, _ = alone.update(single, random_batch(0), KEY)
+    for ours, theirs in zip(
+        jax.tree.leaves(state.online), jax.tree.leaves(single.online), strict=True
+    ):
+        np.testing.assert_allclose(ours[1], theirs[0], rtol=1e-5, atol=1e-7)
+
+
+def test_the_leader_acts_and_changes_only_between_episodes() -> None:
+    agent = replace(SMALL, shifts=tuple(range(50)))
+    state = agent.init(KEY, SPEC)
+    kept = agent.begin_episode(state, jax.random.key(5), False)
+    assert int(kept.leader) == int(state.leader)
+    drawn = {int(agent.begin_episode(state, jax.random.key(i), True).leader) for i in range(20)}
+    assert len(drawn) > 5
+    observation = jnp.ones(3)
+    for leader in range(5):
+        led = state._replace(leader=jnp.asarray(leader))
+        best = agent.values(led, observation)[leader].argmax()
+        assert int(agent.act(led, observation, KEY, 0.0)) == int(best)
+
+
+def test_epsilon_follows_the_paper_or_the_code() -> None:
+    paper, code = DQN(), DQN(epsilon="exponential")
+    assert paper.exploration(0, 1000) == 0.9
+    assert paper.exploration(100, 1000) == pytest.approx(0.475)
+    assert paper.exploration(200, 1000) == pytest.approx(0.05)
+    assert paper.exploration(900, 1000) == 0.05
+    assert code.exploration(0, 1000) == pytest.approx(0.9)
+    assert code.exploration(200, 1000) == pytest.approx(0.05 + 0.85 / np.e)
+
+
+@pytest.mark.parametrize(
+    ("changes", "match"),
+    [
+        ({"shifts": ()}, "at least one"),
+        ({"shifts": (float("nan"),)}, "nan"),
+        ({"gamma": 1.0}, "1.0"),
+        ({"n_step": 0}, "got 0"),
+        ({"tau": 0.0}, "got 0.0"),
+        ({"n_step": 2, "intrinsic": RND()}, "n_step=1"),
+    ],
+)
+def test_a_bad_configuration_is_refused(changes: dict[str, Any], match: str) -> None:
+    with pytest.raises(ValueError, match=match):
+        DQN(**changes)
+
+
+# --- intrinsic rewards ---------------------------------------------------------------------
+
+
+def test_rnd_gets_used_to_what_it_sees() -> None:
+    rnd = RND(width=32, learning_rate=1e-3)
+    state = rnd.init(KEY, 3)
+    seen, unseen = jnp.ones((8, 3)), -3 * jnp.ones((8, 3))
+    before = rnd.bonus(state, seen)
+    for _ in range(200):
+        state = rnd.update(state, seen)
+    after = rnd.bonus(state, seen)
+    assert (after < 0.1 * before).all()
+    assert (rnd.bonus(state, unseen) > after).all()
+    assert (rnd.bonus(state, 100 * unseen) == 1).all()
+
+
+def test_counts_fall_with_every_visit_and_only_there() -> None:
+    count = CountBonus()
+    state = count.init(KEY, 3)
+    here, there = jnp.array([1.0, 2.0, 3.0]), jnp.array([3.0, 2.0, 1.0])
+    for visits in range(5):
+        assert float(count.bonus(state, here)) == pytest.approx(1 / (visits + 1))
+        assert float(count.bonus(state, there)) == 1
+        state = count.observe(state, here)
+    assert float(count.bonus(state, here + 0.5)) < 0.2  # the same cell
+
+
+def test_few_of_many_observations_share_a_bucket() -> None:
+    count = CountBonus()
+    state = count.init(KEY, 4)
+    cells = jnp.asarray(np.random.default_rng(0).integers(0, 10, size=(2000, 4)), jnp.float32)
+    buckets = np.asarray(jax.vmap(lambda o: count._bucket(state, o))(cells))
+    distinct = len(np.unique(np.asarray(cells), axis=0))
+    assert len(np.unique(buckets)) > 0.9 * distinct
+
+
+@pytest.mark.parametrize("intrinsic", [RND(width=8), CountBonus()])
+@pytest.mark.parametrize("evaluated", ["fresh", "stored"])
+def test_intrinsic_rewards_train(intrinsic: Any, evaluated: Any) -> None:
+    agent = replace(SMALL, shifts=(0.0,), intrinsic=replace(intrinsic, evaluated=evaluated))
+    budget = OnlineBudget(steps=60, evaluate_every=30, evaluation_episodes=1)
+    result = train(agent, partial(Probe, 3), seeds=2, budget=budget)
+    assert len(result.rows) == 4
+    assert all(np.isfinite(row.loss) for row in result.rows)
