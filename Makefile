@@ -21,7 +21,7 @@ types: $(VENV)/dev.done
 	$(BIN)/mypy
 
 docs: $(VENV)/dev.done
-	$(BIN)/sphinx-build --fail-on-warning --keep-going --quiet docs docs/_build
+	$(BIN)/sphinx-build --fresh-env --fail-on-warning --keep-going --quiet docs docs/_build
 
 bench: $(VENV)/dev.done
 	$(BIN)/python benchmarks/wrappers.py
@@ -29,7 +29,11 @@ bench: $(VENV)/dev.done
 
 # The results that are kept with the source. Runs resume, so this can be stopped at any time.
 reproduce: $(VENV)/core.done
-	$(BIN)/rewardshift reproduce all --preset paper --out results
+	$(BIN)/rewardshift reproduce figure1 --preset paper --out results
+	$(BIN)/rewardshift reproduce maze-sizes --preset paper --out results
+	$(BIN)/rewardshift reproduce figure1 --preset paper --terminal absorbing --out results/absorbing
+	$(BIN)/rewardshift reproduce maze-sizes --preset paper --terminal absorbing --out results/absorbing
+	$(BIN)/rewardshift reproduce curiosity --preset quick --out results
 
 clean:
 	rm -rf $(VENV) out docs/_build

@@ -6,7 +6,7 @@ import gymnasium as gym
 import numpy as np
 
 
-class Probe(gym.Env[np.ndarray, int]):
+class Probe(gym.Env[np.ndarray, Any]):
     """A corridor of `length` states; the last step pays 1 and ends the episode.
 
     Args:

@@ -90,6 +90,22 @@ def test_bad_input_is_one_clear_line_and_exit_code_2(
     assert (tmp_path / "file").read_text() == "precious"
 
 
+def test_files_in_the_way_are_named_before_any_work(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "figure1").mkdir()
+    (tmp_path / "figure1" / "units").write_text("precious")
+    assert main(["reproduce", "figure1", "--preset=smoke", f"--out={tmp_path}"]) == 2
+    assert "units" in capsys.readouterr().err
+
+
+def test_a_reader_that_leaves_early_is_no_error(tmp_path: Path) -> None:
+    command = f"set -o pipefail; {COMMAND[0]} list | head -1"
+    result = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=False)
+    assert result.stderr == ""
+    assert result.stdout.startswith("figure1")
+
+
 @pytest.mark.parametrize(
     "arguments",
     [
@@ -126,11 +142,57 @@ def test_a_half_written_unit_is_named_and_nothing_is_lost(
     assert (tmp_path / "figure1" / "figure.svg").read_bytes() == picture
 
 
+def start(arguments: list[str], cwd: Path) -> subprocess.Popen[str]:
+    """The command in a group of its own, as from a terminal, whatever pytest was started with."""
+    return subprocess.Popen(
+        [*COMMAND, *arguments],
+        cwd=cwd,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),  # noqa: PLW1509
+    )
+
+
+def group_is_gone(group: int) -> bool:
+    deadline = time.monotonic() + 20
+    while time.monotonic() < deadline:
+        try:
+            os.killpg(group, 0)
+        except ProcessLookupError:
+            return True
+        time.sleep(0.1)
+    return False
+
+
+@pytest.mark.parametrize(
+    ("number", "jobs", "seconds"),
+    [(signal.SIGINT, 2, 4.0), (signal.SIGINT, 1, 9.0), (signal.SIGTERM, 2, 7.0)],
+)
+def test_a_run_stops_when_it_is_told_to(
+    number: int, jobs: int, seconds: float, tmp_path: Path
+) -> None:
+    plan = ["reproduce", "maze-sizes", "--preset=paper", f"--jobs={jobs}"]
+    process = start(plan, tmp_path)
+    units = tmp_path / "out" / "maze-sizes" / "units"
+    while not units.exists():  # until then it is Python that starts
+        assert process.poll() is None
+        time.sleep(0.02)
+    time.sleep(seconds / 4)  # some are starting, some are computing
+    if number == signal.SIGINT:
+        os.killpg(process.pid, number)
+    else:
+        process.send_signal(number)
+    _, error = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert "Traceback" not in error
+    assert "the same command goes on from here" in error
+    assert group_is_gone(process.pid)
+
+
 def test_an_interrupted_run_goes_on(tmp_path: Path) -> None:
     plan = ["reproduce", "figure1", "--preset", "smoke", "--seeds", "20"]
-    process = subprocess.Popen(
-        [*COMMAND, *plan], cwd=tmp_path, stderr=subprocess.PIPE, text=True, start_new_session=True
-    )
+    process = start(plan, tmp_path)
     units = tmp_path / "out" / "figure1" / "units"
     deadline = time.monotonic() + 120
     while not list(units.glob("*.json")):

@@ -129,7 +129,8 @@ def fit(network: eqx.nn.MLP, shift: Shift, data: Batches, optimiser: Any) -> eqx
 
     def step(carry: Any, batch: Batches) -> Any:
         parameters, target, state = carry
-        updates, state = optimiser.update(jax.grad(loss)(parameters, target, batch), state)
+        gradient = jax.grad(loss)(parameters, target, batch)
+        updates, state = optimiser.update(gradient, state, parameters)
         parameters = optax.apply_updates(parameters, updates)
         target = jax.tree.map(lambda t, p: t + 0.05 * (p - t), target, parameters)
         return (parameters, target, state), parameters
@@ -155,7 +156,11 @@ def both_ways(bias: float, terminal: Any, seed: int, optimiser: Any) -> tuple[An
     )
 
 
-OPTIMISERS = {"sgd": optax.sgd(0.05), "adam": optax.adam(1e-2)}
+OPTIMISERS = {
+    "sgd": optax.sgd(0.05),
+    "adam": optax.adam(1e-2),
+    "clipped": optax.chain(optax.clip_by_global_norm(0.1), optax.sgd(0.05)),
+}
 
 
 @pytest.mark.usefixtures("x64")
@@ -177,6 +182,13 @@ def test_a_shift_equals_an_initial_value_for_a_network(name: str, bias: float) -
 def test_with_zero_and_terminal_states_it_does_not(name: str) -> None:
     shifted, primal, _ = both_ways(-0.5, "zero", 1, OPTIMISERS[name])
     assert np.abs(shifted.layers[0].weight[-1] - primal.layers[0].weight[-1]).max() > 1e-2
+
+
+@pytest.mark.usefixtures("x64")
+def test_with_weight_decay_it_does_not_either() -> None:
+    decayed = optax.chain(optax.add_decayed_weights(1e-2), optax.sgd(0.05))
+    shifted, primal, _ = both_ways(-0.5, "absorbing", 1, decayed)
+    assert np.abs(shifted.layers[0].weight[-1] - primal.layers[0].weight[-1]).max() > 1e-4
 
 
 def learn_table(initial: np.ndarray, shift: Shift, seed: int) -> np.ndarray:

@@ -11,17 +11,19 @@ from typing import Any
 import matplotlib.image
 import numpy as np
 import pytest
+from matplotlib.figure import Figure as Canvas
 
 from rewardshift.errors import InputError
 from rewardshift.experiments import FIGURES
 from rewardshift.experiments.figure import Claim, Curve, Figure
 from rewardshift.experiments.results import write_results
-from rewardshift.report import write_figure, write_report
+from rewardshift.report import write_figure, write_page, write_report
 from rewardshift.report.page import render_page
-from rewardshift.report.plots import STYLES, draw
+from rewardshift.report.plots import STYLES, _draw_method, draw
 from rewardshift.report.verdicts import comparison, evidence, judge, score
 
 FIGURE = FIGURES["figure1"]
+VALUES = (0.0, 0.1, 0.2, 0.9, 1.0)
 LEVELS = {"epsilon-greedy": 0.1, "count": 0.5, "shift": 0.9, "count+shift": 0.5}
 
 
@@ -100,8 +102,8 @@ def test_the_same_results_give_the_same_bytes(folder: Path) -> None:
 def test_the_picture_shows_every_method_in_its_colour(tmp_path: Path) -> None:
     path = tmp_path / "figure.png"
     path.write_bytes(draw(FIGURE, known_curves(), "a caption")["png"])
-    for style in STYLES.values():
-        assert contains_colour(path, style.color)
+    for method in FIGURE.methods:
+        assert contains_colour(path, STYLES[method.name].color)
 
 
 def contains_colour(path: Path, color: str) -> bool:
@@ -111,7 +113,7 @@ def contains_colour(path: Path, color: str) -> bool:
 
 
 def test_every_figure_can_be_drawn() -> None:
-    for figure in FIGURES.values():
+    for figure in (FIGURES["figure1"], FIGURES["maze-sizes"]):
         pictures = draw(figure, known_curves(figure), "a caption " * 30)
         assert pictures["png"].startswith(b"\x89PNG")
         assert b"</svg>" in pictures["svg"]
@@ -171,6 +173,31 @@ def test_a_browser_shows_the_page_with_its_picture(folder: Path, tmp_path: Path)
     )
     assert contains_colour(screen, STYLES["shift"].color)
     assert contains_colour(screen, "#116329")  # a supported claim
+
+
+def test_a_half_drawn_figure_is_not_shown(folder: Path) -> None:
+    write_figure(folder)
+    (folder / "claims.json").unlink()  # written last: without it the figure is not complete
+    assert "figure1" not in write_page(folder.parent).read_text()
+    write_figure(folder)
+    (folder / "claims.json").write_text("[")
+    with pytest.raises(InputError, match="cannot be shown"):
+        write_page(folder.parent)
+
+
+def test_a_smoke_run_decides_nothing() -> None:
+    verdicts = {claim["verdict"] for claim in judge(FIGURE, known_curves(), "smoke")}
+    assert verdicts == {"inconclusive"}
+
+
+def test_the_band_is_between_the_quartiles_and_the_line_is_the_mean() -> None:
+    axis = Canvas().subplots()
+    curves = [Curve("success", "shift", s, [0, 1], [float(v)] * 2) for s, v in enumerate(VALUES)]
+    _draw_method(axis, FIGURE.methods[2], curves)
+    line = np.asarray(axis.lines[0].get_ydata(), float)
+    np.testing.assert_allclose(line, float(np.mean(VALUES)))
+    heights = np.asarray(axis.collections[0].get_paths()[0].vertices)[:, 1]
+    assert (heights.min(), heights.max()) == tuple(np.quantile(VALUES, (0.25, 0.75)))
 
 
 def test_missing_rows_are_named(folder: Path) -> None:

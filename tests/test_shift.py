@@ -82,6 +82,47 @@ def test_whole_rewards_become_floats(integers: Any) -> None:
     assert float(Shift(torch.tensor(-0.5)).reward(torch.tensor(3))) == 2.5
 
 
+@pytest.mark.parametrize("gamma", [0.0, 0.5, 0.99, 0.9999])
+@pytest.mark.parametrize(
+    "as_kind",
+    [
+        lambda x: np.asarray(x, np.float32),
+        lambda x: jnp.asarray(x, jnp.float32),
+        lambda x: torch.tensor(x, dtype=torch.float32),
+    ],
+)
+def test_a_multistep_return_of_one_reward_is_exact(gamma: float, as_kind: Any) -> None:
+    shift = Shift(-1.0, gamma=gamma)
+    steps = torch.tensor([1]) if "torch" in str(type(as_kind([0.0]))) else np.array([1])
+    assert float(shift.multistep_return(as_kind([0.0]), steps)[0]) == pytest.approx(-1, rel=1e-6)
+
+
+def test_low_precision_multistep_returns_lose_only_their_own_precision() -> None:
+    shift = Shift(-1.0, gamma=0.999)
+    for total in (jnp.zeros(1, jnp.bfloat16), jnp.zeros(1, jnp.float16)):
+        assert float(shift.multistep_return(total, np.array([1]))[0]) == pytest.approx(-1, rel=1e-2)
+
+
+def test_torch_in_every_place() -> None:
+    bias = torch.tensor([0.25, 0.5], dtype=torch.bfloat16)
+    assert Shift(bias).reward(torch.ones(2)).tolist() == [1.25, 1.5]
+    assert Shift(bias).reward(np.ones(2, np.float32)).tolist() == [1.25, 1.5]
+    assert Shift(jnp.array(0.5)).reward(torch.tensor(1)).item() == 1.5
+    learnable = torch.tensor(0.5, requires_grad=True)
+    Shift(learnable).reward(torch.ones(2)).sum().backward()
+    assert learnable.grad is not None
+    assert learnable.grad.item() == 2.0
+    flags = torch.tensor([True, False])
+    exact = Shift(-0.3, gamma=0.97, terminal="absorbing")
+    wide = exact.reward(torch.ones(2, dtype=torch.float64), flags)
+    assert wide[0].item() == pytest.approx(exact.reward(1.0, True), abs=1e-12)
+    assert exact.reward(np.ones(2), flags)[0] == pytest.approx(exact.reward(1.0, True))
+    total = exact.multistep_return(torch.tensor([1, 1]), torch.tensor([2, 2]), flags)
+    assert total[0].item() == pytest.approx(exact.multistep_return(1.0, 2, True), rel=1e-6)
+    mapped = torch.func.vmap(lambda b: Shift(b).reward(torch.ones(3)))(torch.tensor([0.0, 1.0]))
+    assert mapped.tolist() == [[1.0] * 3, [2.0] * 3]
+
+
 def test_gradients_flow_through_torch_and_jax() -> None:
     reward = torch.ones(2, requires_grad=True)
     zero.reward(reward).sum().backward()
@@ -217,8 +258,13 @@ def test_a_suggested_shift_is_just_optimistic_or_just_cautious(
     high = low + width
     explore = suggest_shift("explore", low, high, gamma=gamma, scale=k)
     exploit = suggest_shift("exploit", low, high, gamma=gamma, scale=k)
-    assert explore.optimism(low, high) == pytest.approx(1, abs=1e-6)
-    assert exploit.optimism(low, high) == pytest.approx(0, abs=1e-6)
+    assert explore.bias <= 0 <= exploit.bias
+    assert explore.optimism(low, high) >= 1 - 1e-6
+    assert exploit.optimism(low, high) <= 1e-6
+    if high > 0:  # otherwise no shift is optimistic enough
+        assert explore.optimism(low, high) == pytest.approx(1, abs=1e-6)
+    if low < 0:
+        assert exploit.optimism(low, high) == pytest.approx(0, abs=1e-6)
     assert explore.scale == exploit.scale == k
 
 

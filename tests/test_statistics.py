@@ -9,6 +9,8 @@ from hypothesis.extra import numpy as hnp
 
 from rewardshift.report.statistics import (
     Comparison,
+    _alike,
+    _better,
     compare,
     interquartile_mean,
     probability_of_improvement,
@@ -49,6 +51,39 @@ def test_a_clear_order_is_supported_and_its_opposite_is_not() -> None:
     assert compare(low, high).verdict == "not supported"
 
 
+@pytest.mark.parametrize(
+    ("low", "high", "p", "p_opposite", "verdict"),
+    [
+        (0.51, 0.9, 0.049, 0.9, "supported"),
+        (0.51, 0.9, 0.05, 0.9, "inconclusive"),  # the interval alone is not enough
+        (0.5, 0.9, 0.01, 0.9, "inconclusive"),  # nor is the test
+        (0.1, 0.49, 0.9, 0.2, "not supported"),  # the interval alone speaks for the opposite
+        (0.1, 0.5, 0.9, 0.049, "not supported"),  # and so does the test
+        (0.1, 0.5, 0.9, 0.05, "inconclusive"),
+        (0.3, 0.7, 0.5, 0.5, "inconclusive"),
+    ],
+)
+def test_the_rule_for_better(
+    low: float, high: float, p: float, p_opposite: float, verdict: str
+) -> None:
+    assert _better(low, high, p, p_opposite) == verdict
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "verdict"),
+    [
+        (-0.09, 0.09, "supported"),
+        (-0.1, 0.0, "inconclusive"),
+        (0.0, 0.1, "inconclusive"),
+        (0.1, 0.3, "not supported"),
+        (-0.3, -0.1, "not supported"),
+        (-0.3, 0.3, "inconclusive"),
+    ],
+)
+def test_the_rule_for_alike(low: float, high: float, verdict: str) -> None:
+    assert _alike(low, high, 0.1) == verdict
+
+
 def test_equal_methods_are_inconclusive() -> None:
     result = compare(spread(0, 8), spread(0, 8))
     assert result.verdict == "inconclusive"
@@ -85,8 +120,8 @@ def test_verdicts_are_reproducible() -> None:
     assert compare(x, y, margin=0.1) == compare(x, y, margin=0.1)
 
 
-def test_the_interval_and_the_test_keep_their_promises() -> None:
-    """Of 300 pairs of equal methods at most one in twenty or so may be told apart."""
+def test_equal_methods_are_seldom_told_apart() -> None:
+    """Of 300 pairs of equal methods at most one in twenty or so may be."""
     rng = np.random.default_rng(0)
     wrong = sum(
         compare(rng.normal(size=5), rng.normal(size=5)).verdict == "supported" for _ in range(300)

@@ -62,7 +62,9 @@ def test_the_wrapped_environment_passes_gymnasiums_own_checks() -> None:
     assert "ShiftReward" in str(env)
 
 
-@pytest.mark.parametrize("shift", [-0.5, EXACT, dataclasses.asdict(EXACT)])
+@pytest.mark.parametrize(
+    "shift", [-0.5, np.float32(-0.5), np.int64(1), EXACT, dataclasses.asdict(EXACT)]
+)
 def test_the_spec_survives_json(shift: Any) -> None:
     env = ShiftReward(gym.make("MountainCar-v0"), shift)
     assert env.spec is not None
@@ -107,7 +109,8 @@ def test_a_shift_on_a_vector_of_shifts_is_refused(vectorise: Any) -> None:
     [
         (float("nan"), ValueError, "nan"),
         ("-0.5", TypeError, "'-0.5'"),
-        (Shift(np.array([0.0, 1.0])), ValueError, "one bias and one scale"),
+        (Shift(np.array([0.0, 1.0])), ValueError, "one bias"),
+        (Shift(0.0, gamma=np.array([0.9, 0.8]), terminal="absorbing"), ValueError, "one gamma"),
         ({"bias": 1.0, "offset": 2}, ValueError, "offset"),
     ],
 )

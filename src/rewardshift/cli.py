@@ -1,13 +1,15 @@
 """The command line: `rewardshift train | resume | play | list | reproduce | report | suggest`."""
 
 import contextlib
+import importlib.metadata
 import os
+import signal
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, NoReturn
 
 import numpy as np
 import tyro
@@ -84,6 +86,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "report": report,
         "suggest": suggest,
     }
+    arguments = sys.argv[1:] if arguments is None else arguments
+    if list(arguments) == ["--version"]:
+        print(f"rewardshift {importlib.metadata.version('rewardshift')}")
+        return 0
     try:
         tyro.extras.subcommand_cli_from_dict(
             commands,
@@ -97,10 +103,34 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except TrainingError as error:
         print(f"rewardshift: {error}", file=sys.stderr)
         return 1
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        print(f"rewardshift: {error}", file=sys.stderr)
+        return 1
     except KeyboardInterrupt:
         print("rewardshift: stopped; the same command goes on from here", file=sys.stderr)
         return 130
     return 0
+
+
+def console() -> NoReturn:
+    """The installed command."""
+
+    def stop(*_: Any) -> None:
+        raise KeyboardInterrupt
+
+    signal.signal(signal.SIGTERM, stop)  # ends the workers, as Ctrl-C does
+    try:
+        code = main()
+        sys.stdout.flush()
+    except SystemExit as end:  # the parser's: help, or what does not parse
+        code = int(end.code or 0)
+    except BrokenPipeError:  # as in `rewardshift list | head -1`
+        code = 0
+    # Without the interpreter's own end: XLA's threads may still be at an interrupted
+    # computation, and do not survive it.
+    os._exit(code)
 
 
 def train_agent(
@@ -280,8 +310,11 @@ def suggest(
     if (rewards is None) == (values is None):
         raise InputError("give either --rewards LOW HIGH or --values LOW HIGH")
     try:
-        horizon = 1.0 if rewards is None else 1 / (1 - Shift(0.0, gamma=gamma).gamma)
-        low, high = (bound * horizon for bound in rewards or values or ())
+        if rewards is not None:
+            unshifted = Shift(0.0, gamma=gamma)
+            values = (rewards[0] / (1 - unshifted.gamma), rewards[1] / (1 - unshifted.gamma))
+        assert values is not None
+        low, high = values
         suggestion = suggest_shift(goal, low, high, gamma=gamma, scale=scale)
         own = None if bias is None else Shift(bias, scale, gamma)
     except ValueError as error:

@@ -92,7 +92,8 @@ class Shift:
         if self.terminal == "zero":
             return shifted
         credit = self.gamma * self.bias / (1 - self.gamma)
-        return shifted + _like(credit * terminated, shifted)
+        paid = _like(credit, shifted) * _like(terminated, shifted)
+        return shifted + _like(paid, shifted)
 
     def multistep_return(self, total: Any, steps: Any, terminated: Any = False) -> Any:
         """The shifted counterpart of `r_1 + gamma r_2 + ... + gamma^(n-1) r_n`.
@@ -107,11 +108,11 @@ class Shift:
             terminated: Whether the last of them ended in a terminal state.
         """
         _check("steps", steps, "1 or more", lambda n: n >= 1)
-        offset = _like(self.value_offset, total)
-        ahead = _like(self.gamma**steps, total)  # the weight of all that follows the n rewards
+        offset = self.value_offset
+        share = -_expm1(steps * _log(self.gamma))  # 1 - gamma^n, without its cancellation
         if self.terminal == "absorbing":
-            ahead = ahead * (1.0 - _like(terminated, total))
-        return _like(self.scale, total) * total + _like((1 - ahead) * offset, total)
+            share = share + (1 - share) * _like(terminated * 1.0, share)
+        return _like(self.scale, total) * total + _like(share * offset, total)
 
     @property
     def value_offset(self) -> Any:
@@ -205,9 +206,9 @@ def suggest_shift(
     """The smallest shift that makes a zero-initialised `Q` optimistic, or cautious, everywhere.
 
     Args:
-        goal: `"explore"`: the initial value is the highest possible value, so every
-            action not yet tried looks at least as good as any tried one. `"exploit"`: it is
-            the lowest, so none does.
+        goal: `"explore"`: the initial value is the highest possible value or above it, so
+            every action not yet tried looks at least as good as any tried one. `"exploit"`:
+            it is the lowest or below, so none does. No shift at all, if that is enough.
         value_low, value_high: The range of the primal values (discounted returns).
             Rewards between `l` and `h` in a task that never ends give `l / (1 - gamma)` to
             `h / (1 - gamma)`.
@@ -220,8 +221,11 @@ def suggest_shift(
         raise ValueError(f"goal must be 'explore' or 'exploit', got {goal!r}")
     unshifted = Shift(0.0, scale, gamma)
     unshifted.optimism(value_low, value_high)  # refuses an empty range
-    target = value_high if goal == "explore" else value_low
-    return Shift(0.0 - (1 - gamma) * scale * target, scale, gamma)  # 0.0 - x is never -0.0
+    if goal == "explore":
+        bias = min(0.0, -(1 - gamma) * scale * value_high)
+    else:
+        bias = max(0.0, -(1 - gamma) * scale * value_low)
+    return Shift(bias, scale, gamma)
 
 
 def _as_number(name: str, value: Any) -> Any:
@@ -244,7 +248,10 @@ def _check(
     """Refuses a concrete number that is not finite or not as required."""
     if value is None or isinstance(value, jax.core.Tracer):
         return
-    array = np.asarray(value)
+    try:
+        array = _as_numpy(value)
+    except RuntimeError:  # a torch tensor without numbers yet: traced, vmapped or meta
+        return
     if not (np.all(np.isfinite(array)) and np.all(holds(array))):
         raise ValueError(f"{name} must be {requirement}, got {value!r}")
 
@@ -253,14 +260,35 @@ def _like(number: Any, value: Any) -> Any:
     """`number` in the floating dtype of `value`, so that adding it changes no dtype."""
     if type(number) in (bool, int, float):  # exactly: a np.float64 is a float, but a wide one
         return number
-    if hasattr(value, "new_tensor"):  # torch, which the core does not import
-        if not value.is_floating_point():
-            return number
-        return number.to(value) if hasattr(number, "to") else value.new_tensor(number)
+    if _is_torch(value):
+        floating = value if value.is_floating_point() else value.float()
+        return number.to(floating) if _is_torch(number) else floating.new_tensor(number)
+    if _is_torch(number) and value is not None and hasattr(value, "dtype"):
+        number = _as_numpy(number)
     dtype = getattr(value, "dtype", None)
     if dtype is None or not jnp.issubdtype(dtype, jnp.floating):
         return number
     return number.astype(dtype)
+
+
+def _is_torch(value: Any) -> bool:
+    return hasattr(value, "new_tensor")  # told without torch, which the core does not import
+
+
+def _as_numpy(value: Any) -> np.ndarray:
+    return np.asarray(value.detach().double().cpu()) if _is_torch(value) else np.asarray(value)
+
+
+def _log(gamma: Any) -> Any:
+    if isinstance(gamma, float):
+        return math.log(gamma) if gamma > 0 else -math.inf
+    return jnp.log(gamma)
+
+
+def _expm1(value: Any) -> Any:
+    if _is_torch(value):
+        return value.expm1()
+    return jnp.expm1(value) if isinstance(value, jax.Array) else np.expm1(value)
 
 
 def _unflatten(terminal: Terminal, leaves: Any) -> Shift:

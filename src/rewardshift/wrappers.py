@@ -44,9 +44,9 @@ class ShiftReward(gym.Wrapper[ObsType, ActType, ObsType, ActType], RecordConstru
     def __init__(
         self, env: gym.Env[ObsType, ActType], shift: float | Mapping[str, Any] | Shift
     ) -> None:
-        RecordConstructorArgs.__init__(self, shift=shift)
         gym.Wrapper.__init__(self, env)
         self.shift = _single_shift(env, shift)
+        RecordConstructorArgs.__init__(self, shift=self.shift)
         self.metadata = {**env.metadata, METADATA_KEY: self.shift}
         if (
             self.shift.terminal == "absorbing"
@@ -96,7 +96,8 @@ class VectorShiftReward(
     With next-step autoreset the step after an episode's end only resets that row: its
     reward is 0 because nothing happened, and it stays 0. ``infos["primal_reward"]``
     holds the primal rewards of all rows, ``infos["_primal_reward"]`` says which of them
-    were steps.
+    were steps. As with Gymnasium's other vector wrappers, the vector's ``spec`` does not
+    know of it: wrap again after `gymnasium.make_vec`.
 
     Args:
         env: The vector environment to wrap.
@@ -115,9 +116,9 @@ class VectorShiftReward(
         env: VectorEnv[ObsType, ActType, np.ndarray],
         shift: float | Mapping[str, Any] | Shift,
     ) -> None:
-        RecordConstructorArgs.__init__(self, shift=shift)
         VectorWrapper.__init__(self, env)
         self.shift = _single_shift(env, shift)
+        RecordConstructorArgs.__init__(self, shift=self.shift)
         self.metadata = {**env.metadata, METADATA_KEY: self.shift}
         self._autoreset_mode = _autoreset_mode(env)
         self._resetting = np.zeros(self.num_envs, dtype=bool)
@@ -155,8 +156,9 @@ def _single_shift(
             f"{env} is shifted already, by {already}: wrap it once, with the shift you mean"
         )
     result = as_shift(shift)
-    if not isinstance(result.bias, float) or not isinstance(result.scale, float):
-        raise ValueError(f"an environment takes one bias and one scale, got {result}")
+    numbers = (result.bias, result.scale, result.gamma)
+    if not all(number is None or isinstance(number, float) for number in numbers):
+        raise ValueError(f"an environment takes one bias, one scale and one gamma, got {result}")
     return result
 
 

@@ -109,17 +109,19 @@ def optimal_q(
 ) -> Float[np.ndarray, "state action"]:
     """The optimal values of a deterministic task, on the scale of the shift it is trained with.
 
-    Value iteration in float64, until no value moves by more than 1e-12.
+    Value iteration in float64, until no value moves by more than 1e-12 of the largest.
 
     Args:
         next_states, rewards, terminated: The task's table, with primal rewards.
         shift: The shift that the agent is trained with, either terminal treatment.
     """
+    if shift.gamma is None:
+        raise ValueError("the optimal values need the discount, got gamma=None")
     shifted = shift.reward(rewards.astype(np.float64), terminated)
     q = np.zeros_like(shifted)
     while True:
         following = np.where(terminated, 0.0, q.max(axis=1)[next_states])
         new = shifted + shift.gamma * following
-        if np.abs(new - q).max() <= 1e-12:
+        if np.abs(new - q).max() <= 1e-12 * np.abs(new).max():
             return new
         q = new

@@ -164,6 +164,7 @@ CURIOSITY = Figure(
             budget=CuriosityBudget(400, 400, rnd_width=16, evaluations=2, evaluation_episodes=1),
             seconds=120,
             note="400 steps and RND 16 wide: shows that it runs, nothing else",
+            decides=False,
         ),
         "quick": Preset(
             seeds=5,
@@ -171,7 +172,7 @@ CURIOSITY = Figure(
                 40_000, 40_000, rnd_width=128, evaluations=25, evaluation_episodes=5
             ),
             seconds=3000,
-            note="5 of 10 seeds, 40,000 of 200,000 to 500,000 steps, RND 128 instead of 512 wide",
+            note="40,000 of 200,000 to 500,000 steps, RND 128 instead of 512 wide",
         ),
         "paper": Preset(seeds=10, budget=CuriosityBudget(200_000, 500_000), seconds=400_000),
     },

@@ -106,13 +106,15 @@ class Preset:
         seeds: How many, unless the user says otherwise.
         budget: What the figure's `run` takes.
         seconds: About how long that takes on two cores.
-        note: What is less than in the paper, for the figure; empty if nothing is.
+        note: What is less than in the paper, beside the seeds; empty if nothing is.
+        decides: Whether its results are worth a verdict.
     """
 
     seeds: int
     budget: Any
     seconds: float
     note: str = ""
+    decides: bool = True
 
 
 @dataclass(frozen=True)
@@ -131,6 +133,7 @@ class Figure:
         unit_spans: Which axes one unit of work takes whole; along the others every unit has
             one task or one method.
         seeds_per_unit: How many seeds one unit of work takes together.
+        revision: Raised by hand when the code behind `run` gives other curves than before.
     """
 
     name: str
@@ -144,6 +147,7 @@ class Figure:
     run: Callable[["Figure", "Unit"], list[Curve]]
     unit_spans: tuple[Literal["task", "method"], ...]
     seeds_per_unit: int
+    revision: int = 1
 
     def unit(self, preset: str, terminal: Terminal, group: Group, seeds: Sequence[int]) -> Unit:
         """These seeds of a group, as a unit of work."""
@@ -166,6 +170,7 @@ class Figure:
         tasks, methods = group
         parts = (
             self.name,
+            self.revision,
             [(task, self.tasks[task]) for task in tasks],
             [(m.name, m.agent) for m in self.methods if m.name in methods],
             [(p.name, p.task, p.measure) for p in self.panels if p.task in tasks],

@@ -7,6 +7,7 @@
 import csv
 import io
 import json
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
@@ -59,18 +60,21 @@ def save_unit(folder: Path, unit: UnitResult) -> Path:
 
 def load_units(folder: Path, digest: str) -> list[UnitResult]:
     """All finished units of a declaration; refuses a damaged one."""
-    return [_load_unit(path) for path in sorted((folder / "units").glob(f"{digest}-*.json"))]
+    paths = sorted((folder / "units").glob(f"{digest}-*.json"))
+    return [_load_unit(path, digest) for path in paths]
 
 
-def _load_unit(path: Path) -> UnitResult:
+def _load_unit(path: Path, digest: str) -> UnitResult:
     try:
         body = json.loads(path.read_text())
         if body["format"] != FORMAT:
             raise ValueError(f"its format is {body['format']!r}, this version reads {FORMAT}")
         if body["checksum"] != _checksum({k: v for k, v in body.items() if k != "checksum"}):
             raise ValueError("its checksum does not match")
+        if body["digest"] != digest:
+            raise ValueError(f"it is of another declaration, {body['digest']!r}")
         return UnitResult(
-            body["digest"],
+            digest,
             tuple(body["seeds"]),
             body["seconds"],
             body["made_with"],
@@ -114,12 +118,25 @@ def read_results(path: Path) -> list[Curve]:
             for row in rows:
                 _, panel, method, seed, step, value = row
                 steps, values = points.setdefault((panel, method, int(seed)), ([], []))
+                if steps and int(step) <= steps[-1]:
+                    raise ValueError(f"step {step} comes after step {steps[-1]}")
+                if not math.isfinite(float(value)):
+                    raise ValueError(f"the value {value} is not finite")
                 steps.append(int(step))
                 values.append(float(value))
     except (OSError, ValueError) as error:
         line = f", line {rows.line_num}" if "rows" in locals() else ""
         raise InputError(f"{str(path)!r}{line} cannot be read: {error}") from error
-    return [Curve(*key, *lists) for key, lists in points.items()]
+    curves = [Curve(*key, *lists) for key, lists in points.items()]
+    firsts: dict[str, Curve] = {}
+    for curve in curves:
+        first = firsts.setdefault(curve.panel, curve)
+        if curve.steps != first.steps:
+            raise InputError(
+                f"{str(path)!r}: in panel {curve.panel!r}, seed {curve.seed} of {curve.method!r}"
+                f" has other steps than seed {first.seed} of {first.method!r}"
+            )
+    return curves
 
 
 def merge_made_with(units: Sequence[UnitResult]) -> dict[str, Any]:

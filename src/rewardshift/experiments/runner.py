@@ -4,6 +4,7 @@ A unit is a few seeds of some methods on some tasks. Its result is one file, wri
 complete, so a run that was interrupted goes on with the units that are missing.
 """
 
+import contextlib
 import importlib.metadata
 import json
 import multiprocessing
@@ -77,7 +78,8 @@ class Plan:
 
 def pending_units(plan: Plan) -> list[Unit]:
     """The work that is not finished yet."""
-    writable_folder(plan.folder)
+    for folder in (plan.out, plan.folder, plan.folder / "units"):
+        writable_folder(folder)
     figure = find_figure(plan.figure)
     units = []
     for group in figure.groups:
@@ -95,19 +97,20 @@ def run_units(plan: Plan, units: list[Unit], jobs: int) -> Iterator[Unit]:
     if min(jobs, len(units)) <= 1:
         yield from (run_unit(plan, unit) for unit in units)
         return
+    others = set(multiprocessing.active_children())
     pool = ProcessPoolExecutor(
         min(jobs, len(units)),
         mp_context=multiprocessing.get_context("spawn"),  # JAX does not survive a fork
-        initializer=_leave_interrupts_to_the_parent,
     )
     try:
-        futures = [pool.submit(run_unit, plan, unit) for unit in units]
+        with _interrupts_held():  # the workers inherit that, so Ctrl-C is the parent's alone
+            futures = [pool.submit(run_unit, plan, unit) for unit in units]
         yield from (future.result() for future in as_completed(futures))
         pool.shutdown()
     except BaseException:  # also when the caller is interrupted: nothing may linger
         pool.shutdown(wait=False, cancel_futures=True)
-        for child in multiprocessing.active_children():
-            child.terminate()
+        for worker in set(multiprocessing.active_children()) - others:
+            worker.terminate()
         raise
 
 
@@ -125,9 +128,21 @@ def run_unit(plan: Plan, unit: Unit) -> Unit:
 def collect(plan: Plan) -> None:
     """Writes `results.csv` and `provenance.json` from the finished units."""
     figure = find_figure(plan.figure)
-    units = [unit for group in figure.groups for unit in plan.finished(group)]
-    curves = [curve for unit in units for curve in unit.curves if curve.seed < plan.seeds]
-    write_results(plan.folder / "results.csv", figure, curves)
+    wanted = set(range(plan.seeds))
+    units = [
+        unit
+        for group in figure.groups
+        for unit in plan.finished(group)
+        if not wanted.isdisjoint(unit.seeds)
+    ]
+    # By name, because two runs at once may both have done a seed.
+    curves = {
+        (curve.panel, curve.method, curve.seed): curve
+        for unit in units
+        for curve in unit.curves
+        if curve.seed in wanted
+    }
+    write_results(plan.folder / "results.csv", figure, curves.values())
     merged = merge_made_with(units)
     provenance = {
         "command": plan.command,
@@ -147,7 +162,10 @@ def collect(plan: Plan) -> None:
 
 def made_with() -> dict[str, str | None]:
     """What the results depend on beside the declaration."""
-    packages = ("rewardshift", "jax", "jaxlib", "numpy", "gymnasium", "minigrid", "envpool")
+    packages = (
+        *("rewardshift", "jax", "jaxlib", "optax", "numpy", "scipy"),
+        *("gymnasium", "minigrid", "envpool"),
+    )
     return {
         "commit": _commit(),
         "python": platform.python_version(),
@@ -182,5 +200,11 @@ def _commit() -> str | None:
         return None
 
 
-def _leave_interrupts_to_the_parent() -> None:
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+@contextlib.contextmanager
+def _interrupts_held() -> Iterator[None]:
+    """Holds SIGINT back; one that comes meanwhile is delivered afterwards."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)

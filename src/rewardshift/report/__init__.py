@@ -37,9 +37,9 @@ def write_figure(folder: Path) -> list[dict[str, Any]]:
     )
     if provenance["note"]:
         caption += f"; {provenance['note']}"
-    write_atomic(folder / "claims.json", json.dumps(claims, indent=2) + "\n")
     for kind, content in draw(figure, curves, caption).items():
         write_atomic(folder / f"figure.{kind}", content)
+    write_atomic(folder / "claims.json", json.dumps(claims, indent=2) + "\n")  # last: all is there
     return claims
 
 

@@ -7,6 +7,7 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
+from rewardshift.errors import InputError
 from rewardshift.report.verdicts import comparison, evidence
 
 # The policy forbids the page every request: it opens without a network.
@@ -54,15 +55,22 @@ def render_page(folders: list[Path]) -> str:
 
 
 def _section(folder: Path) -> str:
-    provenance = json.loads((folder / "provenance.json").read_text())
-    claims = json.loads((folder / "claims.json").read_text())
-    picture = base64.b64encode((folder / "figure.svg").read_bytes()).decode()
+    try:
+        provenance = json.loads((folder / "provenance.json").read_text())
+        claims = json.loads((folder / "claims.json").read_text())
+        picture = base64.b64encode((folder / "figure.svg").read_bytes()).decode()
+    except (OSError, ValueError) as error:
+        raise InputError(
+            f"{str(folder)!r} cannot be shown: {error}; 'rewardshift report {folder.parent}'"
+            " makes it again from its results"
+        ) from error
     counts = Counter(claim["verdict"] for claim in claims)
     summary = ", ".join(f"{counts[verdict]} {verdict}" for verdict in SYMBOLS if counts[verdict])
     return f"""<section id="{escape(folder.name)}">
 <h2>{escape(folder.name)}</h2>
 <p>{escape(summary)} of {len(claims)} claims;
-preset {escape(provenance["preset"])}, {escape(str(provenance["seeds"]))} seeds.</p>
+preset {escape(provenance["preset"])}, {escape(str(provenance["seeds"]))} seeds,
+terminal {escape(provenance["terminal"])}.</p>
 <img alt="{escape(folder.name)}" src="data:image/svg+xml;base64,{picture}">
 <table>
 <tr><th>Verdict</th><th>Claim</th><th>Panel</th><th>Comparison</th><th>Measured</th></tr>

@@ -20,7 +20,7 @@ class Style(NamedTuple):
     line: str
 
 
-# Distinct in colour, in grey (from dark to light) and in the dashes.
+# Those of one figure are distinct in colour, and without it by their dashes.
 STYLES = {
     "epsilon-greedy": Style("#7f7f7f", "--"),
     "count": Style("#e69f00", "-."),

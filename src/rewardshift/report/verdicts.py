@@ -32,10 +32,10 @@ def comparison(claim: dict[str, Any]) -> str:
 
 def evidence(claim: dict[str, Any]) -> str:
     """The numbers behind a verdict, in one line."""
-    interval = f"[{claim['low']:.2g}, {claim['high']:.2g}]"
+    interval = f"[{claim['low']:.3g}, {claim['high']:.3g}]"
     if claim["margin"] is None:
-        return f"P = {claim['probability']:.2g} in {interval}, p = {claim['p_value']:.1g}"
-    return f"difference in {interval}, margin {claim['margin']:g}"
+        return f"P = {claim['probability']:.3g} in {interval}, p = {claim['p_value']:.2g}"
+    return f"difference {claim['difference']:.2g} in {interval}, margin {claim['margin']:g}"
 
 
 def judge(figure: Figure, curves: Sequence[Curve], preset: str) -> list[dict[str, Any]]:
@@ -59,11 +59,12 @@ def _judge_claim(
         "worse": claim.worse,
         "metric": claim.metric,
         "margin": claim.margin,
-        "verdict": result.verdict,
+        "verdict": result.verdict if figure.presets[preset].decides else "inconclusive",
         "probability": result.probability,
         "low": result.low,
         "high": result.high,
         "p_value": result.p_value,
+        "difference": sign * result.difference,
         "better_iqm": sign * result.x_iqm,
         "worse_iqm": sign * result.y_iqm,
         "seeds": result.seeds,
