@@ -19,6 +19,11 @@ from sybil.parsers.rest import DocTestParser
 
 ROOT = Path(__file__).parent
 
+# What one test has compiled, no other compiles again, nor a command that a test starts.
+os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", tempfile.mkdtemp(prefix="rewardshift-xla-"))
+os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0")
+os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES", "-1")
+
 
 def make_folder(namespace: dict[str, Any]) -> None:
     folder = namespace["folder"] = Path(tempfile.mkdtemp())

@@ -54,7 +54,7 @@ def test_list_names_everything(capsys: pytest.CaptureFixture[str]) -> None:
         (["reproduce", "figure1", "--jobs", "0"], "jobs must be 1 or more, got 0"),
         (
             ["reproduce", "figure1", "--out", "file/x"],
-            "cannot write to the folder 'file/x/figure1'",
+            "cannot write to the folder 'file/x'",
         ),
         (["report", "nowhere"], "no folder 'nowhere'"),
         (["suggest", "--goal", "explore"], "give either --rewards LOW HIGH or --values LOW HIGH"),
@@ -142,15 +142,21 @@ def test_a_half_written_unit_is_named_and_nothing_is_lost(
     assert (tmp_path / "figure1" / "figure.svg").read_bytes() == picture
 
 
+# Interruptible, even if whatever started pytest had it ignore interrupts.
+INTERRUPTIBLE = (
+    "import os, signal, sys; signal.signal(signal.SIGINT, signal.SIG_DFL);"
+    " os.execv(sys.argv[1], sys.argv[1:])"
+)
+
+
 def start(arguments: list[str], cwd: Path) -> subprocess.Popen[str]:
-    """The command in a group of its own, as from a terminal, whatever pytest was started with."""
+    """The command in a group of its own, as from a terminal."""
     return subprocess.Popen(
-        [*COMMAND, *arguments],
+        [sys.executable, "-c", INTERRUPTIBLE, *COMMAND, *arguments],
         cwd=cwd,
         stderr=subprocess.PIPE,
         text=True,
         start_new_session=True,
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),  # noqa: PLW1509
     )
 
 

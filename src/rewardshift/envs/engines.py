@@ -123,6 +123,7 @@ class EnvPoolEngine:
 
     def __init__(self, env: str, rows: int, spec: TaskSpec) -> None:
         self._env, self._rows, self.spec = env, rows, spec
+        self._pool: Any = None  # made when it is seeded
 
     def restart(self, seeds: Sequence[int]) -> np.ndarray:
         """See `Engine`. Makes a new pool, because EnvPool seeds only when it is made."""
@@ -151,7 +152,8 @@ class EnvPoolEngine:
 
     def close(self) -> None:
         """See `Engine`."""
-        self._pool.close()
+        if self._pool is not None:
+            self._pool.close()
 
 
 def make_engine(env: str | MakeEnv, rows: int, engine: EngineName = "auto") -> Engine:

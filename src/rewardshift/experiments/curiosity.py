@@ -143,7 +143,7 @@ def _panels(tasks: Sequence[str]) -> tuple[Panel, ...]:
 
 CURIOSITY = Figure(
     name="curiosity",
-    title="Curiosity: RND made negative explores",
+    title="Curiosity: RND as it is, and made negative",
     tasks=TASKS,
     panels=_panels(tuple(TASKS)),
     methods=(

@@ -155,7 +155,7 @@ class Figure:
 
     @property
     def groups(self) -> list[Group]:
-        """The tasks and methods that units of work have: all together, or one by one."""
+        """The tasks and methods of the units of work, all together or one by one."""
         tasks, methods = tuple(self.tasks), tuple(method.name for method in self.methods)
         task_groups = [tasks] if "task" in self.unit_spans else [(task,) for task in tasks]
         method_groups = [methods] if "method" in self.unit_spans else [(m,) for m in methods]

@@ -101,7 +101,7 @@ def _alike(panel: str, method: str) -> Claim:
 
 FIGURE1 = Figure(
     name="figure1",
-    title="Figure 1: a negative shift explores the maze",
+    title="Figure 1: exploration in the maze",
     tasks={"S20": Maze.of_size(20)},
     panels=(
         _success_panel("success", "S20"),

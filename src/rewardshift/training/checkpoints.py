@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 
 from rewardshift.errors import InputError
@@ -147,8 +148,13 @@ def _fill(template: Any, leaves: dict[str, np.ndarray]) -> Any:
                 f" not {wanted[path].dtype}{wanted[path].shape}"
             )
     return jax.tree_util.tree_map_with_path(
-        lambda path, _: leaves[jax.tree_util.keystr(path)], template
+        lambda path, like: _like(leaves[jax.tree_util.keystr(path)], like), template
     )
+
+
+def _like(leaf: np.ndarray, like: Any) -> Any:
+    """On the device where the template's leaf is on it, else on the host."""
+    return jnp.asarray(leaf) if isinstance(like, jax.Array) else leaf
 
 
 def _stop(segment: str) -> int:

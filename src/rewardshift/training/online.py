@@ -142,7 +142,7 @@ class Trainer:
             observation = result.observation
             packed = self.replay.sample(uniforms)
             keys, uniforms = next(randomness)
-            self.state, fused, bonus, metrics = self._update_and_act(
+            self.state, chosen, novelty, metrics = self._update_and_act(
                 self.state, packed, observation, keys, self._epsilon(), ended
             )
             running += result.reward
@@ -151,7 +151,7 @@ class Trainer:
                 self.finished += ended
                 self.finished_return += np.where(ended, running, 0.0)
                 running[ended] = 0.0
-            action = np.asarray(fused)
+            action, bonus = np.asarray(chosen), np.asarray(novelty)
             if self.step % self.budget.evaluate_every == 0:
                 self._evaluate(metrics)
             if on_step is not None:

@@ -18,9 +18,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-import jax
 import numpy as np
-from tensorboardX import SummaryWriter
 
 from rewardshift.agents.dqn import DQN
 from rewardshift.agents.intrinsic import RND, CountBonus
@@ -253,7 +251,7 @@ def _restore(trainer: Trainer, folder: Path, config: RunConfig) -> tuple[str, ..
     )
     if checkpoint is None:
         return ()
-    trainer.state = jax.tree.map(jax.numpy.asarray, checkpoint.arrays["agent"])
+    trainer.state = checkpoint.arrays["agent"]
     for name, values in checkpoint.arrays["counters"].items():
         setattr(trainer, name, values)
     trainer.step = trainer.replay.added = checkpoint.step
@@ -275,6 +273,9 @@ def write_metrics(path: Path, rows: list[Row]) -> None:
 
 def _write_events(folder: Path, rows: list[Row]) -> None:
     """Hands rows to TensorBoard, a curve for each seed."""
+    # Here, because it imports torch where that is installed.
+    from tensorboardX import SummaryWriter  # noqa: PLC0415
+
     with SummaryWriter(str(folder / "tensorboard")) as writer:
         for row in rows:
             for name in ("evaluation_return", "training_return", "loss", "q"):

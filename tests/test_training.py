@@ -1,0 +1,244 @@
+"""Runs: the same twice, the same beside others, and the same after any interruption."""
+
+import json
+import random
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+import pytest
+from probes import Probe
+
+from rewardshift.agents.dqn import DQN
+from rewardshift.agents.intrinsic import RND
+from rewardshift.cli import main
+from rewardshift.errors import InputError
+from rewardshift.training.online import OnlineBudget, TrainingError
+from rewardshift.training.runs import read_config, resume, train
+
+AGENT = DQN(shifts=(-0.5, 0.5), hidden=(8,), batch_size=8, intrinsic=RND(-1.0, width=8))
+BUDGET = OnlineBudget(
+    steps=400, capacity=150, evaluate_every=80, evaluation_episodes=2, checkpoint_every=100
+)
+KEPT = ("metrics.csv", "parameters.npz", "config.json")
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    return {name: (folder / name).read_bytes() for name in KEPT}
+
+
+@pytest.fixture(scope="module")
+def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("undisturbed") / "run"
+    assert train(AGENT, "MountainCar-v0", seeds=2, budget=BUDGET, folder=folder).finished
+    return folder
+
+
+def test_a_run_leaves_its_folder(undisturbed: Path) -> None:
+    names = {path.name for path in undisturbed.iterdir()}
+    assert names == {*KEPT, "checkpoints", "tensorboard", "timing.csv"}
+    lines = (undisturbed / "metrics.csv").read_text().splitlines()
+    assert lines[0] == "seed,step,episodes,evaluation_return,training_return,loss,q"
+    assert len(lines) == 1 + 2 * 5
+    assert not list(undisturbed.rglob("*.pkl"))
+    assert list((undisturbed / "tensorboard").iterdir())
+
+
+def test_the_same_configuration_gives_the_same_bytes(undisturbed: Path, tmp_path: Path) -> None:
+    train(AGENT, "MountainCar-v0", seeds=2, budget=BUDGET, folder=tmp_path / "run")
+    assert contents(tmp_path / "run") == contents(undisturbed)
+
+
+def test_seeds_together_and_alone_see_the_same(undisturbed: Path) -> None:
+    first = OnlineBudget(steps=1, evaluate_every=1, evaluation_episodes=1)
+    together = train(AGENT, "MountainCar-v0", seeds=3, budget=first)
+    alone = train(AGENT, "MountainCar-v0", seeds=(2,), budget=first)
+    ours = together.state.intrinsic.fixed[0][0][2]
+    np.testing.assert_array_equal(ours, alone.state.intrinsic.fixed[0][0][0])
+    assert together.rows[2].evaluation_return == alone.rows[0].evaluation_return
+
+
+@pytest.mark.parametrize("at", [50, 100, 250, 399])
+def test_an_interrupted_run_ends_the_same(at: int, undisturbed: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "run"
+
+    def interrupt(step: int, _: Any) -> None:
+        if step == at:
+            signal.raise_signal(signal.SIGTERM)
+
+    stopped = train(
+        AGENT, "MountainCar-v0", seeds=2, budget=BUDGET, folder=folder, on_progress=interrupt
+    )
+    assert (stopped.finished, stopped.step) == (False, at)
+    assert not (folder / "parameters.npz").exists()
+    assert resume(folder).finished
+    assert contents(folder) == contents(undisturbed)
+
+
+def test_a_killed_run_ends_the_same(tmp_path: Path) -> None:
+    """SIGKILL at random moments, also while a checkpoint is written."""
+    arguments = [
+        *("train", "dqn", "--env=MountainCar-v0", "--shift=-0.5", "--seeds=2", "--hidden", "8"),
+        *("--steps=6000", "--capacity=3000", "--evaluate-every=1500", "--evaluation-episodes=1"),
+        *("--checkpoint-every=300", "--batch-size=8"),
+    ]
+    command = [str(Path(sys.executable).with_name("rewardshift")), *arguments]
+    whole = tmp_path / "whole"
+    assert main([*arguments, f"--out={whole}"]) == 0
+    rng, folder, kills = random.Random(3), tmp_path / "killed", 0
+    while True:
+        process = subprocess.Popen(
+            [*command, f"--out={folder}"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        )
+        checkpoints = folder / "checkpoints"
+        seen = len(list(checkpoints.glob("*"))) if checkpoints.exists() else 0
+        try:
+            if kills < 4:
+                while process.poll() is None and (
+                    not checkpoints.exists() or len(list(checkpoints.glob("*"))) == seen
+                ):
+                    time.sleep(0.005)
+                process.wait(timeout=rng.random() * 0.5)
+            assert process.wait(timeout=120) == 0
+            break
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+            kills += 1
+    assert kills >= 3
+    assert contents(folder) == contents(whole)
+
+
+def test_the_same_command_again_says_that_it_is_done(undisturbed: Path) -> None:
+    before = contents(undisturbed)
+    again = train(AGENT, "MountainCar-v0", seeds=2, budget=BUDGET, folder=undisturbed)
+    assert again.finished
+    assert contents(undisturbed) == before
+    assert read_config(undisturbed).agent == AGENT
+
+
+def test_another_run_does_not_get_the_folder(undisturbed: Path, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="holds a run with another configuration"):
+        train(replace(AGENT, tau=0.1), "MountainCar-v0", seeds=2, budget=BUDGET, folder=undisturbed)
+    (tmp_path / "precious").write_text("")
+    with pytest.raises(InputError, match="is not empty and holds no run"):
+        train(AGENT, "MountainCar-v0", budget=BUDGET, folder=tmp_path)
+
+
+@pytest.mark.parametrize("kind", ["checkpoint", "state", "segment"])
+@pytest.mark.parametrize("damage", ["cut", "flip"])
+def test_a_damaged_checkpoint_is_refused_by_name(kind: str, damage: str, tmp_path: Path) -> None:
+    folder = tmp_path / "run"
+    budget = replace(BUDGET, steps=200)
+    small = DQN(hidden=(8,), batch_size=8)
+    train(small, Probe, budget=budget, folder=folder)
+    path = sorted((folder / "checkpoints").glob(f"{kind}-*"))[-1]
+    content = bytearray(path.read_bytes())
+    if damage == "cut":
+        path.write_bytes(content[: len(content) // 2])
+    else:
+        content[len(content) // 2] ^= 1
+        path.write_bytes(content)
+    with pytest.raises(InputError, match=r"the checkpoint .* cannot be used"):
+        train(small, Probe, budget=budget, folder=folder)
+
+
+def test_evaluation_does_not_touch_training() -> None:
+    more = replace(BUDGET, evaluation_episodes=5)
+    agent = replace(AGENT, intrinsic=None)
+    ours = train(agent, Probe, budget=BUDGET)
+    theirs = train(agent, Probe, budget=more)
+    assert [row.loss for row in ours.rows] == [row.loss for row in theirs.rows]
+
+
+class Broken(Probe):
+    """Works for a while."""
+
+    def __init__(self, what: str) -> None:
+        super().__init__(3)
+        self.what, self.count = what, 0
+
+    def step(self, action: int) -> Any:
+        self.count += 1
+        observation, reward, *rest = super().step(action)
+        broken = self.count > 120
+        if broken and self.what == "observation":
+            observation = observation * np.nan
+        return observation, float("nan") if broken and self.what == "reward" else reward, *rest
+
+
+@pytest.mark.parametrize("what", ["observation", "reward"])
+def test_a_nan_stops_the_run_and_keeps_what_was_written(what: str, tmp_path: Path) -> None:
+    agent = replace(AGENT, intrinsic=None)
+    with pytest.raises(TrainingError, match=f"{what} is not finite after step"):
+        train(agent, partial(Broken, what), budget=BUDGET, folder=tmp_path / "run")
+    assert (tmp_path / "run" / "metrics.csv").exists()
+
+
+def test_values_that_blow_up_are_named() -> None:
+    agent = replace(AGENT, intrinsic=None, learning_rate=1e30)
+    with pytest.raises(TrainingError, match=r"(loss|q) is not finite at step \d+ of seed 0"):
+        train(agent, Probe, budget=BUDGET)
+
+
+@pytest.mark.parametrize("name", list(OnlineBudget.__dataclass_fields__))
+def test_a_budget_of_nothing_is_refused(name: str) -> None:
+    with pytest.raises(InputError, match=f"{name} must be a whole number of 1 or more, got 0"):
+        OnlineBudget(**{name: 0})
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--env", "NoSuchCar-v0"], "no environment 'NoSuchCar-v0'"),
+        (["--env", "Pendulum-v1"], "discrete actions"),
+        (["--env", "MountainCar-v0", "--seeds", "0"], "seeds must be 1 or more"),
+        (["--env", "MountainCar-v0", "--gamma", "1"], "gamma must be in [0, 1)"),
+        (["--env", "MountainCar-v0", "--shift", "nan"], "bias must be finite"),
+        (["--env", "MountainCar-v0", "--shift", "1", "--shifts", "1", "2"], "either --shift"),
+        (["--env", "CartPole-v1", "--engine", "envpool"], "engine 'envpool' runs"),
+        (["--env", "MountainCar-v0", "--capacity", "999999999999"], "the replay needs"),
+    ],
+)
+def test_bad_input_ends_before_training(
+    arguments: list[str],
+    message: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    more = ["--steps=99999999999999"] if "--capacity" in arguments else []
+    assert main(["train", "dqn", *arguments, *more]) == 2
+    assert message in capsys.readouterr().err
+    assert not list(tmp_path.rglob("metrics.csv"))
+
+
+def test_a_run_can_be_watched(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = tmp_path / "run"
+    arguments = ["--steps=50", "--evaluate-every=50", "--evaluation-episodes=1", f"--out={folder}"]
+    assert main(["train", "dqn", "--env=MountainCar-v0", *arguments]) == 0
+    assert "mean return -200.00 over 1 seeds" in capsys.readouterr().out
+    assert main(["play", str(folder)]) == 0
+    assert "return -200" in capsys.readouterr().out
+    assert (folder / "episode.gif").read_bytes().startswith(b"GIF")
+    assert main(["play", str(folder), "--seed=7"]) == 2
+    assert "seeds [0], not 7" in capsys.readouterr().err
+    assert main(["play", str(folder), "--film=x.avi"]) == 2
+    assert main(["resume", str(tmp_path)]) == 2
+    assert "no run in" in capsys.readouterr().err
+
+
+def test_config_json_is_the_whole_configuration(undisturbed: Path) -> None:
+    body = json.loads((undisturbed / "config.json").read_text())
+    assert body["agent"]["shifts"] == [-0.5, 0.5]
+    assert body["agent"]["intrinsic"]["type"] == "RND"
+    assert body["engine"] in ("envpool", "gymnasium")
+    assert gym.spec(body["env"])
