@@ -20,6 +20,7 @@ from rewardshift.agents.dqn import DQN
 from rewardshift.agents.intrinsic import RND
 from rewardshift.cli import main
 from rewardshift.errors import InputError
+from rewardshift.training.diagnostics import visited_pairs
 from rewardshift.training.online import OnlineBudget, TrainingError
 from rewardshift.training.runs import read_config, resume, train
 
@@ -45,7 +46,7 @@ def test_a_run_leaves_its_folder(undisturbed: Path) -> None:
     names = {path.name for path in undisturbed.iterdir()}
     assert names == {*KEPT, "checkpoints", "tensorboard", "timing.csv"}
     lines = (undisturbed / "metrics.csv").read_text().splitlines()
-    assert lines[0] == "seed,step,episodes,evaluation_return,training_return,loss,q"
+    assert lines[0].startswith("seed,step,episodes,evaluation_return,training_return,loss,q,")
     assert len(lines) == 1 + 2 * 5
     assert not list(undisturbed.rglob("*.pkl"))
     assert list((undisturbed / "tensorboard").iterdir())
@@ -158,6 +159,28 @@ def test_evaluation_does_not_touch_training() -> None:
     assert [row.loss for row in ours.rows] == [row.loss for row in theirs.rows]
 
 
+def test_the_mechanism_is_visible() -> None:
+    """Fifty actions, most of them never taken."""
+    agent = DQN(shifts=(-1.0, 0.0, 1.0), gamma=0.9, learning_rate=1e-2, tau=0.2, batch_size=16)
+    budget = replace(BUDGET, steps=1200, evaluate_every=1200, diagnose=True)
+    env = partial(Probe, 3, pays=(1.0,) * 50)
+    result = train(agent, env, seeds=3, budget=budget)
+    for row in result.rows:
+        assert row.q_visited is not None
+        assert row.q_unvisited is not None
+        assert row.q_unvisited > row.q_visited  # the first member is optimistic
+        assert row.disagreement_unvisited is not None
+        assert row.disagreement_visited is not None
+        assert row.disagreement_unvisited > row.disagreement_visited
+
+
+def test_visited_pairs_are_told_exactly() -> None:
+    observations = np.array([[1, 2], [3, 4], [1, 2], [1, 2]], np.uint8)
+    states, taken = visited_pairs(observations, np.array([0, 1, 2, 0]), 3)
+    found = {tuple(s.tolist()): t.tolist() for s, t in zip(states, taken, strict=True)}
+    assert found == {(1, 2): [True, False, True], (3, 4): [False, True, False]}
+
+
 class Broken(Probe):
     """Works for a while."""
 
@@ -188,10 +211,11 @@ def test_values_that_blow_up_are_named() -> None:
         train(agent, Probe, budget=BUDGET)
 
 
-@pytest.mark.parametrize("name", list(OnlineBudget.__dataclass_fields__))
+@pytest.mark.parametrize("name", sorted(set(OnlineBudget.__dataclass_fields__) - {"diagnose"}))
 def test_a_budget_of_nothing_is_refused(name: str) -> None:
+    nothing: dict[str, Any] = {name: 0}
     with pytest.raises(InputError, match=f"{name} must be a whole number of 1 or more, got 0"):
-        OnlineBudget(**{name: 0})
+        OnlineBudget(**nothing)
 
 
 @pytest.mark.parametrize(

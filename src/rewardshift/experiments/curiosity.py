@@ -189,3 +189,29 @@ CURIOSITY_ABLATION = replace(
     methods=(rnd_method(0.0), *(rnd_method(bias) for bias in ABLATION)),
     claims=tuple(claim for task in TASKS for claim in _ablation_claims(task)),
 )
+
+STORED = Method("rnd-1-stored", "RND -1, stored", DQN(intrinsic=RND(-1.0, evaluated="stored")))
+
+CURIOSITY_STORED = replace(
+    CURIOSITY,
+    name="curiosity-stored",
+    title="Curiosity: the bonus of now, or that of when it was collected",
+    tasks={"MultiRoom": TASKS["MultiRoom"]},
+    panels=_panels(("MultiRoom",)),
+    methods=(rnd_method(-1.0), STORED),
+    claims=(
+        Claim(
+            "fresh-like-stored",
+            "MultiRoom",
+            "It makes no difference when the bonus is evaluated.",
+            better="rnd-1",
+            worse="rnd-1-stored",
+            margin=0.1,
+        ),
+    ),
+    presets={
+        **CURIOSITY.presets,
+        "quick": replace(CURIOSITY.presets["quick"], seconds=240),
+        "paper": replace(CURIOSITY.presets["paper"], seconds=20_000),
+    },
+)

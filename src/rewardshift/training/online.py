@@ -19,6 +19,7 @@ import numpy as np
 from rewardshift.envs.engines import EngineName, MakeEnv, make_engine
 from rewardshift.errors import InputError
 from rewardshift.replay import RecordLayout, Replay
+from rewardshift.training.diagnostics import Diagnosis, diagnose
 from rewardshift.training.evaluation import Evaluator, derive_seed
 
 # How many steps ahead random numbers are drawn.
@@ -36,6 +37,8 @@ class OnlineBudget:
         evaluation_episodes: Greedy episodes of one evaluation.
         checkpoint_every: Steps between two checkpoints. Part of what decides the results,
             because episodes are truncated there.
+        diagnose: Whether to look, at every evaluation, at what is thought of visited and of
+            unvisited actions; see `rewardshift.training.diagnostics`.
     """
 
     steps: int = 200_000
@@ -43,11 +46,12 @@ class OnlineBudget:
     evaluate_every: int = 2_000
     evaluation_episodes: int = 10
     checkpoint_every: int = 10_000
+    diagnose: bool = False
 
     def __post_init__(self) -> None:
-        for name in self.__dataclass_fields__:
+        for name, field in self.__dataclass_fields__.items():
             value = getattr(self, name)
-            if not isinstance(value, int) or value < 1:
+            if field.type is int and (not isinstance(value, int) or value < 1):
                 raise InputError(f"{name} must be a whole number of 1 or more, got {value!r}")
 
 
@@ -60,7 +64,8 @@ class Row(NamedTuple):
 
     `evaluation_return` is the mean primal return of the greedy episodes, `training_return`
     that of the episodes finished since the last evaluation (empty if none was). `loss` and
-    `q` are of the last batch, `q` on the scale that is trained on.
+    `q` are of the last batch, `q` on the scale that is trained on. The rest is empty unless the
+    budget says `diagnose`; see `Diagnosis`.
     """
 
     seed: int
@@ -70,6 +75,10 @@ class Row(NamedTuple):
     training_return: float | None
     loss: float
     q: float
+    q_visited: float | None = None
+    q_unvisited: float | None = None
+    disagreement_visited: float | None = None
+    disagreement_unvisited: float | None = None
 
 
 OnProgress = Callable[[int, list[Row]], None]
@@ -220,6 +229,10 @@ class Trainer:
                 seed = self.seeds[int(np.flatnonzero(~np.isfinite(values))[0])]
                 raise TrainingError(f"{name} is not finite at step {self.step} of seed {seed}")
         returns = self.evaluator(self.state, self.step).mean(axis=1)
+        looks: list[list[float]] = [[] for _ in self.seeds]
+        if self.budget.diagnose:
+            actions = self.engine.spec.num_actions
+            looks = np.array(diagnose(self.agent, self.state, self.replay, actions)).T.tolist()
         for row, seed in enumerate(self.seeds):
             finished = int(self.finished[row])
             self.rows.append(
@@ -233,6 +246,7 @@ class Trainer:
                     else None,
                     loss=float(loss[row]),
                     q=float(q[row]),
+                    **dict(zip(Diagnosis._fields, looks[row], strict=False)),
                 )
             )
         self.finished[:] = 0

@@ -1,0 +1,63 @@
+"""The mechanism made visible: what a value function thinks of what it has not tried.
+
+An optimistic agent values actions that it has never taken in a state above those that it
+has; a cautious one below. Members with different shifts agree where there is data and
+disagree where there is none, which is the paper's case for that disagreement as a bonus.
+"""
+
+from typing import Any, NamedTuple
+
+import jax
+import numpy as np
+from jaxtyping import Bool
+
+from rewardshift.replay import Replay, as_floats
+from rewardshift.shift import Shift
+
+SAMPLES = 256
+
+
+class Diagnosis(NamedTuple):
+    """Means over pairs of a state in the replay and an action, by seed.
+
+    The values are those of the first member, on the scale that it is trained on. The
+    disagreement is the standard deviation between the members after each is moved to the
+    primal scale; it is 0 for a single member. Where there are no such pairs: NaN.
+    """
+
+    q_visited: np.ndarray
+    q_unvisited: np.ndarray
+    disagreement_visited: np.ndarray
+    disagreement_unvisited: np.ndarray
+
+
+def visited_pairs(
+    observations: np.ndarray, actions: np.ndarray, num_actions: int
+) -> tuple[np.ndarray, Bool[np.ndarray, "state action"]]:
+    """The distinct observations, and which actions were taken in each."""
+    rows = np.ascontiguousarray(observations).view(f"V{observations[0].nbytes}")[:, 0]
+    _, first, index = np.unique(rows, return_index=True, return_inverse=True)
+    taken = np.zeros((len(first), num_actions), bool)
+    taken[index, actions] = True
+    return observations[first], taken
+
+
+def diagnose(agent: Any, states: Any, replay: Replay, num_actions: int) -> Diagnosis:
+    """Looks at a sample of the states in the replay of every seed."""
+    rng = np.random.default_rng(replay.added)  # the same look, whatever came before
+    rows = []
+    for row, records in enumerate(replay.records[:, : replay.size]):
+        states_seen, taken = visited_pairs(records["observation"], records["action"], num_actions)
+        chosen = rng.permutation(len(states_seen))[:SAMPLES]
+        state = jax.tree.map(lambda leaf, row=row: leaf[row], states)
+        values = np.asarray(agent.values(state, as_floats(jax.numpy.asarray(states_seen[chosen]))))
+        biases = np.asarray(agent.shifts)[:, None, None]
+        primal = Shift(biases, gamma=agent.gamma).to_primal(values.astype(np.float64))
+        spread = primal.std(axis=0)
+        visited = taken[chosen]
+        rows.append([_mean(m[v]) for m in (values[0], spread) for v in (visited, ~visited)])
+    return Diagnosis(*np.array(rows).T)
+
+
+def _mean(values: np.ndarray) -> float:
+    return float(values.mean()) if values.size else float("nan")
