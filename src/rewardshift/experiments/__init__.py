@@ -3,11 +3,14 @@
 from difflib import get_close_matches
 
 from rewardshift.errors import InputError
-from rewardshift.experiments.curiosity import CURIOSITY, CURIOSITY_ABLATION
+from rewardshift.experiments.curiosity import CURIOSITY, CURIOSITY_ABLATION, CURIOSITY_STORED
 from rewardshift.experiments.figure import Figure
 from rewardshift.experiments.maze import FIGURE1, MAZE_SIZES
 
-FIGURES = {figure.name: figure for figure in (FIGURE1, MAZE_SIZES, CURIOSITY, CURIOSITY_ABLATION)}
+FIGURES = {
+    figure.name: figure
+    for figure in (FIGURE1, MAZE_SIZES, CURIOSITY, CURIOSITY_ABLATION, CURIOSITY_STORED)
+}
 
 
 def find_figure(name: str) -> Figure:

@@ -32,6 +32,7 @@ STYLES = {
     "rnd-0.05": Style("#fdae6b", "--"),
     "rnd-0.15": Style("#c7a76c", "-."),
     "rnd-1": Style("#74c476", "-."),
+    "rnd-1-stored": Style("#ae017e", "--"),
     "rnd-1.5": Style("#005a32", "-"),
     "rnd-2": Style("#41ab9d", "--"),
     "rnd-2.5": Style("#1d6996", ":"),
