@@ -1,0 +1,136 @@
+"""The commands about figures: `list`, `reproduce` and `report`."""
+
+import os
+from pathlib import Path
+from typing import Annotated, Any
+
+import tyro
+from rich.console import Console
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
+from rich.table import Table
+
+from rewardshift.errors import InputError
+from rewardshift.experiments import FIGURES, find_figure
+from rewardshift.experiments.figure import PresetName, Unit
+from rewardshift.experiments.runner import Plan, collect, pending_units, run_units
+from rewardshift.files import writable_folder
+from rewardshift.report import write_figure, write_page, write_report
+from rewardshift.report.page import SYMBOLS
+from rewardshift.report.verdicts import comparison, evidence
+from rewardshift.shift import Terminal
+
+COLORS = {"supported": "green", "not supported": "red", "inconclusive": "yellow"}
+
+
+def list_figures() -> None:
+    """Name every figure with its panels, methods, presets and about how long each takes."""
+    for figure in FIGURES.values():
+        print(f"{figure.name}: {figure.title}")
+        print(f"  panels   {', '.join(panel.name for panel in figure.panels)}")
+        print(f"  methods  {', '.join(method.name for method in figure.methods)}")
+        for name, preset in figure.presets.items():
+            note = f" ({preset.note})" if preset.note else ""
+            print(f"  {name:8} {preset.seeds} seeds, about {_duration(preset.seconds)}{note}")
+    print("Times are for two cores. Run one with: rewardshift reproduce FIGURE --preset PRESET")
+
+
+def reproduce(
+    figure: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="FIGURE")],
+    /,
+    *,
+    preset: PresetName = "quick",
+    seeds: Annotated[int | None, tyro.conf.arg(metavar="INT")] = None,
+    out: Path = Path("out"),
+    jobs: Annotated[int | None, tyro.conf.arg(metavar="INT")] = None,
+    terminal: Terminal = "zero",
+) -> None:
+    """Run a figure of the paper and judge its claims.
+
+    An interrupted run goes on where it was when the same command is given again;
+    finished units of work are not run twice.
+
+    Args:
+        figure: The figure's name, as `rewardshift list` gives it, or "all".
+        preset: How much of it to run.
+        seeds: How many seeds, if not the preset's number.
+        out: The folder for the results; each figure gets a folder of its own in it.
+        jobs: How many processes, if not one per core.
+        terminal: "zero" cuts the shift off at a terminal state, as the paper does;
+            "absorbing" makes it exactly policy-invariant.
+    """
+    jobs = jobs if jobs is not None else os.cpu_count() or 1
+    if jobs < 1:
+        raise InputError(f"jobs must be 1 or more, got {jobs}")
+    names = list(FIGURES) if figure == "all" else [find_figure(figure).name]
+    plans = [
+        Plan(
+            figure=name,
+            preset=preset,
+            seeds=seeds if seeds is not None else FIGURES[name].presets[preset].seeds,
+            terminal=terminal,
+            out=out,
+        )
+        for name in names
+    ]
+    for plan, units in [(plan, pending_units(plan)) for plan in plans]:
+        _run_with_progress(plan, units, jobs)
+        collect(plan)
+        _print_claims(plan.figure, write_figure(plan.folder))
+        print(f"picture: {plan.folder / 'figure.png'}")
+    print(f"report:  {write_page(out)}")
+
+
+def report(out: Annotated[Path, tyro.conf.Positional] = Path("out")) -> None:
+    """Make verdicts, pictures and the page again from the results in a folder.
+
+    Args:
+        out: The folder that `rewardshift reproduce` wrote to.
+    """
+    if not out.is_dir():
+        raise InputError(f"no folder {str(out)!r}")
+    print(f"report:  {write_report(writable_folder(out))}")
+
+
+def _duration(seconds: float) -> str:
+    for unit, size in (("h", 3600), ("min", 60)):
+        if seconds >= 2 * size:
+            return f"{seconds / size:.0f} {unit}"
+    return f"{seconds:.0f} s"
+
+
+def _run_with_progress(plan: Plan, units: list[Unit], jobs: int) -> None:
+    if not units:
+        print(f"{plan.figure}: every unit of work is finished already")
+        return
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn("units, elapsed"),
+        TimeElapsedColumn(),
+        TextColumn("left"),
+        TimeRemainingColumn(),
+    )
+    with Progress(*columns, console=Console(stderr=True)) as progress:
+        task = progress.add_task(f"{plan.figure}, {plan.preset}", total=len(units))
+        for _ in run_units(plan, units, jobs):
+            progress.advance(task)
+
+
+def _print_claims(figure: str, claims: list[dict[str, Any]]) -> None:
+    table = Table("verdict", "claim", "measured", title=figure, title_justify="left")
+    for claim in claims:
+        verdict = claim["verdict"]
+        table.add_row(
+            f"[{COLORS[verdict]}]{SYMBOLS[verdict]} {verdict}[/]",
+            f"{claim['panel']}: {comparison(claim)}",
+            evidence(claim),
+        )
+    Console().print(table)

@@ -1,0 +1,55 @@
+"""The command that chooses a constant."""
+
+from typing import Annotated
+
+import tyro
+
+from rewardshift.errors import InputError
+from rewardshift.shift import Goal, Shift, suggest_shift
+
+
+def suggest(
+    *,
+    goal: Goal,
+    rewards: Annotated[tuple[float, float] | None, tyro.conf.arg(metavar="LOW HIGH")] = None,
+    values: Annotated[tuple[float, float] | None, tyro.conf.arg(metavar="LOW HIGH")] = None,
+    gamma: float = 0.99,
+    scale: float = 1.0,
+    bias: Annotated[float | None, tyro.conf.arg(metavar="FLOAT")] = None,
+) -> None:
+    """Choose a constant from the range of the rewards or of the values.
+
+    Args:
+        goal: "explore": optimistic everywhere. "exploit": cautious everywhere.
+        rewards: The lowest and the highest reward of a step. Taken as if an episode
+            never ended; where the reward is sparse, give the values instead.
+        values: The lowest and the highest discounted return of an episode.
+        gamma: The discount.
+        scale: The factor k on the rewards, if you use one.
+        bias: A constant of your own, to see how optimistic it is.
+    """
+    if (rewards is None) == (values is None):
+        raise InputError("give either --rewards LOW HIGH or --values LOW HIGH")
+    try:
+        if rewards is not None:
+            unshifted = Shift(0.0, gamma=gamma)
+            values = (rewards[0] / (1 - unshifted.gamma), rewards[1] / (1 - unshifted.gamma))
+        assert values is not None
+        low, high = values
+        suggestion = suggest_shift(goal, low, high, gamma=gamma, scale=scale)
+        own = None if bias is None else Shift(bias, scale, gamma)
+    except ValueError as error:
+        raise InputError(str(error)) from error
+    needed = "b <= -(1 - gamma) k V_high" if goal == "explore" else "b >= -(1 - gamma) k V_low"
+    print(f"Values lie between V_low = {low:.6g} and V_high = {high:.6g}.")
+    print("A Q that starts at zero stands for -b / ((1 - gamma) k) on the primal scale, so")
+    print(f"{'optimism' if goal == 'explore' else 'caution'} everywhere needs {needed}.")
+    print(f"suggested bias: {suggestion.bias:.6g}")
+    for name, shift in (("it", suggestion), ("yours", own)):
+        if shift is not None:
+            print(
+                f"{name}: b = {shift.bias:.6g} starts at {shift.initial_value:.6g},"
+                f" optimism {shift.optimism(low, high):.3g}"
+                " (0: fully cautious, 1: fully optimistic)"
+            )
+    print("Exact for tasks that never terminate, or with terminal='absorbing'.")
