@@ -1,8 +1,11 @@
-"""Writing files so that a crash never leaves half of one behind."""
+"""Writing files so that a crash never leaves half of one behind, and damage is noticed."""
 
+import json
 import os
 import tempfile
+from hashlib import sha256
 from pathlib import Path
+from typing import Any
 
 from rewardshift.errors import InputError
 
@@ -21,6 +24,25 @@ def write_atomic(path: Path, content: bytes | str) -> None:
     except BaseException:
         os.unlink(name)
         raise
+
+
+def write_sealed(path: Path, body: dict[str, Any]) -> None:
+    """Writes JSON with a checksum over all of it."""
+    write_atomic(path, json.dumps({**body, "checksum": _checksum(body)}))
+
+
+def read_sealed(path: Path, *, version: int) -> dict[str, Any]:
+    """What `write_sealed` wrote, with that number as its "format"; ValueError if it is damaged."""
+    body = json.loads(path.read_text())
+    if body["format"] != version:
+        raise ValueError(f"its format is {body['format']!r}, this version reads {version}")
+    if body.pop("checksum") != _checksum(body):
+        raise ValueError("its checksum does not match")
+    return body
+
+
+def _checksum(body: dict[str, Any]) -> str:
+    return sha256(json.dumps(body, sort_keys=True).encode()).hexdigest()
 
 
 def writable_folder(path: Path) -> Path:

@@ -6,17 +6,15 @@
 
 import csv
 import io
-import json
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
 from rewardshift.errors import InputError
 from rewardshift.experiments.figure import Curve, Figure
-from rewardshift.files import write_atomic
+from rewardshift.files import read_sealed, write_atomic, write_sealed
 
 FORMAT = 1
 COLUMNS = ("figure", "panel", "method", "seed", "step", "value")
@@ -51,10 +49,9 @@ def save_unit(folder: Path, unit: UnitResult) -> Path:
         "made_with": unit.made_with,
         "curves": [curve._asdict() for curve in unit.curves],
     }
-    body["checksum"] = _checksum(body)
     path = folder / "units" / f"{unit.digest}-{'-'.join(map(str, unit.seeds))}.json"
     path.parent.mkdir(exist_ok=True)
-    write_atomic(path, json.dumps(body))
+    write_sealed(path, body)
     return path
 
 
@@ -66,11 +63,7 @@ def load_units(folder: Path, digest: str) -> list[UnitResult]:
 
 def _load_unit(path: Path, digest: str) -> UnitResult:
     try:
-        body = json.loads(path.read_text())
-        if body["format"] != FORMAT:
-            raise ValueError(f"its format is {body['format']!r}, this version reads {FORMAT}")
-        if body["checksum"] != _checksum({k: v for k, v in body.items() if k != "checksum"}):
-            raise ValueError("its checksum does not match")
+        body = read_sealed(path, version=FORMAT)
         if body["digest"] != digest:
             raise ValueError(f"it is of another declaration, {body['digest']!r}")
         return UnitResult(
@@ -85,10 +78,6 @@ def _load_unit(path: Path, digest: str) -> UnitResult:
             f"the finished unit {str(path)!r} cannot be read: {error}."
             " Delete that file, and its unit is run again; all others are kept"
         ) from error
-
-
-def _checksum(body: dict[str, Any]) -> str:
-    return sha256(json.dumps(body, sort_keys=True).encode()).hexdigest()
 
 
 def write_results(path: Path, figure: Figure, curves: Iterable[Curve]) -> None:

@@ -19,7 +19,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from rewardshift.errors import InputError
-from rewardshift.files import write_atomic
+from rewardshift.files import read_sealed, write_atomic, write_sealed
 
 FORMAT = 1
 KEPT = 2
@@ -75,8 +75,7 @@ def save_checkpoint(
         "segments": segments,
         "files": {file: _digest(folder / file) for file in (state, *segments)},
     }
-    body["checksum"] = _checksum(body)
-    write_atomic(folder / f"checkpoint-{step:012d}.json", json.dumps(body))
+    write_sealed(folder / f"checkpoint-{step:012d}.json", body)
     _delete_old(folder, segments)
     return segments
 
@@ -97,11 +96,7 @@ def load_checkpoint(
         return None
     path = manifests[-1]
     try:
-        body = json.loads(path.read_text())
-        if body["format"] != FORMAT:
-            raise ValueError(f"its format is {body['format']!r}, this version reads {FORMAT}")
-        if body["checksum"] != _checksum({k: v for k, v in body.items() if k != "checksum"}):
-            raise ValueError("its checksum does not match")
+        body = read_sealed(path, version=FORMAT)
         if body["config"] != config:
             raise ValueError("it is of a run with another configuration")
         for file, digest in body["files"].items():
@@ -183,7 +178,3 @@ def _npy(array: np.ndarray) -> bytes:
 
 def _digest(path: Path) -> str:
     return sha256(path.read_bytes()).hexdigest()
-
-
-def _checksum(body: dict[str, Any]) -> str:
-    return sha256(json.dumps(body, sort_keys=True).encode()).hexdigest()
