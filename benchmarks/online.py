@@ -30,7 +30,8 @@ TASKS = {"MountainCar": "MountainCar-v0", "MultiRoom": "MiniGrid-MultiRoom-N2-S4
 # What a peer runs, in its own environment: train, and say the rate after the warm-up.
 PEER_SCRIPT = """
 import sys, time
-import gymnasium as gym
+import gymnasium as gym, minigrid
+from minigrid.wrappers import ImgObsWrapper
 kind, env_id, warm_up, steps = sys.argv[1], sys.argv[2], int(sys.argv[3]), int(sys.argv[4])
 if kind == "sb3":
     from stable_baselines3 import DQN
@@ -41,7 +42,6 @@ from stable_baselines3.common.callbacks import BaseCallback
 def make():
     env = gym.make(env_id)
     if env_id.startswith("MiniGrid"):
-        from minigrid.wrappers import ImgObsWrapper
         env = gym.wrappers.FlattenObservation(ImgObsWrapper(env))
     return env
 
