@@ -322,3 +322,14 @@ def test_values_are_finite(tmp_path: Path) -> None:
     curves = read_results(tmp_path / "maze-sizes" / "results.csv")
     assert len(curves) == 5 * 3 * 2
     assert all(np.isfinite(curve.values).all() for curve in curves)
+
+
+def test_a_figure_of_trained_networks_runs(tmp_path: Path) -> None:
+    plan = smoke(tmp_path, seeds=1, figure="curiosity-stored")
+    assert [unit.methods for unit in pending_units(plan)] == [("rnd-1",), ("rnd-1-stored",)]
+    run(plan)
+    curves = read_results(plan.folder / "results.csv")
+    assert [(curve.method, list(curve.steps)) for curve in curves] == [
+        ("rnd-1", [200, 400]),
+        ("rnd-1-stored", [200, 400]),
+    ]

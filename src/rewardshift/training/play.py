@@ -1,5 +1,7 @@
 """One episode of a trained run, as a film."""
 
+import importlib.util
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +36,8 @@ def record_episode(folder: Path, film: Path, seed: int, episode: int) -> float:
         raise InputError(f"the run has the seeds {list(config.seeds)}, not {seed}")
     if film.suffix not in (".gif", ".mp4"):
         raise InputError(f"the film must end in .gif or .mp4, got {str(film)!r}")
+    if film.suffix == ".mp4" and importlib.util.find_spec("imageio_ffmpeg") is None:
+        raise InputError("an MP4 needs ffmpeg: pip install 'rewardshift[video]', or make a GIF")
     if not (folder / "parameters.npz").exists():
         raise InputError(f"the run in {str(folder)!r} is not finished: rewardshift resume {folder}")
     env_maker(config.env)  # refuses a name that is not registered
@@ -57,7 +61,9 @@ def record_episode(folder: Path, film: Path, seed: int, episode: int) -> float:
     options: dict[str, Any] = (
         {"duration": 1000 / FRAMES_PER_SECOND, "loop": 0}
         if film.suffix == ".gif"
-        else {"fps": FRAMES_PER_SECOND}
+        else {"fps": FRAMES_PER_SECOND, "plugin": "FFMPEG"}
     )
-    imageio.imwrite(film, np.stack(frames), **options)  # type: ignore[arg-type]
+    with warnings.catch_warnings():  # ffmpeg is forked, while nothing of JAX's is running
+        warnings.filterwarnings("ignore", "os.fork", RuntimeWarning)
+        imageio.imwrite(film, np.stack(frames), **options)  # type: ignore[arg-type]
     return total
