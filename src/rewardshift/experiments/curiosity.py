@@ -211,7 +211,7 @@ CURIOSITY_STORED = replace(
     ),
     presets={
         **CURIOSITY.presets,
-        "quick": replace(CURIOSITY.presets["quick"], seconds=240),
+        "quick": replace(CURIOSITY.presets["quick"], seconds=160),
         "paper": replace(CURIOSITY.presets["paper"], seconds=20_000),
     },
 )
