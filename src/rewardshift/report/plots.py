@@ -55,7 +55,8 @@ def draw(figure: Figure, curves: Sequence[Curve], caption: str) -> dict[str, byt
             _draw_panel(axis, figure, panel, curves)
         for axis in axes[len(figure.panels) :]:
             axis.set_axis_off()
-        canvas.suptitle(figure.title, fontweight="bold")
+        title = "\n".join(textwrap.wrap(figure.title, 38 * columns))
+        canvas.suptitle(title, fontweight="bold")
         handles, labels = axes[0].get_legend_handles_labels()
         canvas.legend(
             handles,
