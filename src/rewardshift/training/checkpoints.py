@@ -35,7 +35,7 @@ class Checkpoint:
         arrays: A tree of arrays.
         notes: What fits into JSON: counters, rows of the metrics.
         records: The transitions that are still in the replay, oldest first, by row.
-        segments: The names of the files that hold them.
+        segments: The files that hold them, with their checksums.
     """
 
     step: int
@@ -43,12 +43,12 @@ class Checkpoint:
     arrays: Any
     notes: dict[str, Any]
     records: np.ndarray
-    segments: tuple[str, ...]
+    segments: dict[str, str]
 
 
 def save_checkpoint(
     folder: Path, checkpoint: Checkpoint, new_records: np.ndarray, capacity: int
-) -> tuple[str, ...]:
+) -> dict[str, str]:
     """Writes a checkpoint.
 
     Args:
@@ -63,20 +63,19 @@ def save_checkpoint(
     folder.mkdir(exist_ok=True)
     step = checkpoint.step
     name = f"segment-{step - new_records.shape[1]:012d}-{step:012d}.npy"
-    write_atomic(folder / name, _npy(np.ascontiguousarray(new_records).view(np.uint8)))
-    segments = tuple(s for s in (*checkpoint.segments, name) if _stop(s) > step - capacity)
-    state = f"state-{step:012d}.npz"
-    write_atomic(folder / state, npz_bytes(checkpoint.arrays))
+    segments = {s: d for s, d in checkpoint.segments.items() if _stop(s) > step - capacity}
+    segments[name] = _write(folder / name, _npy(np.ascontiguousarray(new_records).view(np.uint8)))
+    state = _write(folder / f"state-{step:012d}.npz", npz_bytes(checkpoint.arrays))
     body = {
         "format": FORMAT,
         "step": step,
         "config": checkpoint.config,
         "notes": checkpoint.notes,
+        "state": state,
         "segments": segments,
-        "files": {file: _digest(folder / file) for file in (state, *segments)},
     }
     write_sealed(folder / f"checkpoint-{step:012d}.json", body)
-    _delete_old(folder, segments)
+    _delete_old(folder)
     return segments
 
 
@@ -99,15 +98,16 @@ def load_checkpoint(
         body = read_sealed(path, version=FORMAT)
         if body["config"] != config:
             raise ValueError("it is of a run with another configuration")
-        for file, digest in body["files"].items():
-            if _digest(folder / file) != digest:
+        state = f"state-{body['step']:012d}.npz"
+        for file, digest in {state: body["state"], **body["segments"]}.items():
+            if sha256((folder / file).read_bytes()).hexdigest() != digest:
                 raise ValueError(f"{file} has another checksum")
-        arrays = read_npz(folder / f"state-{body['step']:012d}.npz", template)
+        arrays = read_npz(folder / state, template)
         parts = [np.load(folder / name, allow_pickle=False) for name in body["segments"]]
         records = np.concatenate(parts, axis=1).view(record)
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise InputError(f"the checkpoint {str(path)!r} cannot be used: {error}") from error
-    return Checkpoint(body["step"], config, arrays, body["notes"], records, tuple(body["segments"]))
+    return Checkpoint(body["step"], config, arrays, body["notes"], records, body["segments"])
 
 
 def npz_bytes(tree: Any) -> bytes:
@@ -156,15 +156,14 @@ def _stop(segment: str) -> int:
     return int(segment.removesuffix(".npy").rsplit("-", 1)[1])
 
 
-def _delete_old(folder: Path, segments: tuple[str, ...]) -> None:
+def _delete_old(folder: Path) -> None:
     """Keeps the last checkpoints and every segment that one of them names."""
     manifests = sorted(folder.glob("checkpoint-*.json"))
     for path in manifests[:-KEPT]:
         path.unlink()
         path.with_name(path.name.replace("checkpoint", "state")).with_suffix(".npz").unlink()
-    needed = set(segments)
-    for path in manifests[-KEPT:]:
-        needed |= set(json.loads(path.read_text())["segments"])
+    kept = [json.loads(path.read_text())["segments"] for path in manifests[-KEPT:]]
+    needed = {name for segments in kept for name in segments}
     for path in folder.glob("segment-*.npy"):
         if path.name not in needed:
             path.unlink()
@@ -176,5 +175,7 @@ def _npy(array: np.ndarray) -> bytes:
     return buffer.getvalue()
 
 
-def _digest(path: Path) -> str:
-    return sha256(path.read_bytes()).hexdigest()
+def _write(path: Path, content: bytes) -> str:
+    """Writes a file; its checksum."""
+    write_atomic(path, content)
+    return sha256(content).hexdigest()

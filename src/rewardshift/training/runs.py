@@ -220,8 +220,8 @@ def _run_in_folder(
 
 
 def _save(
-    trainer: Trainer, folder: Path, config: RunConfig, segments: tuple[str, ...], before: int
-) -> tuple[str, ...]:
+    trainer: Trainer, folder: Path, config: RunConfig, segments: dict[str, str], before: int
+) -> dict[str, str]:
     """Writes the metrics and a checkpoint."""
     write_metrics(folder / "metrics.csv", trainer.rows)
     _write_events(folder, [row for row in trainer.rows if row.step > before])
@@ -243,14 +243,14 @@ def _save(
     )
 
 
-def _restore(trainer: Trainer, folder: Path, config: RunConfig) -> tuple[str, ...]:
+def _restore(trainer: Trainer, folder: Path, config: RunConfig) -> dict[str, str]:
     """Puts the last checkpoint, if there is one, into the trainer."""
     template = {"agent": trainer.state, "counters": trainer.counters()}
     checkpoint = load_checkpoint(
         folder / "checkpoints", config.digest, template, trainer.replay.records.dtype
     )
     if checkpoint is None:
-        return ()
+        return {}
     trainer.state = checkpoint.arrays["agent"]
     for name, values in checkpoint.arrays["counters"].items():
         setattr(trainer, name, values)
