@@ -1,30 +1,26 @@
 """DQN's environment steps per second beside Stable-Baselines3's and SBX's, one update per step.
 
 `python benchmarks/online.py` builds a virtual environment for each peer, in a folder of its
-own, and measures everything in turn on the same machine: MountainCar and MiniGrid MultiRoom
-with the paper's network (64 units, batch 64), one seed and ten, and RND at its full 512 units.
-Peers train one seed; their rate is what one process gives. The result is a table and
+own, and measures everything in turn, three times over: MountainCar and MiniGrid MultiRoom with
+the paper's network (64 units, batch 64), one seed and ten, and RND at its full 512 units. Peers
+train one seed; their rate is what one process gives. The result is a table of medians and
 `out/bench/online.json`. Takes about ten minutes, most of it installing.
 """
 
 import json
-import os
-import subprocess
 import sys
 import time
-from pathlib import Path
+from functools import partial
 from typing import Any
+
+from peers import FOLDER, in_turn, peer_python, rate_of
 
 from rewardshift import DQN, RND, OnlineBudget
 from rewardshift.training.online import Trainer
 
-STEPS = {"rewardshift": 6000, "peer": 2500, "rnd": 500}
+ROUNDS = 3
 WARM_UP = 500
-FOLDER = Path("out") / "bench"
-PEERS = {
-    "sb3": ["stable-baselines3>=2.6"],
-    "sbx": ["sbx-rl>=0.20"],
-}
+STEPS = {"rewardshift": 6000, "peer": 2500, "rnd": 500}
 TASKS = {"MountainCar": "MountainCar-v0", "MultiRoom": "MiniGrid-MultiRoom-N2-S4-v0"}
 
 # What a peer runs, in its own environment: train, and say the rate after the warm-up.
@@ -60,8 +56,16 @@ model.learn(warm_up + steps, callback=clock)
 print("RATE", steps / (time.perf_counter() - clock.started))
 """
 
+OUR_SCRIPT = """
+import sys
+sys.path.insert(0, "benchmarks")
+import online
+env, *numbers = sys.argv[1:]
+print("RATE", online.measure(env, *map(int, numbers)))
+"""
 
-def measure_ours(env: str, seeds: int, rnd: int, steps: int) -> float:
+
+def measure(env: str, seeds: int, rnd: int, steps: int) -> float:
     """Steps per second of all seeds together, after the warm-up, without evaluations."""
     agent = DQN(shifts=(-0.5,), intrinsic=RND(-1.0, rnd) if rnd else None)
     total = WARM_UP + steps
@@ -78,66 +82,33 @@ def measure_ours(env: str, seeds: int, rnd: int, steps: int) -> float:
     return seeds * steps / (time.perf_counter() - started)
 
 
-def measure_peer(kind: str, env: str) -> float:
-    """Steps per second of a peer in its own environment."""
-    python = _environment(kind)
-    command = [str(python), "-c", PEER_SCRIPT, kind, env, str(WARM_UP), str(STEPS["peer"])]
-    output = subprocess.run(command, check=True, capture_output=True, text=True).stdout
-    return float(output.split("RATE")[1])
+def _peer(kind: str, env: str) -> float:
+    arguments = [kind, env, str(WARM_UP), str(STEPS["peer"])]
+    return rate_of(peer_python(kind), PEER_SCRIPT, arguments)
 
 
-def measure_apart(env: str, seeds: int, rnd: int, steps: int, processes: int = 1) -> float:
-    """Ours in processes of their own, added up."""
-    code = (
-        "import sys; sys.path.insert(0, 'benchmarks'); import online;"
-        f" print('RATE', online.measure_ours({env!r}, {seeds}, {rnd}, {steps}))"
-    )
-    flags = "--xla_cpu_multi_thread_eigen=false" if processes > 1 else ""
-    running = [
-        subprocess.Popen(
-            [sys.executable, "-c", code],
-            stdout=subprocess.PIPE,
-            text=True,
-            env={**os.environ, "XLA_FLAGS": flags},
-        )
-        for _ in range(processes)
-    ]
-    return sum(float(process.communicate()[0].split("RATE")[1]) for process in running)
-
-
-def _environment(kind: str) -> Path:
-    """The peer's virtual environment, made where it is missing."""
-    folder = FOLDER / f"venv-{kind}"
-    python = folder / "bin" / "python"
-    if not (folder / "done").exists():
-        subprocess.run([sys.executable, "-m", "venv", str(folder)], check=True)
-        install = [str(python), "-m", "pip", "install", "--quiet"]
-        subprocess.run([*install, "torch==2.13.0"], check=True)  # first, and this one
-        subprocess.run([*install, *PEERS[kind], "minigrid"], check=True)
-        (folder / "done").touch()
-    return python.absolute()
+def _ours(env: str, seeds: int, rnd: int = 0, processes: int = 1) -> float:
+    steps = STEPS["rnd" if rnd else "rewardshift"]
+    arguments = [env, *map(str, (seeds, rnd, steps))]
+    return rate_of(sys.executable, OUR_SCRIPT, arguments, processes)
 
 
 def main() -> None:
     """Measures all, prints the table, writes the JSON."""
     FOLDER.mkdir(parents=True, exist_ok=True)
-    for kind in PEERS:
-        _environment(kind)
     rows: list[dict[str, Any]] = []
     for task, env in TASKS.items():
-        peers = {kind: measure_peer(kind, env) for kind in PEERS}
-        rates = {
-            **peers,
-            "rewardshift, one seed": measure_apart(env, 1, 0, STEPS["rewardshift"]),
-            "rewardshift, ten seeds": measure_apart(env, 10, 0, STEPS["rewardshift"]),
+        measurements = {
+            "Stable-Baselines3": partial(_peer, "sb3", env),
+            "SBX": partial(_peer, "sbx", env),
+            "rewardshift, one seed": partial(_ours, env, 1),
+            "rewardshift, ten seeds": partial(_ours, env, 10),
         }
-        for name, rate in rates.items():
-            rows.append({"task": task, "what": name, "rate": rate, "ratio": rate / peers["sb3"]})
-    rnd = measure_apart(TASKS["MountainCar"], 1, 512, STEPS["rnd"], processes=2)
-    rows.append({"task": "MountainCar", "what": "RND 512, two processes", "rate": rnd})
-    for row in rows:
-        ratio = f"  {row['ratio']:5.1f} x SB3" if "ratio" in row else ""
-        print(f"{row['task']:12} {row['what']:24} {row['rate']:9,.0f} steps/s{ratio}")
+        if task == "MountainCar":
+            measurements["RND 512, two processes"] = partial(_ours, env, 1, rnd=512, processes=2)
+        for what, (rate, ratio) in in_turn(measurements, ROUNDS, "Stable-Baselines3").items():
+            rows.append({"task": task, "what": what, "rate": rate, "ratio": ratio})
+            print(f"{task:12} {what:24} {rate:9,.0f} steps/s  {ratio:5.1f} x SB3", flush=True)
     (FOLDER / "online.json").write_text(json.dumps(rows, indent=2) + "\n")
 
 

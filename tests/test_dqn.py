@@ -157,15 +157,24 @@ def test_members_learn_apart_from_the_same_batch() -> None:
 def test_the_leader_acts_and_changes_only_between_episodes() -> None:
     agent = replace(SMALL, shifts=tuple(range(50)))
     state = agent.init(KEY, SPEC)
-    kept = agent.begin_episode(state, jax.random.key(5), False)
+    kept = agent.begin_episode(state, jnp.asarray(0.99), False)
     assert int(kept.leader) == int(state.leader)
-    drawn = {int(agent.begin_episode(state, jax.random.key(i), True).leader) for i in range(20)}
-    assert len(drawn) > 5
+    for leader in range(50):
+        led = agent.begin_episode(state, jnp.asarray((leader + 0.5) / 50), True)
+        assert int(led.leader) == leader
     observation = jnp.ones(3)
     for leader in range(5):
         led = state._replace(leader=jnp.asarray(leader))
         best = agent.values(led, observation)[leader].argmax()
-        assert int(agent.act(led, observation, KEY, 0.0)) == int(best)
+        assert int(agent.greedy(led, observation)) == int(best)
+        assert int(agent.act(led, observation, jnp.asarray([0.5, 0.0]), 0.4)) == int(best)
+
+
+def test_exploration_takes_every_action_alike() -> None:
+    state, observation = SMALL.init(KEY, SPEC), jnp.ones(3)
+    for action in range(SPEC.num_actions):
+        draws = jnp.asarray([0.5, (action + 0.5) / SPEC.num_actions])
+        assert int(SMALL.act(state, observation, draws, 0.6)) == action
 
 
 def test_epsilon_follows_the_paper_or_the_code() -> None:

@@ -160,10 +160,21 @@ def test_evaluation_does_not_touch_training() -> None:
 
 
 def test_the_mechanism_is_visible() -> None:
-    """Fifty actions, most of them never taken."""
-    agent = DQN(shifts=(-1.0, 0.0, 1.0), gamma=0.9, learning_rate=1e-2, tau=0.2, batch_size=16)
-    budget = replace(BUDGET, steps=1200, evaluate_every=1200, diagnose=True)
-    env = partial(Probe, 3, pays=(1.0,) * 50)
+    """Five hundred actions, most of them never taken. Linear, so that untried ones stay as they were;
+    `absorbing`, so that the members share a scale.
+    """
+    agent = DQN(
+        shifts=(-1.0, 0.0, 1.0),
+        terminal="absorbing",
+        gamma=0.9,
+        hidden=(),
+        learning_rate=1e-2,
+        tau=0.2,
+        batch_size=16,
+        epsilon="exponential",
+    )
+    budget = replace(BUDGET, steps=600, evaluate_every=600, diagnose=True)
+    env = partial(Probe, 3, pays=(1.0,) * 500)
     result = train(agent, env, seeds=3, budget=budget)
     for row in result.rows:
         assert row.q_visited is not None

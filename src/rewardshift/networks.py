@@ -13,6 +13,9 @@ MLP = tuple[tuple[Array, Array], ...]
 def init_mlp(key: PRNGKeyArray, sizes: Sequence[int]) -> MLP:
     """Weights and biases of linear layers, uniform in +-1 / sqrt(inputs).
 
+    A weight is `[outputs, inputs]`, the order in which its gradient comes out of a product; the
+    other one cost a transposition per update, a third of the time of a wide RND.
+
     Args:
         key: For the weights.
         sizes: The widths, from the input to the output.
@@ -24,7 +27,7 @@ def init_mlp(key: PRNGKeyArray, sizes: Sequence[int]) -> MLP:
         bound = 1 / math.sqrt(inputs)
         layers.append(
             (
-                jax.random.uniform(weight_key, (inputs, outputs), minval=-bound, maxval=bound),
+                jax.random.uniform(weight_key, (outputs, inputs), minval=-bound, maxval=bound),
                 jax.random.uniform(bias_key, (outputs,), minval=-bound, maxval=bound),
             )
         )
@@ -35,8 +38,8 @@ def apply_mlp(mlp: MLP, inputs: Float[Array, "*batch features"]) -> Float[Array,
     """The outputs; ReLU between the layers, none behind the last."""
     *hidden, (weight, bias) = mlp
     for hidden_weight, hidden_bias in hidden:
-        inputs = jax.nn.relu(inputs @ hidden_weight + hidden_bias)
-    return inputs @ weight + bias
+        inputs = jax.nn.relu(inputs @ hidden_weight.T + hidden_bias)
+    return inputs @ weight.T + bias
 
 
 def soft_update(target: MLP, online: MLP, rate: float) -> MLP:

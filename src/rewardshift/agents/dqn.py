@@ -88,7 +88,7 @@ class DQN:
             intrinsic=()
             if self.intrinsic is None
             else self.intrinsic.init(intrinsic_key, spec.features),
-            leader=self._draw(leader_key),
+            leader=self._draw(jax.random.uniform(leader_key)),
         )
 
     def values(
@@ -97,27 +97,36 @@ class DQN:
         """What each member thinks of each action, on its own scale."""
         return jax.vmap(apply_mlp, in_axes=(0, None))(state.online, observation)
 
-    def act(
-        self, state: DQNState, observation: Array, key: PRNGKeyArray, explore: Any
-    ) -> Int[Array, ""]:
-        """The leader's best action; with probability `explore` a random one."""
+    def greedy(self, state: DQNState, observation: Array) -> Int[Array, ""]:
+        """The leader's best action."""
         leader = jax.tree.map(lambda leaf: leaf[state.leader], state.online)
-        values = apply_mlp(leader, as_floats(observation))
-        roll, pick = jax.random.uniform(key, (2,))
-        random_action = (pick * values.size).astype(jnp.int32)
-        return jnp.where(roll < explore, random_action, jnp.argmax(values).astype(jnp.int32))
+        return jnp.argmax(apply_mlp(leader, as_floats(observation))).astype(jnp.int32)
 
-    def begin_episode(self, state: DQNState, key: PRNGKeyArray, begins: Any) -> DQNState:
+    def draws(self, spec: TaskSpec) -> int:
+        """How many random numbers `act` takes."""
+        return 2
+
+    def act(
+        self, state: DQNState, observation: Array, draws: Float[Array, " 2"], explore: Any
+    ) -> Int[Array, ""]:
+        """The greedy action; with probability `explore` a random one."""
+        roll, pick = draws
+        random_action = (pick * state.online[-1][1].shape[-1]).astype(jnp.int32)
+        return jnp.where(roll < explore, random_action, self.greedy(state, observation))
+
+    def begin_episode(self, state: DQNState, draw: Float[Array, ""], begins: Any) -> DQNState:
         """Where an episode begins, draws the member that leads through it."""
-        return state._replace(leader=jnp.where(begins, self._draw(key), state.leader))
+        return state._replace(leader=jnp.where(begins, self._draw(draw), state.leader))
 
     def observe(self, state: DQNState, observation: Array) -> tuple[DQNState, Float[Array, ""]]:
-        """Takes note of what is acted in, and says how new it is now."""
+        """Takes note of what is acted in, and says how new it is now if that is to be stored."""
         if self.intrinsic is None:
             return state, jnp.zeros(())
         floats = as_floats(observation)
         intrinsic = self.intrinsic.observe(state.intrinsic, floats)
-        return state._replace(intrinsic=intrinsic), self.intrinsic.bonus(intrinsic, floats)
+        stored = self.intrinsic.evaluated == "stored"
+        bonus = self.intrinsic.bonus(intrinsic, floats) if stored else jnp.zeros(())
+        return state._replace(intrinsic=intrinsic), bonus
 
     def update(
         self, state: DQNState, batch: Batch, key: PRNGKeyArray
@@ -176,7 +185,5 @@ class DQN:
             return 0.05 + 0.85 * math.exp(-step / 200)
         return max(0.05, 0.9 - 0.85 * step / max(1.0, steps / 5))
 
-    def _draw(self, key: PRNGKeyArray) -> Int[Array, ""]:
-        if len(self.shifts) == 1:
-            return jnp.zeros((), jnp.int32)
-        return jax.random.randint(key, (), 0, len(self.shifts))
+    def _draw(self, draw: Float[Array, ""]) -> Int[Array, ""]:
+        return (draw * len(self.shifts)).astype(jnp.int32)

@@ -77,7 +77,7 @@ def train_agent(
         seeds: How many; 0, 1, 2, ... are run side by side.
         intrinsic: An intrinsic reward beside the environment's.
         intrinsic_bias: The shift of the intrinsic reward; -1 makes it negative.
-        engine: EnvPool where it has the very same task ("auto"), or always one of the two.
+        engine: EnvPool where it has the very same task and is faster ("auto"), or one of the two.
         out: The run's folder; by default one in `runs/`, named after the configuration.
         agent: The agent's settings.
         budget: How long and how.

@@ -180,6 +180,7 @@ CURIOSITY = Figure(
     run=run_curiosity,
     unit_spans=(),
     seeds_per_unit=10,
+    revision=2,
 )
 
 CURIOSITY_ABLATION = replace(

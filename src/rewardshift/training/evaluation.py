@@ -1,7 +1,6 @@
 """Evaluation: greedy episodes of every seed, side by side, apart from all training."""
 
 from collections.abc import Sequence
-from functools import partial
 from typing import Any
 
 import jax
@@ -36,9 +35,7 @@ class Evaluator:
     ) -> None:
         self._seeds, self._episodes = seeds, episodes
         self._engine = make_engine(env, len(seeds) * episodes, engine)
-        key = jax.random.key(0)  # greedy actions need none
-        act = partial(agent.act, key=key, explore=0.0)
-        over_episodes = jax.vmap(act, in_axes=(None, 0))
+        over_episodes = jax.vmap(agent.greedy, in_axes=(None, 0))
         self._act = jax.jit(jax.vmap(over_episodes))
 
     def __call__(self, state: Any, step: int) -> Float[np.ndarray, "seed episode"]:

@@ -47,7 +47,7 @@ def record_episode(folder: Path, film: Path, seed: int, episode: int) -> float:
     states = jax.vmap(lambda key: config.agent.init(key, spec))(keys)
     states = states._replace(online=read_npz(folder / "parameters.npz", states.online))
     state = jax.tree.map(lambda leaf: leaf[config.seeds.index(seed)], states)
-    act = jax.jit(lambda observation: config.agent.act(state, observation, keys[0], 0.0))
+    act = jax.jit(lambda observation: config.agent.greedy(state, observation))
 
     observation, _ = env.reset(seed=derive_seed(seed, 0, 1 + episode))
     frames, total, done = [env.render()], 0.0, False

@@ -1,0 +1,59 @@
+"""What the benchmarks share: peers in environments of their own, and measuring in turn."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from statistics import median
+
+FOLDER = Path("out") / "bench"
+PEERS = {"sb3": ["stable-baselines3>=2.6"], "sbx": ["sbx-rl>=0.20"]}
+ONE_THREAD = {"XLA_FLAGS": "--xla_cpu_multi_thread_eigen=false", "OMP_NUM_THREADS": "1"}
+
+
+def peer_python(kind: str) -> str:
+    """The Python of a peer's virtual environment, which is made where it is missing."""
+    folder = FOLDER / f"venv-{kind}"
+    python = folder / "bin" / "python"
+    if not (folder / "done").exists():
+        subprocess.run([sys.executable, "-m", "venv", str(folder)], check=True)
+        install = [str(python), "-m", "pip", "install", "--quiet"]
+        subprocess.run([*install, "torch==2.13.0"], check=True)  # first, and this one
+        packages = [*PEERS[kind], "minigrid", "mujoco>=3.1,<3.12"]
+        subprocess.run([*install, *packages], check=True)
+        (folder / "done").touch()
+    return str(python.absolute())
+
+
+def rate_of(python: str, code: str, arguments: list[str], processes: int = 1) -> float:
+    """What a script says after `RATE`, added up over processes side by side."""
+    environment = {**os.environ, **(ONE_THREAD if processes > 1 else {})}
+    running = [
+        subprocess.Popen(
+            [python, "-c", code, *arguments], stdout=subprocess.PIPE, text=True, env=environment
+        )
+        for _ in range(processes)
+    ]
+    outputs = [process.communicate()[0] for process in running]
+    if any(process.returncode for process in running):
+        raise SystemExit(f"a benchmark of {python} failed: {arguments}")
+    return sum(float(output.split("RATE")[1]) for output in outputs)
+
+
+def in_turn(
+    measurements: Mapping[str, Callable[[], float]], rounds: int, base: str
+) -> dict[str, tuple[float, float]]:
+    """Medians of the rates, and of their ratios to the base's rate of the same round.
+
+    A machine's speed drifts over minutes, so everything is measured once before anything is
+    measured again, and ratios are formed within a round.
+    """
+    rates = [{name: measure() for name, measure in measurements.items()} for _ in range(rounds)]
+    return {
+        name: (
+            median(rate[name] for rate in rates),
+            median(rate[name] / rate[base] for rate in rates),
+        )
+        for name in measurements
+    }
