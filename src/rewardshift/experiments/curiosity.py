@@ -167,7 +167,7 @@ CURIOSITY = Figure(
             decides=False,
         ),
         "quick": Preset(
-            seeds=5,
+            seeds=10,
             budget=CuriosityBudget(
                 40_000, 40_000, rnd_width=128, evaluations=25, evaluation_episodes=5
             ),
