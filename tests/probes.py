@@ -30,10 +30,33 @@ class Probe(gym.Env[np.ndarray, Any]):
         self.position = 0
         return self._observation(), {}
 
-    def step(self, action: int) -> tuple[np.ndarray, float, bool, bool, dict[str, Any]]:
+    def _pay(self, action: Any) -> float:
+        return self.pays[action]
+
+    def step(self, action: Any) -> tuple[np.ndarray, float, bool, bool, dict[str, Any]]:
         last = self.position == self.length - 1
-        reward = self.pays[action] if last else 0.0
+        reward = self._pay(action) if last else 0.0
         if not last:
             self.position += 1
         ended = last and self.terminates
         return self._observation(), reward, ended, last and not self.terminates, {}
+
+
+class Aim(Probe):
+    """The corridor with continuous actions: the last step pays `1 - (action - goal)^2`.
+
+    Args:
+        goal: The best action, or None: then the last step pays 1 whatever is done.
+        low, high: Bounds of the action.
+        others: Of `Probe`.
+    """
+
+    def __init__(
+        self, *others: Any, goal: float | None = None, low: float = -1, high: float = 3, **more: Any
+    ) -> None:
+        super().__init__(*others, **more)
+        self.action_space = gym.spaces.Box(low, high, (1,), np.float32)
+        self.goal = goal
+
+    def _pay(self, action: Any) -> float:
+        return 1.0 if self.goal is None else 1.0 - float(action[0] - self.goal) ** 2

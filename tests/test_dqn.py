@@ -83,6 +83,7 @@ def random_batch(seed: int, size: int = 6) -> Batch:
         jnp.asarray(rng.random(size) < 0.5),
         jnp.asarray(rng.integers(1, 4, size=size), jnp.int32),
         jnp.asarray(rng.random(size), jnp.float32),
+        jnp.asarray(rng.integers(2**24, size=size), jnp.uint32),
     )
 
 
@@ -140,14 +141,14 @@ def test_the_target_by_hand(terminal: Any, changes: dict[str, Any]) -> None:
 
 def test_members_learn_apart_from_the_same_batch() -> None:
     agent = replace(SMALL, shifts=(0.5, -0.5))
-    state, _ = agent.update(agent.init(KEY, SPEC), random_batch(0), KEY)
+    state, _ = agent.update(agent.init(KEY, SPEC), random_batch(0), KEY, 0)
     alone = replace(SMALL, shifts=(-0.5,))
     start = agent.init(KEY, SPEC)
     single = alone.init(KEY, SPEC)._replace(
         online=jax.tree.map(lambda leaf: leaf[1:], start.online),
         target=jax.tree.map(lambda leaf: leaf[1:], start.target),
     )
-    single, _ = alone.update(single, random_batch(0), KEY)
+    single, _ = alone.update(single, random_batch(0), KEY, 0)
     for ours, theirs in zip(
         jax.tree.leaves(state.online), jax.tree.leaves(single.online), strict=True
     ):
@@ -157,10 +158,10 @@ def test_members_learn_apart_from_the_same_batch() -> None:
 def test_the_leader_acts_and_changes_only_between_episodes() -> None:
     agent = replace(SMALL, shifts=tuple(range(50)))
     state = agent.init(KEY, SPEC)
-    kept = agent.begin_episode(state, jnp.asarray(0.99), False)
+    kept = agent.lead(state, jnp.asarray(0.99), False, 0.0)
     assert int(kept.leader) == int(state.leader)
     for leader in range(50):
-        led = agent.begin_episode(state, jnp.asarray((leader + 0.5) / 50), True)
+        led = agent.lead(state, jnp.asarray((leader + 0.5) / 50), True, 0.0)
         assert int(led.leader) == leader
     observation = jnp.ones(3)
     for leader in range(5):
@@ -246,4 +247,4 @@ def test_intrinsic_rewards_train(intrinsic: Any, evaluated: Any) -> None:
     budget = OnlineBudget(steps=60, evaluate_every=30, evaluation_episodes=1)
     result = train(agent, partial(Probe, 3), seeds=2, budget=budget)
     assert len(result.rows) == 4
-    assert all(np.isfinite(row.loss) for row in result.rows)
+    assert all(row.loss is not None and np.isfinite(row.loss) for row in result.rows)

@@ -49,10 +49,11 @@ def folder(tmp_path: Path) -> Path:
 
 
 def test_a_curve_is_scored_by_its_mean_or_its_last_tenth() -> None:
-    values = list(range(20))
-    assert score(values, "auc") == 9.5
-    assert score(values, "final") == 18.5
-    assert score([1.0, 2.0], "final") == 2.0
+    curve = Curve("p", "m", 0, range(0, 200, 10), range(20))
+    assert score(curve, "auc") == 9.5
+    assert score(curve, "final") == 18.5
+    assert score(curve, "auc", until=40) == 2.0
+    assert score(Curve("p", "m", 0, [1, 2], [1.0, 2.0]), "final") == 2.0
 
 
 def verdicts(figure: Figure, curves: list[Curve]) -> dict[str, str]:

@@ -160,8 +160,8 @@ def test_evaluation_does_not_touch_training() -> None:
 
 
 def test_the_mechanism_is_visible() -> None:
-    """Five hundred actions, most of them never taken. Linear, so that untried ones stay as they were;
-    `absorbing`, so that the members share a scale.
+    """Five hundred actions, most of them never taken. Linear, so that untried ones stay as they
+    were; `absorbing`, so that the members share a scale.
     """
     agent = DQN(
         shifts=(-1.0, 0.0, 1.0),

@@ -2,6 +2,7 @@
 
 from rewardshift.agents.dqn import DQN
 from rewardshift.agents.intrinsic import RND, CountBonus
+from rewardshift.agents.td3 import TD3, ddpg
 from rewardshift.shift import (
     Shift,
     equivalent_bias,
@@ -15,11 +16,13 @@ from rewardshift.wrappers import ShiftReward, VectorShiftReward
 __all__ = [
     "DQN",
     "RND",
+    "TD3",
     "CountBonus",
     "OnlineBudget",
     "Shift",
     "ShiftReward",
     "VectorShiftReward",
+    "ddpg",
     "equivalent_bias",
     "optimistic_value",
     "resume",

@@ -22,17 +22,20 @@ from rewardshift.errors import InputError
 class Batch(NamedTuple):
     """Sampled transitions, with primal rewards.
 
-    `reward` is the discounted sum of `steps` rewards, `next_observation` what came after
-    them. `intrinsic` is the intrinsic reward as it was when the transition was collected.
+    `action` is a whole number, or the numbers of a continuous action. `reward` is the
+    discounted sum of `steps` rewards, `next_observation` what came after them. `intrinsic` is
+    the intrinsic reward as it was when the transition was collected, and `lot` a random number
+    that stays with it.
     """
 
     observation: Array
-    action: Int[Array, "*batch"]
+    action: Int[Array, "*batch"] | Float[Array, "*batch size"]
     reward: Float[Array, "*batch"]
     next_observation: Array
     terminated: Bool[Array, "*batch"]
     steps: Int[Array, "*batch"]
     intrinsic: Float[Array, "*batch"]
+    lot: UInt32[Array, "*batch"]
 
 
 @dataclass(frozen=True)
@@ -42,10 +45,12 @@ class RecordLayout:
     Args:
         features: The length of a flat observation.
         dtype: Of the observations: uint8 stays uint8, everything else is float32.
+        action_size: How many numbers a continuous action has; 0 if actions are discrete.
     """
 
     features: int
     dtype: str
+    action_size: int = 0
 
     @property
     def record(self) -> np.dtype[np.void]:
@@ -55,10 +60,13 @@ class RecordLayout:
             [
                 ("reward", np.float32),
                 ("intrinsic", np.float32),
-                ("action", np.int32),
+                ("lot", np.uint32),
                 ("steps", np.int32),
                 ("terminated", np.int32),
                 ("ended", np.int32),  # for any reason: nothing follows within the episode
+                ("action", np.float32, (self.action_size,))
+                if self.action_size
+                else ("action", np.int32),
                 ("observation", flat, (self.features,)),
                 ("next_observation", flat, (self.features,)),
                 ("padding", np.uint8, (-2 * self.features * flat.itemsize % 4,)),
@@ -70,21 +78,24 @@ class RecordLayout:
         fields = self.record.fields
         assert fields is not None
 
-        def number(name: str) -> Array:
+        def field(name: str) -> Array:
             dtype, offset = fields[name][:2]
-            return jax.lax.bitcast_convert_type(packed[..., offset // 4], dtype)
+            base, shape = dtype.subdtype or (dtype, ())
+            words = packed[..., offset // 4 : (offset + dtype.itemsize) // 4]
+            return jax.lax.bitcast_convert_type(words if shape else words[..., 0], base)
 
         first = fields["observation"][1] // 4
         observations = jax.lax.bitcast_convert_type(packed[..., first:], np.dtype(self.dtype))
         observations = observations.reshape(*packed.shape[:-1], -1)
         return Batch(
             observation=observations[..., : self.features],
-            action=number("action"),
-            reward=number("reward"),
+            action=field("action"),
+            reward=field("reward"),
             next_observation=observations[..., self.features : 2 * self.features],
-            terminated=number("terminated") != 0,
-            steps=number("steps"),
-            intrinsic=number("intrinsic"),
+            terminated=field("terminated") != 0,
+            steps=field("steps"),
+            intrinsic=field("intrinsic"),
+            lot=field("lot"),
         )
 
 

@@ -2,7 +2,7 @@
 
 import math
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple
+from typing import Any, ClassVar, Literal, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -10,6 +10,8 @@ import optax
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 from rewardshift.agents.intrinsic import Intrinsic
+from rewardshift.agents.selection import Uniform
+from rewardshift.agents.targets import member_targets
 from rewardshift.envs.engines import TaskSpec
 from rewardshift.networks import MLP, apply_mlp, huber, init_mlp, soft_update
 from rewardshift.replay import Batch, as_floats
@@ -63,6 +65,11 @@ class DQN:
     epsilon: Schedule = "linear"
     intrinsic: Intrinsic | None = None
 
+    networks: ClassVar[tuple[str, ...]] = ("online",)
+    continuous: ClassVar[bool] = False
+    period: ClassVar[int] = 1
+    warm_up: ClassVar[int] = 0
+
     def __post_init__(self) -> None:
         if not self.shifts:
             raise ValueError("shifts needs at least one bias, got ()")
@@ -114,9 +121,9 @@ class DQN:
         random_action = (pick * state.online[-1][1].shape[-1]).astype(jnp.int32)
         return jnp.where(roll < explore, random_action, self.greedy(state, observation))
 
-    def begin_episode(self, state: DQNState, draw: Float[Array, ""], begins: Any) -> DQNState:
-        """Where an episode begins, draws the member that leads through it."""
-        return state._replace(leader=jnp.where(begins, self._draw(draw), state.leader))
+    def lead(self, state: DQNState, draw: Float[Array, ""], ended: Any, total: Any) -> DQNState:
+        """At the end of an episode, draws the member that leads through the next one."""
+        return state._replace(leader=jnp.where(ended, self._draw(draw), state.leader))
 
     def observe(self, state: DQNState, observation: Array) -> tuple[DQNState, Float[Array, ""]]:
         """Takes note of what is acted in, and says how new it is now if that is to be stored."""
@@ -129,7 +136,7 @@ class DQN:
         return state._replace(intrinsic=intrinsic), bonus
 
     def update(
-        self, state: DQNState, batch: Batch, key: PRNGKeyArray
+        self, state: DQNState, batch: Batch, key: PRNGKeyArray, turn: int
     ) -> tuple[DQNState, dict[str, Float[Array, ""]]]:
         """One step of every member on the same batch."""
         observation, following = as_floats(batch.observation), as_floats(batch.next_observation)
@@ -157,27 +164,29 @@ class DQN:
     def _target(
         self, state: DQNState, batch: Batch, observation: Array, following: Array
     ) -> Float[Array, "member batch"]:
-        """What each member's values should have been: the only place where rewards are shifted."""
+        """What each member's values should have been."""
         values = jax.vmap(apply_mlp, in_axes=(0, None))(state.target, following)
         if self.double:
             best = jnp.argmax(self.values(state, following), axis=-1, keepdims=True)
             value = jnp.take_along_axis(values, best, axis=-1)[..., 0]
         else:
             value = values.max(axis=-1)
-        shift = Shift(jnp.asarray(self.shifts)[:, None], 1.0, self.gamma, self.terminal)
-        discount: Any = self.gamma
-        if self.n_step == 1:
-            reward = shift.reward(batch.reward, batch.terminated)
-        else:
-            reward = shift.multistep_return(batch.reward, batch.steps, batch.terminated)
-            discount = self.gamma**batch.steps
+        bonus: Any = 0.0
         if self.intrinsic is not None:
             bonus = batch.intrinsic
             if self.intrinsic.evaluated == "fresh":
                 bonus = self.intrinsic.bonus(state.intrinsic, observation)
             own = Shift(self.intrinsic.bias, 1.0, self.gamma, self.terminal)
-            reward = reward + own.reward(bonus, batch.terminated)
-        return reward + discount * jnp.where(batch.terminated, 0.0, value)
+            bonus = own.reward(bonus, batch.terminated)
+        return member_targets(
+            batch,
+            value,
+            shifts=self.shifts,
+            gamma=self.gamma,
+            terminal=self.terminal,
+            n_step=self.n_step,
+            bonus=bonus,
+        )
 
     def exploration(self, step: int, steps: int) -> float:
         """Epsilon at a step of a training of so many steps."""
@@ -186,4 +195,4 @@ class DQN:
         return max(0.05, 0.9 - 0.85 * step / max(1.0, steps / 5))
 
     def _draw(self, draw: Float[Array, ""]) -> Int[Array, ""]:
-        return (draw * len(self.shifts)).astype(jnp.int32)
+        return Uniform().draw(jnp.zeros(len(self.shifts)), draw)

@@ -3,9 +3,9 @@
 import contextlib
 import time
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
 import tyro
@@ -14,6 +14,8 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
 from rewardshift.agents.dqn import DQN, Schedule
 from rewardshift.agents.intrinsic import RND, CountBonus
+from rewardshift.agents.selection import SELECTIONS, Optimistic
+from rewardshift.agents.td3 import TD3
 from rewardshift.envs.engines import EngineName
 from rewardshift.errors import InputError
 from rewardshift.shift import Terminal
@@ -22,14 +24,44 @@ from rewardshift.training.play import record_episode
 from rewardshift.training.runs import Result, make_config, read_config, resume, train
 
 
-@dataclass(frozen=True)
-class DQNOptions:
-    """DQN's settings, as `rewardshift.agents.dqn.DQN` has them."""
+@dataclass(frozen=True, kw_only=True)
+class RunOptions:
+    """What every training takes."""
 
+    env: str
+    """A registered Gymnasium environment."""
+    shift: Annotated[float | None, tyro.conf.arg(metavar="FLOAT")] = None
+    """The constant that is added to every reward."""
+    shifts: tuple[float, ...] = ()
+    """Several: Random Reward Shift, a member for each."""
+    seeds: int = 1
+    """How many; 0, 1, 2, ... are run side by side."""
+    engine: EngineName = "auto"
+    """EnvPool where it has the very same task and is faster ("auto"), or one of the two."""
+    out: Annotated[Path | None, tyro.conf.arg(metavar="PATH")] = None
+    """The run's folder; by default one in `runs/`, named after the configuration."""
+    terminal: Terminal = "zero"
+    """What happens at a terminal state: "zero" as in the paper, or "absorbing"."""
+
+    def settings(self, agent: type[DQN | TD3]) -> dict[str, Any]:
+        """The agent's settings among the options, by the names that it has for them."""
+        if self.shift is not None and self.shifts:
+            raise InputError("give either --shift or --shifts")
+        names = {field.name for field in fields(agent)} & {field.name for field in fields(self)}
+        biases = self.shifts or (self.shift if self.shift is not None else 0.0,)
+        return {**{name: getattr(self, name) for name in names}, "shifts": biases}
+
+
+@dataclass(frozen=True, kw_only=True)
+class DQNOptions(RunOptions):
+    """DQN, for discrete actions."""
+
+    intrinsic: Literal["none", "rnd", "count"] = "none"
+    """An intrinsic reward beside the environment's."""
+    intrinsic_bias: float = 0.0
+    """The shift of the intrinsic reward; -1 makes it negative."""
     gamma: float = DQN.gamma
     """The discount."""
-    terminal: Terminal = DQN.terminal
-    """What happens at a terminal state: "zero" as in the paper, or "absorbing"."""
     hidden: tuple[int, ...] = DQN.hidden
     """Widths of the hidden layers."""
     learning_rate: float = DQN.learning_rate
@@ -44,25 +76,80 @@ class DQNOptions:
     """How many rewards a target sums up."""
     epsilon: Schedule = DQN.epsilon
     """Linear as in the paper, or exponential as in the authors' code."""
+    budget: tyro.conf.OmitArgPrefixes[OnlineBudget] = field(default_factory=OnlineBudget)
+    """How long and how."""
+
+    def agent(self) -> DQN:
+        """The agent that the options describe."""
+        sources = {
+            "none": None,
+            "rnd": RND(self.intrinsic_bias),
+            "count": CountBonus(self.intrinsic_bias),
+        }
+        return DQN(**{**self.settings(DQN), "intrinsic": sources[self.intrinsic]})
 
 
-_DQN_DEFAULTS, _BUDGET_DEFAULTS = DQNOptions(), OnlineBudget()
+@dataclass(frozen=True, kw_only=True)
+class TD3Options(RunOptions):
+    """TD3, for continuous actions."""
+
+    gamma: float = TD3.gamma
+    """The discount."""
+    hidden: tuple[int, ...] = TD3.hidden
+    """Widths of the hidden layers of actors and critics."""
+    learning_rate: float = TD3.learning_rate
+    """Of Adam."""
+    batch_size: int = TD3.batch_size
+    """Transitions per update."""
+    tau: float = TD3.tau
+    """How far the target networks move at every update of the policy."""
+    noise: float = TD3.noise
+    """Standard deviation of the exploration noise; actions are in [-1, 1] inside."""
+    target_noise: float = TD3.target_noise
+    """Standard deviation of the noise that smooths the target policy."""
+    policy_delay: int = TD3.policy_delay
+    """Updates of the critics per update of the policy."""
+    twins: int = TD3.twins
+    """Critics of a member, whose minimum is the target."""
+    warm_up: int = TD3.warm_up
+    """Steps with random actions and without updates, at first."""
+    n_step: int = TD3.n_step
+    """How many rewards a target sums up."""
+    own_actors: bool = TD3.own_actors
+    """An actor for every member: Bootstrapped TD3."""
+    mask: float = TD3.mask
+    """The share of the transitions that a member learns from, another share for each."""
+    selection: Literal["uniform", "progress-softmax", "progress-argmax", "optimistic", "mean"] = (
+        "uniform"
+    )
+    """Which member the policy follows."""
+    beta: float = Optimistic.beta
+    """How far the "optimistic" selection trusts its optimistic member."""
+    lead_episodes: int = TD3.lead_episodes
+    """For how many episodes at least; 0 draws anew within an episode."""
+    lead_steps: int = TD3.lead_steps
+    """For how many steps at least."""
+    budget: tyro.conf.OmitArgPrefixes[OnlineBudget] = field(
+        default_factory=lambda: OnlineBudget(
+            steps=1_000_000, capacity=1_000_000, evaluate_every=5_000
+        )
+    )
+    """How long and how."""
+
+    def agent(self) -> TD3:
+        """The agent that the options describe."""
+        numbers = {"beta": self.beta} if self.selection == "optimistic" else {}
+        selection = SELECTIONS[self.selection](**numbers)
+        return TD3(**{**self.settings(TD3), "selection": selection})
 
 
 def train_agent(
-    algorithm: Annotated[Literal["dqn"], tyro.conf.Positional],
-    /,
-    *,
-    env: str,
-    shift: Annotated[float | None, tyro.conf.arg(metavar="FLOAT")] = None,
-    shifts: tuple[float, ...] = (),
-    seeds: int = 1,
-    intrinsic: Literal["none", "rnd", "count"] = "none",
-    intrinsic_bias: float = 0.0,
-    engine: EngineName = "auto",
-    out: Annotated[Path | None, tyro.conf.arg(metavar="PATH")] = None,
-    agent: tyro.conf.OmitArgPrefixes[DQNOptions] = _DQN_DEFAULTS,
-    budget: tyro.conf.OmitArgPrefixes[OnlineBudget] = _BUDGET_DEFAULTS,
+    options: tyro.conf.OmitArgPrefixes[
+        tyro.conf.OmitSubcommandPrefixes[
+            Annotated[DQNOptions, tyro.conf.subcommand("dqn")]
+            | Annotated[TD3Options, tyro.conf.subcommand("td3")]
+        ]
+    ],
 ) -> None:
     """Train an agent, all its seeds in one process.
 
@@ -70,32 +157,19 @@ def train_agent(
     command, or `rewardshift resume FOLDER`, goes on and ends as if nothing had happened.
 
     Args:
-        algorithm: What to train.
-        env: A registered Gymnasium environment with discrete actions.
-        shift: The constant that is added to every reward.
-        shifts: Several: Random Reward Shift, a member for each.
-        seeds: How many; 0, 1, 2, ... are run side by side.
-        intrinsic: An intrinsic reward beside the environment's.
-        intrinsic_bias: The shift of the intrinsic reward; -1 makes it negative.
-        engine: EnvPool where it has the very same task and is faster ("auto"), or one of the two.
-        out: The run's folder; by default one in `runs/`, named after the configuration.
-        agent: The agent's settings.
-        budget: How long and how.
+        options: Of the algorithm.
     """
-    if shift is not None and shifts:
-        raise InputError("give either --shift or --shifts")
-    sources = {"none": None, "rnd": RND(intrinsic_bias), "count": CountBonus(intrinsic_bias)}
-    biases = shifts or (shift if shift is not None else 0.0,)
     try:
-        dqn = DQN(shifts=biases, intrinsic=sources[intrinsic], **asdict(agent))
+        agent = options.agent()
     except ValueError as error:
         raise InputError(str(error)) from error
-    config = make_config(dqn, env, seeds, budget, engine)
-    name = f"{algorithm}-{env.replace('/', '-')}-{config.digest}"
-    folder = out or Path("runs") / name
+    env, budget = options.env, options.budget
+    config = make_config(agent, env, options.seeds, budget, options.engine)
+    name = f"{type(agent).__name__.lower()}-{env.replace('/', '-')}-{config.digest}"
+    folder = options.out or Path("runs") / name
     with _training_progress(budget.steps, folder.name) as on_progress:
         result = train(
-            dqn, env, seeds=seeds, budget=budget, engine=engine, folder=folder,
+            agent, env, seeds=options.seeds, budget=budget, engine=options.engine, folder=folder,
             on_progress=on_progress,
         )  # fmt: skip
     _print_run(folder, result)

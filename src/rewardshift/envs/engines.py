@@ -31,11 +31,17 @@ ENVPOOL_TASKS = {
 
 
 class TaskSpec(NamedTuple):
-    """What an agent has to know of a task: flat observations and discrete actions."""
+    """What an agent has to know of a task.
+
+    `features` and `dtype` are of the flat observations. A task has either `num_actions`
+    discrete actions or continuous ones of `action_size` numbers, always in [-1, 1]; the other
+    is 0.
+    """
 
     features: int
     dtype: str
-    num_actions: int
+    num_actions: int = 0
+    action_size: int = 0
 
 
 class Step(NamedTuple):
@@ -72,7 +78,7 @@ class Engine(Protocol):
 
 
 class GymnasiumEngine:
-    """Any Gymnasium environment with a Box or MiniGrid observation and discrete actions.
+    """Any Gymnasium environment with Box or MiniGrid observations.
 
     Args:
         make: Makes one environment.
@@ -95,7 +101,8 @@ class GymnasiumEngine:
         reward = np.empty(rows, np.float32)
         terminated, truncated = np.empty(rows, bool), np.empty(rows, bool)
         restarted = {}
-        for row, (env, action) in enumerate(zip(self._envs, actions.tolist(), strict=True)):
+        chosen = actions if self.spec.action_size else actions.tolist()
+        for row, (env, action) in enumerate(zip(self._envs, chosen, strict=True)):
             raw, reward[row], terminated[row], truncated[row], _ = env.step(action)
             following[row] = flatten(raw, self.spec)
             if terminated[row] or truncated[row]:
@@ -166,13 +173,9 @@ def make_engine(env: str | MakeEnv, rows: int, engine: EngineName = "auto") -> E
             faster. The choice never depends on the number of rows, for the streams differ.
     """
     chosen = resolve_engine(env, engine)
-    make = env_maker(env)
     if chosen == "gymnasium":
-        return GymnasiumEngine(make, rows)
-    probe = make()
-    spec = task_spec(probe)
-    probe.close()
-    return EnvPoolEngine(str(env), rows, spec)
+        return GymnasiumEngine(env_maker(env), rows)
+    return EnvPoolEngine(str(env), rows, probe_spec(env))
 
 
 def resolve_engine(env: str | MakeEnv, engine: EngineName) -> Literal["gymnasium", "envpool"]:
@@ -190,15 +193,29 @@ def resolve_engine(env: str | MakeEnv, engine: EngineName) -> Literal["gymnasium
     return engine
 
 
-def env_maker(env: str | MakeEnv) -> MakeEnv:
-    """A function that makes the environment."""
+def env_maker(env: str | MakeEnv, **options: Any) -> MakeEnv:
+    """A function that makes the environment, with continuous actions in [-1, 1].
+
+    Args:
+        env: A registered name, or a function that makes the environment.
+        options: For `gymnasium.make`, where there is a name.
+    """
     if not isinstance(env, str):
-        return env
+        return lambda: _in_unit_box(env())
     try:
         gym.spec(env)
     except (gym.error.Error, ImportError) as error:
         raise InputError(f"no environment {env!r}: {error}") from error
-    return lambda: gym.make(env)
+    return lambda: _in_unit_box(gym.make(env, **options))
+
+
+def _in_unit_box(env: gym.Env[Any, Any]) -> gym.Env[Any, Any]:
+    space = env.action_space
+    if not isinstance(space, gym.spaces.Box) or not space.is_bounded():
+        return env
+    if (space.low == -1).all() and (space.high == 1).all():
+        return env
+    return gym.wrappers.RescaleAction(env, np.float32(-1), np.float32(1))
 
 
 def flatten(observation: Any, spec: TaskSpec) -> np.ndarray:
@@ -207,11 +224,17 @@ def flatten(observation: Any, spec: TaskSpec) -> np.ndarray:
     return np.asarray(image, spec.dtype).reshape(-1)
 
 
+def probe_spec(env: str | MakeEnv) -> TaskSpec:
+    """The spec of a task that is not running yet."""
+    probe = env_maker(env)()
+    spec = task_spec(probe)
+    probe.close()
+    return spec
+
+
 def task_spec(env: gym.Env[Any, Any]) -> TaskSpec:
-    """The task's spec; refuses what a discrete agent cannot take."""
-    actions, observations = env.action_space, env.observation_space
-    if not isinstance(actions, gym.spaces.Discrete) or actions.start != 0:
-        raise InputError(f"DQN needs discrete actions that start at 0, {env} has {actions}")
+    """The task's spec; refuses what no agent here can take."""
+    observations = env.observation_space
     if isinstance(observations, gym.spaces.Dict):  # MiniGrid: the image is what is seen
         observations = observations.spaces.get("image", observations)
     if not isinstance(observations, gym.spaces.Box):
@@ -219,4 +242,13 @@ def task_spec(env: gym.Env[Any, Any]) -> TaskSpec:
             f"observations must be a Box, or a Dict with an image; {env} has {observations}"
         )
     dtype = "uint8" if observations.dtype == np.uint8 else "float32"
-    return TaskSpec(int(np.prod(observations.shape)), dtype, int(actions.n))
+    features = int(np.prod(observations.shape))
+    match env.action_space:
+        case gym.spaces.Discrete(start=0, n=n):
+            return TaskSpec(features, dtype, num_actions=int(n))
+        case gym.spaces.Box(shape=(size,)) as box if box.is_bounded() and box.dtype.kind == "f":
+            return TaskSpec(features, dtype, action_size=size)
+    raise InputError(
+        "actions must be Discrete from 0 on, or a Box of floating point numbers with finite"
+        f" bounds and one axis; {env} has {env.action_space}"
+    )

@@ -3,13 +3,23 @@
 from difflib import get_close_matches
 
 from rewardshift.errors import InputError
+from rewardshift.experiments.control import (
+    CONTROL,
+    CONTROL_ABLATION,
+    HUMANOID,
+    SPARSE_CHEETAH_FIGURE,
+)
 from rewardshift.experiments.curiosity import CURIOSITY, CURIOSITY_ABLATION, CURIOSITY_STORED
 from rewardshift.experiments.figure import Figure
 from rewardshift.experiments.maze import FIGURE1, MAZE_SIZES
 
 FIGURES = {
     figure.name: figure
-    for figure in (FIGURE1, MAZE_SIZES, CURIOSITY, CURIOSITY_ABLATION, CURIOSITY_STORED)
+    for figure in (
+        *(FIGURE1, MAZE_SIZES),
+        *(CURIOSITY, CURIOSITY_ABLATION, CURIOSITY_STORED),
+        *(CONTROL, CONTROL_ABLATION, SPARSE_CHEETAH_FIGURE, HUMANOID),
+    )
 }
 
 

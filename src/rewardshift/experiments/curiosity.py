@@ -7,10 +7,10 @@ from typing import Any
 from rewardshift.agents.dqn import DQN
 from rewardshift.agents.intrinsic import RND
 from rewardshift.envs.minigrid import four_rooms_id
-from rewardshift.experiments.figure import Claim, Curve, Figure, Method, Panel, Preset, Unit
+from rewardshift.experiments.figure import Claim, Figure, Method, Panel, Preset
+from rewardshift.experiments.online import run_online
 from rewardshift.shift import Terminal
 from rewardshift.training.online import OnlineBudget
-from rewardshift.training.runs import train
 
 
 @dataclass(frozen=True)
@@ -44,8 +44,15 @@ class CuriosityBudget:
     evaluations: int = 50
     evaluation_episodes: int = 10
 
+    def configure(self, agent: DQN, task: Task, terminal: Terminal) -> DQN:
+        """See `OnlineFigureBudget`."""
+        intrinsic: Any = agent.intrinsic
+        if intrinsic is not None:
+            intrinsic = replace(intrinsic, width=self.rnd_width)
+        return replace(agent, gamma=task.gamma, terminal=terminal, intrinsic=intrinsic)
+
     def online(self, task: str) -> OnlineBudget:
-        """What the training loop takes."""
+        """See `OnlineFigureBudget`."""
         steps = self.four_rooms_steps if task.startswith("FourRooms") else self.steps
         return OnlineBudget(
             steps=steps,
@@ -67,37 +74,6 @@ def rnd_method(bias: float) -> Method:
     """RND with its reward shifted; 0 is the original."""
     name = f"rnd{bias:g}" if bias else "rnd"
     return Method(name, f"RND {bias:g}" if bias else "RND", DQN(intrinsic=RND(bias)))
-
-
-def run_curiosity(figure: Figure, unit: Unit) -> list[Curve]:
-    """One method on one task, all seeds of the unit side by side."""
-    (task,), (name,) = unit.tasks, unit.methods
-    (agent,) = [method.agent for method in figure.methods if method.name == name]
-    result = train(
-        _configure(agent, figure.tasks[task], unit.budget, unit.terminal),
-        figure.tasks[task].env,
-        seeds=unit.seeds,
-        budget=unit.budget.online(task),
-    )
-    panels = [panel for panel in figure.panels if panel.task == task]
-    return [
-        Curve(
-            panel.name,
-            name,
-            seed,
-            [row.step for row in result.rows if row.seed == seed],
-            [getattr(row, panel.measure) for row in result.rows if row.seed == seed],
-        )
-        for panel in panels
-        for seed in unit.seeds
-    ]
-
-
-def _configure(agent: DQN, task: Task, budget: CuriosityBudget, terminal: Terminal) -> DQN:
-    intrinsic: Any = agent.intrinsic
-    if intrinsic is not None:
-        intrinsic = replace(intrinsic, width=budget.rnd_width)
-    return replace(agent, gamma=task.gamma, terminal=terminal, intrinsic=intrinsic)
 
 
 # The paper's orderings: the first of each is above the second.
@@ -177,7 +153,7 @@ CURIOSITY = Figure(
         "paper": Preset(seeds=10, budget=CuriosityBudget(200_000, 500_000), seconds=400_000),
     },
     x_label="environment steps",
-    run=run_curiosity,
+    run=run_online,
     unit_spans=(),
     seeds_per_unit=10,
     revision=2,

@@ -5,7 +5,7 @@ its claims from the results.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from hashlib import sha256
 from itertools import product
 from typing import Any, Literal, NamedTuple
@@ -87,6 +87,7 @@ class Claim:
         metric: `"auc"`: the mean of the curve. `"final"`: the mean of its last tenth.
         margin: If given, the claim is that the two are alike: that their difference is
             smaller than this.
+        until: If given, only the curve up to this step counts.
     """
 
     id: str
@@ -96,6 +97,7 @@ class Claim:
     worse: str
     metric: Metric = "auc"
     margin: float | None = None
+    until: int | None = None
 
 
 @dataclass(frozen=True)
@@ -108,6 +110,7 @@ class Preset:
         seconds: About how long that takes on two cores.
         note: What is less than in the paper, beside the seeds; empty if nothing is.
         decides: Whether its results are worth a verdict.
+        tasks: Which of the figure's tasks, if not all.
     """
 
     seeds: int
@@ -115,6 +118,7 @@ class Preset:
     seconds: float
     note: str = ""
     decides: bool = True
+    tasks: tuple[str, ...] | None = None
 
 
 @dataclass(frozen=True)
@@ -148,6 +152,20 @@ class Figure:
     unit_spans: tuple[Literal["task", "method"], ...]
     seeds_per_unit: int
     revision: int = 1
+
+    def at(self, preset: str) -> "Figure":
+        """The figure with the tasks of a preset alone."""
+        chosen = self.presets[preset].tasks
+        if chosen is None:
+            return self
+        panels = tuple(panel for panel in self.panels if panel.task in chosen)
+        shown = {panel.name for panel in panels}
+        return replace(
+            self,
+            tasks={name: task for name, task in self.tasks.items() if name in chosen},
+            panels=panels,
+            claims=tuple(claim for claim in self.claims if claim.panel in shown),
+        )
 
     def unit(self, preset: str, terminal: Terminal, group: Group, seeds: Sequence[int]) -> Unit:
         """These seeds of a group, as a unit of work."""

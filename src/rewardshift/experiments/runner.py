@@ -80,7 +80,7 @@ def pending_units(plan: Plan) -> list[Unit]:
     """The work that is not finished yet."""
     for folder in (plan.out, plan.folder, plan.folder / "units"):
         writable_folder(folder)
-    figure = find_figure(plan.figure)
+    figure = find_figure(plan.figure).at(plan.preset)
     units = []
     for group in figure.groups:
         finished = {seed for unit in plan.finished(group) for seed in unit.seeds}
@@ -127,7 +127,7 @@ def run_unit(plan: Plan, unit: Unit) -> Unit:
 
 def collect(plan: Plan) -> None:
     """Writes `results.csv` and `provenance.json` from the finished units."""
-    figure = find_figure(plan.figure)
+    figure = find_figure(plan.figure).at(plan.preset)
     wanted = set(range(plan.seeds))
     units = [
         unit
@@ -164,7 +164,7 @@ def made_with() -> dict[str, str | None]:
     """What the results depend on beside the declaration."""
     packages = (
         *("rewardshift", "jax", "jaxlib", "optax", "numpy", "scipy"),
-        *("gymnasium", "minigrid", "envpool"),
+        *("gymnasium", "minigrid", "mujoco", "envpool"),
     )
     return {
         "commit": _commit(),

@@ -19,7 +19,8 @@ def write_figure(folder: Path) -> list[dict[str, Any]]:
     Returns:
         The claims with their verdicts.
     """
-    figure = FIGURES[folder.name]
+    provenance = _read_provenance(folder)
+    figure = FIGURES[folder.name].at(provenance["preset"])
     curves = read_results(folder / "results.csv")
     missing = {(panel.name, method.name) for panel in figure.panels for method in figure.methods}
     missing -= {(curve.panel, curve.method) for curve in curves}
@@ -29,7 +30,6 @@ def write_figure(folder: Path) -> list[dict[str, Any]]:
             f"{str(folder / 'results.csv')!r} has no rows of method {method!r} in panel {panel!r};"
             f" run 'rewardshift reproduce {figure.name}' again"
         )
-    provenance = _read_provenance(folder)
     claims = judge(figure, curves, provenance["preset"])
     caption = (
         f"preset {provenance['preset']}, {provenance['seeds']} seeds, mean and 25-75% band,"
@@ -71,6 +71,9 @@ def _read_provenance(folder: Path) -> dict[str, Any]:
     path = folder / "provenance.json"
     try:
         provenance = json.loads(path.read_text())
+        known = FIGURES[folder.name].presets
+        if provenance["preset"] not in known:
+            raise ValueError(f"preset {provenance['preset']!r} is not one of {', '.join(known)}")
         return {key: provenance[key] for key in ("preset", "seeds", "terminal", "note")}
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise InputError(f"{str(path)!r} cannot be read: {error!r}") from error

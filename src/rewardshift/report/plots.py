@@ -38,6 +38,19 @@ STYLES = {
     "rnd-2.5": Style("#1d6996", ":"),
     "rnd-5": Style("#807dba", "-"),
     "rnd-10": Style("#3f007d", ":"),
+    "td3": Style("#525252", "--"),
+    "ensemble-td3": Style("#e69f00", "-."),
+    "bootstrapped-td3": Style("#cc5f9e", ":"),
+    "rrs-3": Style("#08519c", "-"),
+    "rrs-3-1.0": Style("#6baed6", "--"),
+    "rrs-7": Style("#005a32", "-."),
+    "rrs-7-1.0": Style("#74c476", ":"),
+    "rrs-3-step": Style("#d94801", "--"),
+    "rrs-3-ten": Style("#807dba", "-."),
+    "td3-0.5": Style("#2171b5", "-"),
+    "td3+0.5": Style("#d94801", "-."),
+    "td3-5": Style("#2171b5", "-"),
+    "td3+5": Style("#d94801", "-."),
 }
 
 PANELS_PER_ROW = 3

@@ -10,24 +10,26 @@ from rewardshift.experiments.figure import Claim, Curve, Figure, Metric
 from rewardshift.report.statistics import compare
 
 
-def score(values: Sequence[float], metric: Metric) -> float:
-    """One number for a curve: its mean, or the mean of its last tenth."""
+def score(curve: Curve, metric: Metric, until: int | None = None) -> float:
+    """One number for a curve up to a step: its mean, or the mean of its last tenth."""
+    pairs = zip(curve.steps, curve.values, strict=True)
+    values = [value for step, value in pairs if until is None or step <= until]
     tail = len(values) if metric == "auc" else max(1, len(values) // 10)
     return float(np.mean(values[-tail:]))
 
 
-def scores(
-    curves: Sequence[Curve], panel: str, method: str, metric: Metric
-) -> Float[np.ndarray, " seed"]:
+def scores(curves: Sequence[Curve], claim: Claim, method: str) -> Float[np.ndarray, " seed"]:
     """One score per seed, in the order of the seeds."""
-    chosen = [c for c in curves if (c.panel, c.method) == (panel, method)]
-    return np.array([score(c.values, metric) for c in sorted(chosen, key=lambda c: c.seed)])
+    chosen = [c for c in curves if (c.panel, c.method) == (claim.panel, method)]
+    ordered = sorted(chosen, key=lambda c: c.seed)
+    return np.array([score(curve, claim.metric, claim.until) for curve in ordered])
 
 
 def comparison(claim: dict[str, Any]) -> str:
     """What a judged claim compares, in a few words."""
     relation = "better than" if claim["margin"] is None else "like"
-    return f"{claim['better']} {relation} {claim['worse']} ({claim['metric']})"
+    until = "" if claim["until"] is None else f" to step {claim['until']:,}"
+    return f"{claim['better']} {relation} {claim['worse']} ({claim['metric']}{until})"
 
 
 def evidence(claim: dict[str, Any]) -> str:
@@ -48,8 +50,8 @@ def _judge_claim(
 ) -> dict[str, Any]:
     panel = next(panel for panel in figure.panels if panel.name == claim.panel)
     sign = -1.0 if panel.lower_is_better else 1.0
-    better = scores(curves, claim.panel, claim.better, claim.metric)
-    worse = scores(curves, claim.panel, claim.worse, claim.metric)
+    better = scores(curves, claim, claim.better)
+    worse = scores(curves, claim, claim.worse)
     result = compare(sign * better, sign * worse, claim.margin)
     return {
         "id": claim.id,
@@ -59,6 +61,7 @@ def _judge_claim(
         "worse": claim.worse,
         "metric": claim.metric,
         "margin": claim.margin,
+        "until": claim.until,
         "verdict": result.verdict if figure.presets[preset].decides else "inconclusive",
         "probability": result.probability,
         "low": result.low,

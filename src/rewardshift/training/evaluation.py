@@ -51,7 +51,7 @@ class Evaluator:
         returns, running = np.zeros(shape), np.ones(shape, bool)
         while running.any():
             actions = np.asarray(self._act(state, observation.reshape(*shape, -1)))
-            result = self._engine.step(actions.reshape(-1))
+            result = self._engine.step(actions.reshape(-1, *actions.shape[2:]))
             returns += running * result.reward.reshape(shape)
             running &= ~(result.terminated | result.truncated).reshape(shape)
             observation = result.observation

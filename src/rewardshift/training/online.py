@@ -64,8 +64,8 @@ class Row(NamedTuple):
 
     `evaluation_return` is the mean primal return of the greedy episodes, `training_return`
     that of the episodes finished since the last evaluation (empty if none was). `loss` and
-    `q` are of the last batch, `q` on the scale that is trained on. The rest is empty unless the
-    budget says `diagnose`; see `Diagnosis`.
+    `q` are of the last batch, `q` on the scale that is trained on; both are empty in the warm-up.
+    The rest is empty unless the budget says `diagnose`; see `Diagnosis`.
     """
 
     seed: int
@@ -73,8 +73,8 @@ class Row(NamedTuple):
     episodes: int
     evaluation_return: float
     training_return: float | None
-    loss: float
-    q: float
+    loss: float | None
+    q: float | None
     q_visited: float | None = None
     q_unvisited: float | None = None
     disagreement_visited: float | None = None
@@ -86,12 +86,14 @@ class Draws(NamedTuple):
 
     Numbers in [0, 1) rather than keys wherever few are needed: splitting keys within the
     compiled step took almost half of a small agent's time. `sampling` chooses the batch,
-    `acting` the episode's leader and the action, and `key` is the update's.
+    `acting` the leader and the action, `key` is the update's, and `lot` stays with the
+    transition.
     """
 
     key: np.ndarray
     sampling: np.ndarray
     acting: np.ndarray
+    lot: np.ndarray
 
 
 OnProgress = Callable[[int, list[Row]], None]
@@ -119,7 +121,7 @@ class Trainer:
         self.agent, self.seeds, self.budget = agent, seeds, budget
         self.engine = make_engine(env, len(seeds), engine)
         spec = self.engine.spec
-        self.layout = RecordLayout(spec.features, spec.dtype)
+        self.layout = RecordLayout(spec.features, spec.dtype, spec.action_size)
         self.replay = Replay(
             len(seeds),
             min(budget.capacity, budget.steps),
@@ -148,6 +150,7 @@ class Trainer:
         drawn = next(randomness)
         started = self._begin(self.state, observation, drawn.acting, self._explore())
         self.state, action, bonus = started[0], np.asarray(started[1]), np.asarray(started[2])
+        metrics: dict[str, Any] = {}
         while self.step < stop:
             result = self.engine.step(action)
             self._check(result.next_observation, result.reward)
@@ -161,14 +164,17 @@ class Trainer:
                 terminated=result.terminated,
                 ended=ended | (self.step == stop),
                 intrinsic=bonus,
+                lot=drawn.lot,
             )
             observation = result.observation
-            packed, key = self.replay.sample(drawn.sampling), drawn.key
-            drawn = next(randomness)
-            self.state, chosen, novelty, metrics = self._update_and_act(
-                self.state, (packed, key), observation, drawn.acting, self._explore(), ended
-            )
             running += result.reward
+            episode, updates = (ended, running.astype(np.float32)), self.step > self.agent.warm_up
+            sampled = (self.replay.sample(drawn.sampling), drawn.key) if updates else None
+            drawn = next(randomness)
+            turn = self.step % self.agent.period if updates else 0
+            self.state, chosen, novelty, metrics = self._update_and_act(
+                turn, self.state, sampled, observation, drawn.acting, self._explore(), episode
+            )
             if ended.any():
                 self.episodes += ended
                 self.finished += ended
@@ -199,26 +205,33 @@ class Trainer:
     @partial(jax.jit, static_argnums=0, donate_argnums=1)
     def _begin(self, state: Any, observation: Any, draws: Any, explore: Any) -> Any:
         def row(state: Any, observation: Any, draws: Any) -> Any:
-            return self._act(state, observation, draws, explore, True)
+            state, bonus = self.agent.observe(state, observation)
+            return state, self.agent.act(state, observation, draws[1:], explore), bonus
 
         return jax.vmap(row)(state, observation, draws)
 
-    @partial(jax.jit, static_argnums=0, donate_argnums=1)
-    def _update_and_act(
-        self, state: Any, sampled: Any, observation: Any, draws: Any, explore: Any, ended: Any
+    @partial(jax.jit, static_argnums=(0, 1), donate_argnums=2)
+    def _update_and_act(  # noqa: PLR0917  JAX knows static arguments by their place
+        self,
+        turn: int,
+        state: Any,
+        sampled: Any,
+        observation: Any,
+        draws: Any,
+        explore: Any,
+        episode: Any,
     ) -> Any:
-        def row(state: Any, sampled: Any, observation: Any, draws: Any, ended: Any) -> Any:
-            packed, key = sampled
-            batch, update_key = self.layout.unpack(packed), jax.random.wrap_key_data(key)
-            state, metrics = self.agent.update(state, batch, update_key)
-            return *self._act(state, observation, draws, explore, ended), metrics
+        def row(state: Any, sampled: Any, observation: Any, draws: Any, episode: Any) -> Any:
+            metrics: dict[str, Any] = {}
+            if sampled is not None:
+                packed, key = sampled
+                batch, update_key = self.layout.unpack(packed), jax.random.wrap_key_data(key)
+                state, metrics = self.agent.update(state, batch, update_key, turn)
+            state = self.agent.lead(state, draws[0], *episode)
+            state, bonus = self.agent.observe(state, observation)
+            return state, self.agent.act(state, observation, draws[1:], explore), bonus, metrics
 
-        return jax.vmap(row)(state, sampled, observation, draws, ended)
-
-    def _act(self, state: Any, observation: Any, draws: Any, explore: Any, begins: Any) -> Any:
-        state = self.agent.begin_episode(state, draws[0], begins)
-        state, bonus = self.agent.observe(state, observation)
-        return state, self.agent.act(state, observation, draws[1:], explore), bonus
+        return jax.vmap(row)(state, sampled, observation, draws, episode)
 
     def _randomness(self, step: int) -> Iterator[Draws]:
         """What every step from this one on needs, functions of (seed, step)."""
@@ -229,13 +242,15 @@ class Trainer:
             keys = np.asarray(_block_keys(self._update_keys, block))
             streams = [np.random.default_rng([seed, 2, block]) for seed in self.seeds]
             uniforms = np.stack([stream.random(size, np.float32) for stream in streams], axis=1)
-            for key, numbers in zip(keys[offset:], uniforms[offset:], strict=True):
-                yield Draws(key, numbers[:, acting:], numbers[:, :acting])
+            lots = np.stack([s.integers(2**32, size=BLOCK, dtype=np.uint32) for s in streams], 1)
+            for i in range(offset, BLOCK):
+                numbers = uniforms[i]
+                yield Draws(keys[i], numbers[:, acting:], numbers[:, :acting], lots[i])
             step = (block + 1) * BLOCK
 
     def _evaluate(self, metrics: dict[str, Any]) -> None:
-        loss, q = np.asarray(metrics["loss"]), np.asarray(metrics["q"])
-        for name, values in (("loss", loss), ("q", q)):
+        seen = {name: np.asarray(metrics[name]).tolist() for name in metrics}
+        for name, values in seen.items():
             if not np.isfinite(values).all():
                 seed = self.seeds[int(np.flatnonzero(~np.isfinite(values))[0])]
                 raise TrainingError(f"{name} is not finite at step {self.step} of seed {seed}")
@@ -255,8 +270,8 @@ class Trainer:
                     training_return=float(self.finished_return[row]) / finished
                     if finished
                     else None,
-                    loss=float(loss[row]),
-                    q=float(q[row]),
+                    loss=seen["loss"][row] if seen else None,
+                    q=seen["q"][row] if seen else None,
                     **dict(zip(Diagnosis._fields, looks[row], strict=False)),
                 )
             )

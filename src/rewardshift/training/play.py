@@ -5,7 +5,6 @@ import warnings
 from pathlib import Path
 from typing import Any
 
-import gymnasium as gym
 import imageio.v3 as imageio
 import jax
 import numpy as np
@@ -14,7 +13,7 @@ from rewardshift.envs.engines import env_maker, flatten, task_spec
 from rewardshift.errors import InputError
 from rewardshift.training.checkpoints import read_npz
 from rewardshift.training.evaluation import derive_seed
-from rewardshift.training.runs import read_config
+from rewardshift.training.runs import networks_of, read_config
 
 FRAMES_PER_SECOND = 15
 
@@ -40,19 +39,19 @@ def record_episode(folder: Path, film: Path, seed: int, episode: int) -> float:
         raise InputError("an MP4 needs ffmpeg: pip install 'rewardshift[video]', or make a GIF")
     if not (folder / "parameters.npz").exists():
         raise InputError(f"the run in {str(folder)!r} is not finished: rewardshift resume {folder}")
-    env_maker(config.env)  # refuses a name that is not registered
-    env = gym.make(config.env, render_mode="rgb_array")
+    env = env_maker(config.env, render_mode="rgb_array")()
     spec = task_spec(env)
     keys = jax.vmap(jax.random.key)(np.asarray(config.seeds))
     states = jax.vmap(lambda key: config.agent.init(key, spec))(keys)
-    states = states._replace(online=read_npz(folder / "parameters.npz", states.online))
+    kept = read_npz(folder / "parameters.npz", networks_of(config.agent, states))
+    states = states._replace(**kept)
     state = jax.tree.map(lambda leaf: leaf[config.seeds.index(seed)], states)
     act = jax.jit(lambda observation: config.agent.greedy(state, observation))
 
     observation, _ = env.reset(seed=derive_seed(seed, 0, 1 + episode))
     frames, total, done = [env.render()], 0.0, False
     while not done:
-        action = int(act(flatten(observation, spec)))
+        action = np.asarray(act(flatten(observation, spec)))[()]  # a scalar where it is one
         observation, reward, terminated, truncated, _ = env.step(action)
         frames.append(env.render())
         total, done = total + float(reward), terminated or truncated

@@ -22,7 +22,9 @@ import numpy as np
 
 from rewardshift.agents.dqn import DQN
 from rewardshift.agents.intrinsic import RND, CountBonus
-from rewardshift.envs.engines import EngineName, MakeEnv, resolve_engine
+from rewardshift.agents.selection import SELECTIONS
+from rewardshift.agents.td3 import TD3
+from rewardshift.envs.engines import EngineName, MakeEnv, probe_spec, resolve_engine
 from rewardshift.errors import InputError
 from rewardshift.files import writable_folder, write_atomic
 from rewardshift.training.checkpoints import (
@@ -34,8 +36,11 @@ from rewardshift.training.checkpoints import (
 from rewardshift.training.online import OnlineBudget, OnProgress, Row, Trainer
 
 FORMAT = 1
-AGENTS = {"DQN": DQN}
-INTRINSICS = {"RND": RND, "CountBonus": CountBonus}
+Agent = DQN | TD3
+# What a configuration may be made of, by name.
+PARTS: dict[str, Any] = {
+    part.__name__: part for part in (DQN, TD3, RND, CountBonus, *SELECTIONS.values())
+}
 
 
 @dataclass(frozen=True)
@@ -50,7 +55,7 @@ class RunConfig:
         engine: The engine that is used, not "auto".
     """
 
-    agent: DQN
+    agent: Agent
     env: str
     seeds: tuple[int, ...]
     budget: OnlineBudget
@@ -58,12 +63,9 @@ class RunConfig:
 
     def to_json(self) -> dict[str, Any]:
         """As `config.json` has it."""
-        agent = dataclasses.asdict(self.agent)
-        if self.agent.intrinsic is not None:
-            agent["intrinsic"]["type"] = type(self.agent.intrinsic).__name__
         return {
             "format": FORMAT,
-            "agent": {"type": type(self.agent).__name__, **agent},
+            "agent": _part_to_json(self.agent),
             "env": self.env,
             "seeds": list(self.seeds),
             "budget": dataclasses.asdict(self.budget),
@@ -73,21 +75,35 @@ class RunConfig:
     @classmethod
     def from_json(cls, body: dict[str, Any]) -> "RunConfig":
         """From what `to_json` gave."""
-        agent = dict(body["agent"])
-        kind = AGENTS[agent.pop("type")]
-        if agent["intrinsic"] is not None:
-            intrinsic = dict(agent["intrinsic"])
-            agent["intrinsic"] = INTRINSICS[intrinsic.pop("type")](**intrinsic)
-        for name in ("shifts", "hidden"):
-            agent[name] = tuple(agent[name])
+        agent = _part_from_json(body["agent"])
         budget = OnlineBudget(**body["budget"])
-        return cls(kind(**agent), body["env"], tuple(body["seeds"]), budget, body["engine"])
+        return cls(agent, body["env"], tuple(body["seeds"]), budget, body["engine"])
 
     @property
     def digest(self) -> str:
         """A short name for the configuration."""
         text = json.dumps(self.to_json(), sort_keys=True)
         return sha256(text.encode()).hexdigest()[:12]
+
+
+def _part_to_json(part: Any) -> dict[str, Any]:
+    """A dataclass with its type beside its fields, and the same for those within it."""
+    fields = {field.name: getattr(part, field.name) for field in dataclasses.fields(part)}
+    return {
+        "type": type(part).__name__,
+        **{k: _part_to_json(v) if dataclasses.is_dataclass(v) else v for k, v in fields.items()},
+    }
+
+
+def _part_from_json(body: dict[str, Any]) -> Any:
+    fields = dict(body)
+    kind = PARTS[fields.pop("type")]
+    for name, value in fields.items():
+        if isinstance(value, dict):
+            fields[name] = _part_from_json(value)
+        elif isinstance(value, list):
+            fields[name] = tuple(value)
+    return kind(**fields)
 
 
 @dataclass(frozen=True)
@@ -110,7 +126,7 @@ class Result:
 
 
 def train(
-    agent: DQN,
+    agent: Agent,
     env: str | MakeEnv,
     *,
     seeds: int | tuple[int, ...] = 1,
@@ -144,7 +160,7 @@ def resume(folder: Path | str, on_progress: OnProgress | None = None) -> Result:
 
 
 def make_config(
-    agent: DQN,
+    agent: Agent,
     env: str | MakeEnv,
     seeds: int | tuple[int, ...],
     budget: OnlineBudget,
@@ -154,6 +170,12 @@ def make_config(
     chosen = tuple(range(seeds)) if isinstance(seeds, int) else tuple(seeds)
     if not chosen or len(set(chosen)) != len(chosen) or min(chosen) < 0:
         raise InputError(f"seeds must be 1 or more, or different numbers from 0 on, got {seeds!r}")
+    spec = probe_spec(env)
+    if agent.continuous != bool(spec.action_size):
+        kind = "continuous" if agent.continuous else "discrete"
+        raise InputError(f"{type(agent).__name__} needs {kind} actions, {env} has others")
+    if agent.continuous and budget.diagnose:
+        raise InputError("diagnose counts visits of discrete actions, so DQN's alone")
     name = env if isinstance(env, str) else getattr(env, "__qualname__", type(env).__qualname__)
     return RunConfig(agent, name, chosen, budget, resolve_engine(env, engine))
 
@@ -215,7 +237,7 @@ def _run_in_folder(
                 _note_time(folder, trainer.step, time.perf_counter() - clock)
         except KeyboardInterrupt:
             return Result(trainer.rows, trainer.state, config, False, trainer.step)
-    write_atomic(folder / "parameters.npz", npz_bytes(trainer.state.online))
+    write_atomic(folder / "parameters.npz", npz_bytes(networks_of(config.agent, trainer.state)))
     return Result(trainer.rows, trainer.state, config, True, trainer.step)
 
 
@@ -260,6 +282,11 @@ def _restore(trainer: Trainer, folder: Path, config: RunConfig) -> dict[str, str
     slots = np.arange(checkpoint.step - kept.shape[1], checkpoint.step) % trainer.replay.capacity
     trainer.replay.records[:, slots] = kept
     return checkpoint.segments
+
+
+def networks_of(agent: Agent, state: Any) -> dict[str, Any]:
+    """What `parameters.npz` keeps of an agent's state."""
+    return {name: getattr(state, name) for name in agent.networks}
 
 
 def write_metrics(path: Path, rows: list[Row]) -> None:

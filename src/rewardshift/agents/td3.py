@@ -1,0 +1,302 @@
+"""The whole TD3 family: one agent, whose members are critics that see shifted rewards.
+
+TD3 is one member with bias 0, Random Reward Shift several with different ones, Ensemble TD3
+several zeros, Bootstrapped TD3 gives every member an actor of its own, and DDPG is one network
+without delay and smoothing.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any, ClassVar, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+from jax.scipy.special import ndtri
+from jaxtyping import Array, Bool, Float, PRNGKeyArray
+
+from rewardshift.agents.selection import (
+    Lead,
+    Mean,
+    Optimistic,
+    Selection,
+    Uniform,
+    first_lead,
+    next_lead,
+)
+from rewardshift.agents.targets import member_targets
+from rewardshift.envs.engines import TaskSpec
+from rewardshift.networks import MLP, apply_mlp, init_mlp, soft_update
+from rewardshift.replay import Batch, as_floats
+from rewardshift.shift import Shift, Terminal
+
+# The smallest draw is 0, where a normal deviate would be infinite.
+SMALLEST = 2.0**-25
+
+
+class TD3State(NamedTuple):
+    """What a `TD3` has learned.
+
+    Actors have a leading axis over the members, of length 1 if they share one; critics have
+    one over the members and one over the twins.
+    """
+
+    actors: MLP
+    target_actors: MLP
+    critics: MLP
+    target_critics: MLP
+    actor_optimiser: optax.OptState
+    critic_optimiser: optax.OptState
+    lead: Lead
+
+
+@dataclass(frozen=True)
+class TD3:
+    """Twin Delayed DDPG with one pair of critics per shift.
+
+    All members learn from the same transitions, each on its own scale, with the minimum taken
+    within a pair and never across members. The policy follows the first critic of the member
+    that leads, or, for selections that mix, a weighted sum.
+
+    Args:
+        shifts: The bias of each member.
+        terminal: What happens at a terminal state; see `Shift`.
+        gamma: The discount.
+        hidden: Widths of the hidden layers of actors and critics.
+        learning_rate: Of Adam.
+        batch_size: Transitions per update.
+        tau: How far the target networks move at every update of the policy.
+        noise: Standard deviation of the exploration noise; actions are in [-1, 1].
+        random_actions: How often an action is random, after the warm-up.
+        target_noise: Standard deviation of the noise that smooths the target policy.
+        target_noise_clip: Where that noise is cut off.
+        policy_delay: Updates of the critics per update of the policy.
+        twins: Critics of a member, whose minimum is the target.
+        warm_up: Steps with random actions and without updates, at first.
+        n_step: How many rewards a target sums up.
+        own_actors: Whether every member has an actor, which leads with it.
+        mask: The share of the transitions that a member learns from, another share for each.
+        selection: Which member leads.
+        lead_episodes: For how many episodes at least. 0: not to the end of one either.
+        lead_steps: For how many steps at least.
+    """
+
+    shifts: tuple[float, ...] = (0.0,)
+    terminal: Terminal = "zero"
+    gamma: float = 0.99
+    hidden: tuple[int, ...] = (256, 256)
+    learning_rate: float = 3e-4
+    batch_size: int = 256
+    tau: float = 0.005
+    noise: float = 0.1
+    random_actions: float = 0.0
+    target_noise: float = 0.2
+    target_noise_clip: float = 0.5
+    policy_delay: int = 2
+    twins: int = 2
+    warm_up: int = 25_000
+    n_step: int = 1
+    own_actors: bool = False
+    mask: float = 1.0
+    selection: Selection = field(default_factory=Uniform)
+    lead_episodes: int = 1
+    lead_steps: int = 1000
+
+    networks: ClassVar[tuple[str, ...]] = ("actors", "critics")
+    continuous: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        if not self.shifts:
+            raise ValueError("shifts needs at least one bias, got ()")
+        for bias in self.shifts:
+            Shift(bias, gamma=self.gamma, terminal=self.terminal)
+        for name in ("batch_size", "policy_delay", "twins", "n_step"):
+            if getattr(self, name) < 1:
+                raise ValueError(f"{name} must be 1 or more, got {getattr(self, name)}")
+        for name in ("noise", "target_noise", "warm_up", "lead_episodes", "lead_steps"):
+            if getattr(self, name) < 0:
+                raise ValueError(f"{name} must be 0 or more, got {getattr(self, name)}")
+        for name in ("tau", "mask"):
+            if not 0 < getattr(self, name) <= 1:
+                raise ValueError(f"{name} must be in (0, 1], got {getattr(self, name)}")
+        if self.own_actors and isinstance(self.selection, Optimistic | Mean):
+            raise ValueError(f"actors of their own cannot be mixed, got {self.selection}")
+
+    @property
+    def period(self) -> int:
+        """After how many updates they repeat themselves."""
+        return self.policy_delay
+
+    def init(self, key: PRNGKeyArray, spec: TaskSpec) -> TD3State:
+        """Random networks, the same for the same key whatever the shifts are."""
+        actor_key, critic_key, lead_key = jax.random.split(key, 3)
+        members = len(self.shifts)
+        actor_sizes = (spec.features, *self.hidden, spec.action_size)
+        critic_sizes = (spec.features + spec.action_size, *self.hidden, 1)
+        actors = _networks(actor_key, actor_sizes, (members if self.own_actors else 1,))
+        critics = _networks(critic_key, critic_sizes, (members, self.twins))
+        adam = optax.adam(self.learning_rate)
+        return TD3State(
+            actors=actors,
+            target_actors=jax.tree.map(jnp.copy, actors),
+            critics=critics,
+            target_critics=jax.tree.map(jnp.copy, critics),
+            actor_optimiser=adam.init(actors),
+            critic_optimiser=adam.init(critics),
+            lead=first_lead(members, jax.random.uniform(lead_key)),
+        )
+
+    def greedy(self, state: TD3State, observation: Array) -> Float[Array, " size"]:
+        """The action of the policy, without noise."""
+        leader = state.lead.leader if self.own_actors else 0
+        actor = jax.tree.map(lambda leaf: leaf[leader], state.actors)
+        return jnp.tanh(apply_mlp(actor, as_floats(observation)))
+
+    def values(
+        self, state: TD3State, observation: Float[Array, "batch features"], action: Array
+    ) -> Float[Array, "member batch"]:
+        """What each member thinks of actions, on its own scale: the lower of its twins."""
+        return _values(state.critics, observation, action[None]).min(axis=1)
+
+    def draws(self, spec: TaskSpec) -> int:
+        """How many random numbers `act` takes."""
+        return 1 + spec.action_size
+
+    def act(
+        self, state: TD3State, observation: Array, draws: Float[Array, " draws"], explore: Any
+    ) -> Float[Array, " size"]:
+        """The greedy action with noise, or a random one."""
+        random, noise = explore
+        roll, numbers = draws[0], draws[1:]
+        deviate = ndtri(jnp.maximum(numbers, SMALLEST))
+        noisy = jnp.clip(self.greedy(state, observation) + noise * deviate, -1.0, 1.0)
+        return jnp.where(roll < random, 2 * numbers - 1, noisy)
+
+    def exploration(self, step: int, steps: int) -> np.ndarray:
+        """How often an action is random, and how much noise it has otherwise."""
+        random = 1.0 if step < self.warm_up else self.random_actions
+        return np.array([random, self.noise], np.float32)
+
+    def observe(self, state: TD3State, observation: Array) -> tuple[TD3State, Float[Array, ""]]:
+        """Nothing: there is no intrinsic reward."""
+        return state, jnp.zeros(())
+
+    def lead(self, state: TD3State, draw: Float[Array, ""], ended: Any, total: Any) -> TD3State:
+        """Decides, after a step, which member leads on."""
+        if isinstance(self.selection, Optimistic | Mean):
+            return state
+        least = (self.lead_episodes, self.lead_steps)
+        lead = next_lead(state.lead, self.selection, draw, (ended, total), least)
+        return state._replace(lead=lead)
+
+    def update(
+        self, state: TD3State, batch: Batch, key: PRNGKeyArray, turn: int
+    ) -> tuple[TD3State, dict[str, Float[Array, ""]]]:
+        """One step of every member on the same batch, and in its turn one of the policy."""
+        observation = as_floats(batch.observation)
+        target = self._target(state, batch, key)
+        weight = self._weight(batch)
+
+        def loss(critics: MLP) -> tuple[Array, Array]:
+            values = _values(critics, observation, batch.action[None])
+            errors = (values - target[:, None]) ** 2 * weight[:, None]
+            return errors.mean(axis=2).sum(), values.mean()
+
+        (total, q), gradient = jax.value_and_grad(loss, has_aux=True)(state.critics)
+        critics, optimiser = self._step(gradient, state.critic_optimiser, state.critics)
+        state = state._replace(critics=critics, critic_optimiser=optimiser)
+        if turn == self.policy_delay - 1:
+            state = self._improve_policy(state, observation)
+        return state, {"loss": total, "q": q}
+
+    def _target(
+        self, state: TD3State, batch: Batch, key: PRNGKeyArray
+    ) -> Float[Array, "member batch"]:
+        """What each member's values should have been."""
+        following = as_floats(batch.next_observation)
+        action = jnp.tanh(jax.vmap(apply_mlp, in_axes=(0, None))(state.target_actors, following))
+        if self.target_noise:
+            noise = self.target_noise * jax.random.normal(key, action.shape[1:])
+            noise = jnp.clip(noise, -self.target_noise_clip, self.target_noise_clip)
+            action = jnp.clip(action + noise, -1.0, 1.0)
+        value = _values(state.target_critics, following, action).min(axis=1)
+        return member_targets(
+            batch,
+            value,
+            shifts=self.shifts,
+            gamma=self.gamma,
+            terminal=self.terminal,
+            n_step=self.n_step,
+        )
+
+    def _weight(self, batch: Batch) -> Float[Array, "member batch"]:
+        """Which transitions each member learns from: the same ones whenever they are sampled."""
+        members = len(self.shifts)
+        if self.mask == 1:
+            return jnp.ones((members, 1))
+
+        def taken(lot: Array) -> Bool[Array, " member"]:
+            return jax.random.bernoulli(jax.random.key(lot), self.mask, (members,))
+
+        return jax.vmap(taken)(batch.lot).T / self.mask
+
+    def _improve_policy(self, state: TD3State, observation: Array) -> TD3State:
+        """One step of the policy up the values of who leads, and of the targets behind it all."""
+
+        def loss(actors: MLP) -> Array:
+            action = jnp.tanh(jax.vmap(apply_mlp, in_axes=(0, None))(actors, observation))
+            return -self._leading_value(state, observation, action).mean(axis=-1).sum()
+
+        gradient = jax.grad(loss)(state.actors)
+        actors, optimiser = self._step(gradient, state.actor_optimiser, state.actors)
+        return state._replace(
+            actors=actors,
+            actor_optimiser=optimiser,
+            target_actors=soft_update(state.target_actors, actors, self.tau),
+            target_critics=soft_update(state.target_critics, state.critics, self.tau),
+        )
+
+    def _leading_value(
+        self, state: TD3State, observation: Array, action: Float[Array, "actor batch size"]
+    ) -> Float[Array, "actor batch"]:
+        """The value that each actor climbs: its own member's, the leader's, or a mix."""
+        first = jax.tree.map(lambda leaf: leaf[:, :1], state.critics)
+        if self.own_actors:
+            return _values(first, observation, action)[:, 0]
+        if isinstance(self.selection, Optimistic | Mean):
+            weights = jnp.asarray(self.selection.weights(self.shifts))
+            return (weights @ _values(first, observation, action)[:, 0])[None]
+        leader = state.lead.leader[None]
+        return _values(jax.tree.map(lambda leaf: leaf[leader], first), observation, action)[:, 0]
+
+    def _step(self, gradient: MLP, optimiser: Any, networks: MLP) -> tuple[MLP, Any]:
+        updates, optimiser = optax.adam(self.learning_rate).update(gradient, optimiser)
+        return optax.apply_updates(networks, updates), optimiser
+
+
+def ddpg(**settings: Any) -> TD3:
+    """DDPG: one critic, no delay, no smoothing; otherwise as `TD3`, and so are the settings."""
+    return TD3(**{"twins": 1, "policy_delay": 1, "target_noise": 0.0, **settings})
+
+
+def _networks(key: PRNGKeyArray, sizes: tuple[int, ...], axes: tuple[int, ...]) -> MLP:
+    """Networks with leading axes."""
+    make: Callable[[PRNGKeyArray], MLP] = partial(init_mlp, sizes=sizes)
+    for _ in axes:
+        make = jax.vmap(make)
+    return make(jax.random.split(key, axes))
+
+
+def _values(
+    critics: MLP,
+    observation: Float[Array, "batch features"],
+    action: Float[Array, "one batch size"],
+) -> Float[Array, "member twin batch"]:
+    """What every critic thinks of actions, which are the same for all members or its own."""
+    shared = jnp.broadcast_to(observation, (*action.shape[:-1], observation.shape[-1]))
+    inputs = jnp.concatenate([shared, action], axis=-1)
+    members, twins = critics[0][0].shape[:2]
+    inputs = jnp.broadcast_to(inputs[:, None], (members, twins, *inputs.shape[1:]))
+    return jax.vmap(jax.vmap(apply_mlp))(critics, inputs)[..., 0]

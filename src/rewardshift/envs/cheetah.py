@@ -1,0 +1,31 @@
+"""HalfCheetah that is paid for running fast enough, and for nothing else."""
+
+from typing import Any
+
+import numpy as np
+from gymnasium.envs.mujoco.half_cheetah_v5 import HalfCheetahEnv
+
+
+class SparseHalfCheetah(HalfCheetahEnv):
+    """+1 for every step in which the torso moves forward by more than `distance`, else 0.
+
+    There is no control cost. Nothing is paid until the cheetah moves at 1 m/s (0.05 in a step
+    of 0.05 s), which random actions rarely reach.
+
+    Args:
+        distance: How far a step must lead.
+        kwargs: Of Gymnasium's HalfCheetah.
+    """
+
+    def __init__(self, distance: float = 0.05, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.distance = distance
+
+    def step(  # type: ignore[override]
+        self, action: np.ndarray
+    ) -> tuple[np.ndarray, float, bool, bool, dict[str, Any]]:
+        """See `gymnasium.Env.step`."""
+        before = self.data.qpos[0]
+        observation, _, terminated, truncated, info = super().step(action)  # type: ignore[no-untyped-call]
+        reward = float(self.data.qpos[0] - before > self.distance)
+        return observation, reward, terminated, truncated, info

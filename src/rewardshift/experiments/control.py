@@ -1,0 +1,259 @@
+"""Continuous control: Random Reward Shift on TD3, and single shifts (S2)."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from rewardshift.agents.td3 import TD3
+from rewardshift.envs import SPARSE_CHEETAH
+from rewardshift.experiments.figure import Claim, Figure, Method, Metric, Panel, Preset
+from rewardshift.experiments.online import run_online
+from rewardshift.shift import Terminal
+from rewardshift.training.online import OnlineBudget
+
+
+@dataclass(frozen=True)
+class Task:
+    """A task of a figure.
+
+    Args:
+        env: The registered environment.
+        alike: The difference of returns below which two methods are called alike: about a
+            tenth of what TD3 reaches in a million steps.
+    """
+
+    env: str
+    alike: float = 0.0
+
+
+@dataclass(frozen=True)
+class ControlBudget:
+    """How much of a figure to run.
+
+    Args:
+        steps: Environment steps of each seed.
+        hidden, batch_size, warm_up: As in `TD3`.
+        evaluations: Points of a curve.
+        evaluation_episodes: Episodes behind each point.
+    """
+
+    steps: int
+    hidden: tuple[int, ...] = TD3.hidden
+    batch_size: int = TD3.batch_size
+    warm_up: int = TD3.warm_up
+    evaluations: int = 200
+    evaluation_episodes: int = 10
+
+    def configure(self, agent: TD3, task: Task, terminal: Terminal) -> TD3:
+        """See `OnlineFigureBudget`."""
+        return replace(
+            agent,
+            terminal=terminal,
+            hidden=self.hidden,
+            batch_size=self.batch_size,
+            warm_up=self.warm_up,
+        )
+
+    def online(self, task: str) -> OnlineBudget:
+        """See `OnlineFigureBudget`."""
+        return OnlineBudget(
+            steps=self.steps,
+            capacity=self.steps,
+            evaluate_every=self.steps // self.evaluations,
+            evaluation_episodes=self.evaluation_episodes,
+        )
+
+
+TASKS = {
+    "Hopper": Task("Hopper-v5", 300.0),
+    "Walker2d": Task("Walker2d-v5", 400.0),
+    "HalfCheetah": Task("HalfCheetah-v5", 1000.0),
+    "Ant": Task("Ant-v5", 450.0),
+    "Humanoid": Task("Humanoid-v5", 500.0),
+}
+
+SMOKE = Preset(
+    seeds=2,
+    budget=ControlBudget(600, (16, 16), 16, 200, evaluations=2, evaluation_episodes=1),
+    seconds=150,
+    note="600 steps and 16 units: shows that it runs, nothing else",
+    decides=False,
+)
+QUICK = Preset(
+    seeds=4,
+    budget=ControlBudget(100_000, (64, 64), 64, 5000, evaluations=50, evaluation_episodes=5),
+    seconds=6000,
+    note="100,000 of 1,000,000 steps, networks of 64x64 instead of 256x256, batches of 64"
+    " instead of 256, 5,000 instead of 25,000 random steps, two of five tasks",
+    tasks=("Hopper", "HalfCheetah"),
+)
+PAPER = Preset(seeds=10, budget=ControlBudget(1_000_000), seconds=5_000_000)
+
+METRICS: dict[Metric, str] = {"auc": "over the whole training", "final": "at its end"}
+RRS_3, RRS_7 = (-0.5, 0.0, 0.5), (-0.5, -0.33, -0.17, 0.0, 0.17, 0.33, 0.5)
+
+
+def _panels(tasks: Sequence[str]) -> tuple[Panel, ...]:
+    return tuple(Panel(t, t, "return", task=t, measure="evaluation_return") for t in tasks)
+
+
+def _above(task: str, worse: str, label: str) -> list[Claim]:
+    return [
+        Claim(
+            f"{task}-rrs-3-above-{worse}-{metric}",
+            task,
+            f"Random Reward Shift is above {label} {when}.",
+            better="rrs-3",
+            worse=worse,
+            metric=metric,
+        )
+        for metric, when in METRICS.items()
+    ]
+
+
+CONTROL = Figure(
+    name="control",
+    title="Continuous control: Random Reward Shift and other ensembles of TD3",
+    tasks=TASKS,
+    panels=_panels(tuple(TASKS)),
+    methods=(
+        Method("td3", "TD3", TD3()),
+        Method("ensemble-td3", "Ensemble TD3", TD3(shifts=(0.0,) * 3)),
+        Method("bootstrapped-td3", "Bootstrapped TD3", TD3(shifts=(0.0,) * 3, own_actors=True)),
+        Method("rrs-3", "RRS-3", TD3(shifts=RRS_3)),
+    ),
+    claims=tuple(
+        claim
+        for task in TASKS
+        for worse, label in (
+            ("td3", "TD3"),
+            ("ensemble-td3", "Ensemble TD3"),
+            ("bootstrapped-td3", "Bootstrapped TD3"),
+        )
+        for claim in _above(task, worse, label)
+    ),
+    presets={"smoke": SMOKE, "quick": QUICK, "paper": PAPER},
+    x_label="environment steps",
+    run=run_online,
+    unit_spans=(),
+    seeds_per_unit=1,
+)
+
+
+def _alike(task: str, method: str, statement: str) -> Claim:
+    margin = TASKS[task].alike
+    return Claim(f"{task}-{method}-like-rrs-3", task, statement, "rrs-3", method, margin=margin)
+
+
+CONTROL_ABLATION = replace(
+    CONTROL,
+    name="control-ablation",
+    title="Random Reward Shift: how many members, how far apart, how often drawn",
+    methods=(
+        Method("rrs-3", "RRS-3 0.5", TD3(shifts=RRS_3)),
+        Method("rrs-3-1.0", "RRS-3 1.0", TD3(shifts=(-1.0, 0.0, 1.0))),
+        Method("rrs-7", "RRS-7 0.5", TD3(shifts=RRS_7)),
+        Method("rrs-7-1.0", "RRS-7 1.0", TD3(shifts=(-1.0, -0.67, -0.33, 0.0, 0.33, 0.67, 1.0))),
+        Method(
+            "rrs-3-step",
+            "RRS-3 0.5, every step",
+            TD3(shifts=RRS_3, lead_episodes=0, lead_steps=0),
+        ),
+        Method("rrs-3-ten", "RRS-3 0.5, every ten episodes", TD3(shifts=RRS_3, lead_episodes=10)),
+    ),
+    claims=tuple(
+        _alike(task, method, statement)
+        for task in TASKS
+        for method, statement in (
+            ("rrs-3-1.0", "Twice the range makes no difference."),
+            ("rrs-7", "Seven members are like three."),
+            ("rrs-7-1.0", "Seven members with twice the range are like three."),
+            ("rrs-3-step", "A member drawn at every step does as well."),
+            ("rrs-3-ten", "A member drawn every ten episodes does as well."),
+        )
+    ),
+    presets={
+        "smoke": SMOKE,
+        "quick": replace(
+            QUICK, seconds=7000, tasks=("HalfCheetah",), note=QUICK.note.replace("two", "one")
+        ),
+        "paper": replace(PAPER, seconds=12_000_000),
+    },
+)
+
+
+def _single_shifts(size: float) -> tuple[Method, ...]:
+    return (
+        Method(f"td3-{size:g}", f"TD3 -{size:g}", TD3(shifts=(-size,))),
+        Method("td3", "TD3", TD3()),
+        Method(f"td3+{size:g}", f"TD3 +{size:g}", TD3(shifts=(size,))),
+    )
+
+
+SPARSE_STEPS = 100_000  # the area in which the paper's curves are apart
+
+SPARSE_CHEETAH_FIGURE = Figure(
+    name="sparse-cheetah",
+    title="Sparse HalfCheetah: optimism finds the reward, caution does not",
+    tasks={"SparseHalfCheetah": Task(SPARSE_CHEETAH)},
+    panels=_panels(("SparseHalfCheetah",)),
+    methods=_single_shifts(0.5),
+    claims=tuple(
+        Claim(
+            f"{better}-above-{worse}",
+            "SparseHalfCheetah",
+            statement,
+            better=better,
+            worse=worse,
+            until=SPARSE_STEPS,
+        )
+        for better, worse, statement in (
+            ("td3-0.5", "td3", "A negative shift explores better."),
+            ("td3", "td3+0.5", "A positive shift explores worse."),
+            ("td3-0.5", "td3+0.5", "A negative shift explores better than a positive one."),
+        )
+    ),
+    presets={
+        "smoke": replace(SMOKE, seconds=40),
+        "quick": Preset(
+            seeds=4,
+            budget=ControlBudget(SPARSE_STEPS, evaluations=50),
+            seconds=3600,
+            note="100,000 of 200,000 steps",
+        ),
+        "paper": Preset(seeds=8, budget=ControlBudget(200_000, evaluations=100), seconds=16_000),
+    },
+    x_label="environment steps",
+    run=run_online,
+    unit_spans=(),
+    seeds_per_unit=1,
+)
+
+HUMANOID = replace(
+    SPARSE_CHEETAH_FIGURE,
+    name="humanoid",
+    title="Humanoid: a shift of one size larger",
+    tasks={"Humanoid": TASKS["Humanoid"]},
+    panels=_panels(("Humanoid",)),
+    methods=_single_shifts(5.0),
+    claims=tuple(
+        Claim(f"{better}-above-{worse}", "Humanoid", statement, better, worse, metric="final")
+        for better, worse, statement in (
+            ("td3-5", "td3", "A negative shift ends higher."),
+            ("td3", "td3+5", "A positive shift ends lower."),
+            ("td3-5", "td3+5", "A negative shift ends higher than a positive one."),
+        )
+    ),
+    presets={
+        "smoke": replace(SMOKE, seconds=60),
+        "quick": replace(
+            QUICK,
+            budget=replace(QUICK.budget, steps=200_000),
+            seconds=5000,
+            tasks=None,
+            note="200,000 of 1,000,000 steps (nothing is to be seen before 300,000), networks of"
+            " 64x64 instead of 256x256, batches of 64 instead of 256, 5,000 instead of 25,000"
+            " random steps",
+        ),
+        "paper": replace(PAPER, seeds=8, seconds=150_000),
+    },
+)

@@ -1,0 +1,45 @@
+"""What figures of online training share: from a unit of work to its curves."""
+
+from typing import Any, Protocol
+
+from rewardshift.experiments.figure import Curve, Figure, Unit
+from rewardshift.shift import Terminal
+from rewardshift.training.online import OnlineBudget
+from rewardshift.training.runs import train
+
+
+class OnlineFigureBudget(Protocol):
+    """What the budget of a figure of online training knows."""
+
+    def configure(self, agent: Any, task: Any, terminal: Terminal) -> Any:
+        """The method's agent, as it is trained on the task."""
+        ...
+
+    def online(self, task: str) -> OnlineBudget:
+        """What the training loop takes."""
+        ...
+
+
+def run_online(figure: Figure, unit: Unit) -> list[Curve]:
+    """One method on one task, all seeds of the unit side by side."""
+    (name,), (method,) = unit.tasks, unit.methods
+    (agent,) = [m.agent for m in figure.methods if m.name == method]
+    task, budget = figure.tasks[name], unit.budget
+    result = train(
+        budget.configure(agent, task, unit.terminal),
+        task.env,
+        seeds=unit.seeds,
+        budget=budget.online(name),
+    )
+    return [
+        Curve(
+            panel.name,
+            method,
+            seed,
+            [row.step for row in result.rows if row.seed == seed],
+            [getattr(row, panel.measure) for row in result.rows if row.seed == seed],
+        )
+        for panel in figure.panels
+        if panel.task == name
+        for seed in unit.seeds
+    ]

@@ -1,0 +1,324 @@
+"""The TD3 family on environments with known values, and its members against single agents."""
+
+import signal
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import gymnasium as gym
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from probes import Aim
+
+from rewardshift import TD3, OnlineBudget, Shift, ddpg, train
+from rewardshift.agents.selection import Mean, Optimistic, ProgressSoftmax
+from rewardshift.agents.td3 import TD3State
+from rewardshift.cli import main
+from rewardshift.envs import SPARSE_CHEETAH
+from rewardshift.envs.engines import TaskSpec, make_engine
+from rewardshift.errors import InputError
+from rewardshift.replay import Batch
+
+BIASES = (-0.5, 0.0, 0.5)
+SMALL = TD3(
+    shifts=BIASES,
+    gamma=0.5,
+    hidden=(16,),
+    learning_rate=3e-3,
+    batch_size=16,
+    tau=0.05,
+    warm_up=50,
+    lead_steps=0,
+)
+BUDGET = OnlineBudget(steps=1500, evaluate_every=1500, evaluation_episodes=1)
+KEY = jax.random.key(0)
+SPEC = TaskSpec(3, "float32", action_size=2)
+terminals = pytest.mark.parametrize("terminal", ["zero", "absorbing"])
+
+
+def learned(agent: TD3, env: Any, observation: list[float]) -> np.ndarray:
+    """What each member thinks of the policy's action after training, `[member]`."""
+    result = train(agent, env, seeds=1, budget=BUDGET)
+    state = jax.tree.map(lambda leaf: leaf[0], result.state)
+    seen = jnp.asarray([observation])
+    return np.asarray(agent.values(state, seen, agent.greedy(state, seen[0])[None]))[:, 0]
+
+
+def shift_of(bias: float, terminal: Any) -> Shift:
+    return Shift(bias, gamma=0.5, terminal=terminal)
+
+
+@terminals
+@pytest.mark.parametrize(
+    "agent",
+    [SMALL, replace(SMALL, shifts=(0.5,)), replace(SMALL, own_actors=True, mask=0.5)],
+    ids=["three members", "one member", "own actors"],
+)
+def test_one_step(agent: TD3, terminal: Any) -> None:
+    values = learned(replace(agent, terminal=terminal), Aim, [1.0])
+    expected = [shift_of(b, terminal).reward(1.0, True) for b in agent.shifts]
+    np.testing.assert_allclose(values, expected, atol=0.05)
+
+
+@terminals
+def test_its_truncated_twin_bootstraps(terminal: Any) -> None:
+    values = learned(replace(SMALL, terminal=terminal), partial(Aim, terminates=False), [1.0])
+    np.testing.assert_allclose(values, [(1 + b) / 0.5 for b in BIASES], atol=0.15)
+
+
+@terminals
+@pytest.mark.parametrize("n_step", [1, 3])
+def test_a_delay_of_two_steps(terminal: Any, n_step: int) -> None:
+    agent = replace(SMALL, terminal=terminal, n_step=n_step)
+    first = learned(agent, partial(Aim, 3), [1.0, 0.0, 0.0])
+    expected = []
+    for bias in BIASES:
+        shift = shift_of(bias, terminal)
+        value = shift.reward(1.0, True)
+        for _ in range(2):
+            value = shift.reward(0.0) + 0.5 * value
+        expected.append(value)
+    np.testing.assert_allclose(first, expected, atol=0.1)
+
+
+@pytest.mark.parametrize(
+    "agent",
+    [
+        SMALL,
+        replace(SMALL, own_actors=True),
+        replace(SMALL, selection=Mean()),
+        replace(SMALL, selection=Optimistic(0.3)),
+        ddpg(gamma=0.5, hidden=(16,), learning_rate=3e-3, batch_size=16, tau=0.05, warm_up=50),
+    ],
+    ids=["RRS", "bootstrapped", "mean", "optimistic", "DDPG"],
+)
+def test_the_policy_finds_the_best_action_within_odd_bounds(agent: TD3) -> None:
+    """1.5 of [-1, 3], which is 0.25 of [-1, 1]."""
+    agent = replace(agent, warm_up=300, hidden=(32, 32))
+    result = train(agent, partial(Aim, goal=1.5), seeds=2, budget=BUDGET)
+    assert min(row.evaluation_return for row in result.rows) > 0.9  # 0.75 in the middle, -5 at -1
+
+
+def random_batch(seed: int, size: int = 6) -> Batch:
+    rng = np.random.default_rng(seed)
+    return Batch(
+        jnp.asarray(rng.normal(size=(size, 3)), jnp.float32),
+        jnp.asarray(rng.uniform(-1, 1, size=(size, 2)), jnp.float32),
+        jnp.asarray(rng.normal(size=size), jnp.float32),
+        jnp.asarray(rng.normal(size=(size, 3)), jnp.float32),
+        jnp.asarray(rng.random(size) < 0.5),
+        jnp.ones(size, jnp.int32),
+        jnp.zeros(size, jnp.float32),
+        jnp.asarray(rng.integers(2**32, size=size), jnp.uint32),
+    )
+
+
+def trained(agent: TD3, state: TD3State, updates: int = 6) -> TD3State:
+    for i in range(updates):
+        state, _ = agent.update(
+            state, random_batch(i), jax.random.fold_in(KEY, i), i % agent.period
+        )
+    return state
+
+
+def member(state: TD3State, k: int) -> TD3State:
+    """The state of one member alone, led by itself."""
+    adam, *rest = state.critic_optimiser
+    single = state._replace(
+        critics=_of(state.critics, k),
+        target_critics=_of(state.target_critics, k),
+        critic_optimiser=(adam._replace(mu=_of(adam.mu, k), nu=_of(adam.nu, k)), *rest),
+    )
+    zeros = jnp.zeros(1)
+    lead = state.lead._replace(leader=jnp.zeros((), jnp.int32), last_return=zeros, progress=zeros)
+    return single._replace(lead=lead)
+
+
+def _of(tree: Any, k: int) -> Any:
+    return jax.tree.map(lambda leaf: leaf[k : k + 1], tree)
+
+
+def assert_same(ours: Any, theirs: Any) -> None:
+    for x, y in zip(jax.tree.leaves(ours), jax.tree.leaves(theirs), strict=True):
+        np.testing.assert_allclose(x, y, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("k", [0, 1, 2])
+def test_a_member_is_a_single_agent_with_its_bias(k: int) -> None:
+    """The same batches, and the same policy: the one that follows this member."""
+    state = SMALL.init(KEY, SPEC)
+    state = state._replace(lead=state.lead._replace(leader=jnp.asarray(k, jnp.int32)))
+    alone = replace(SMALL, shifts=(BIASES[k],))
+    together, single = trained(SMALL, state), trained(alone, member(state, k))
+    assert_same(_of(together.critics, k), single.critics)
+    assert_same(_of(together.target_critics, k), single.target_critics)
+    assert_same(together.actors, single.actors)
+
+
+def test_equal_members_stay_equal() -> None:
+    agent = replace(SMALL, shifts=(0.0, 0.0, 0.0))
+    state = agent.init(KEY, SPEC)
+    copied = jax.tree.map(lambda leaf: jnp.stack([leaf[0]] * 3), state.critics)
+    state = trained(agent, state._replace(critics=copied, target_critics=copied))
+    for leaf in jax.tree.leaves(state.critics):
+        np.testing.assert_allclose(leaf[1], leaf[0], rtol=1e-6)
+        np.testing.assert_allclose(leaf[2], leaf[0], rtol=1e-6)
+
+
+def test_the_minimum_is_within_a_member_never_across() -> None:
+    state = SMALL.init(KEY, SPEC)
+    batch = random_batch(0)
+    agent = replace(SMALL, target_noise=0.0)
+    target = agent._target(state, batch, KEY)
+    for k, bias in enumerate(BIASES):
+        alone = replace(agent, shifts=(bias,))
+        assert_same(target[k : k + 1], alone._target(member(state, k), batch, KEY))
+
+
+def test_actor_and_targets_wait_for_their_turn() -> None:
+    state = SMALL.init(KEY, SPEC)
+    waiting, _ = SMALL.update(state, random_batch(0), KEY, 0)
+    assert_same(waiting.actors, state.actors)
+    assert_same(waiting.target_critics, state.target_critics)
+    moved, _ = SMALL.update(state, random_batch(0), KEY, 1)
+    assert_same(moved.critics, waiting.critics)
+    assert not np.allclose(moved.actors[0][0], state.actors[0][0], atol=1e-5)
+    assert not np.allclose(moved.target_critics[0][0], state.target_critics[0][0], atol=1e-6)
+
+
+def test_masks_stay_with_the_transition_and_differ_between_members() -> None:
+    agent = replace(SMALL, mask=0.3)
+    batch = random_batch(0, 4000)
+    taken = np.asarray(agent._weight(batch)) > 0
+    np.testing.assert_array_equal(taken, np.asarray(agent._weight(batch)) > 0)
+    np.testing.assert_allclose(taken.mean(axis=1), 0.3, atol=0.05)
+    assert (taken[0] & taken[1]).mean() == pytest.approx(0.09, abs=0.03)
+    np.testing.assert_allclose(np.asarray(agent._weight(batch))[taken], 1 / 0.3, rtol=1e-5)
+
+
+def test_exploration_is_random_at_first_and_noisy_then() -> None:
+    state, observation = SMALL.init(KEY, SPEC), jnp.ones(3)
+    greedy = SMALL.greedy(state, observation)
+    draws = jnp.asarray([0.5, 0.0, 0.75])
+    first, later = SMALL.exploration(0, 1000), SMALL.exploration(50, 1000)
+    np.testing.assert_allclose(SMALL.act(state, observation, draws, first), [-1.0, 0.5])
+    middle = jnp.asarray([0.5, 0.5, 0.5])
+    np.testing.assert_allclose(SMALL.act(state, observation, middle, later), greedy, atol=1e-6)
+    deviation = jnp.asarray([0.5, 0.8413447, 0.5])  # one standard deviation up
+    moved = np.asarray(SMALL.act(state, observation, deviation, later)) - np.asarray(greedy)
+    np.testing.assert_allclose(moved, [0.1, 0.0], atol=1e-4)
+    quiet = replace(SMALL, noise=0.0)
+    assert np.isfinite(quiet.act(state, observation, draws, quiet.exploration(50, 1000))).all()
+
+
+def test_the_leaders_actor_acts() -> None:
+    agent = replace(SMALL, own_actors=True)
+    state = agent.init(KEY, SPEC)
+    actions = [
+        agent.greedy(state._replace(lead=state.lead._replace(leader=jnp.asarray(k))), jnp.ones(3))
+        for k in range(3)
+    ]
+    assert not np.allclose(actions[0], actions[1])
+    assert not np.allclose(actions[1], actions[2])
+
+
+def test_evaluation_does_not_touch_training() -> None:
+    budget = OnlineBudget(steps=150, evaluate_every=50, evaluation_episodes=1)
+    rows = [
+        train(SMALL, partial(Aim, 3), budget=replace(budget, evaluation_episodes=n)).rows
+        for n in (1, 4)
+    ]
+    assert [row.loss for row in rows[0]] == [row.loss for row in rows[1]]
+    assert rows[0][0].loss is None  # nothing is learned in the warm-up
+    assert rows[0][-1].loss is not None
+
+
+@pytest.mark.parametrize(
+    ("changes", "match"),
+    [
+        ({"shifts": ()}, "at least one bias"),
+        ({"shifts": (float("nan"),)}, "bias must be finite"),
+        ({"twins": 0}, "twins must be 1 or more, got 0"),
+        ({"policy_delay": 0}, "policy_delay must be 1 or more"),
+        ({"noise": -0.1}, "noise must be 0 or more"),
+        ({"tau": 0.0}, "tau must be in"),
+        ({"mask": 1.5}, "mask must be in"),
+        ({"own_actors": True, "selection": Mean()}, "cannot be mixed"),
+    ],
+)
+def test_bad_settings_are_refused(changes: dict[str, Any], match: str) -> None:
+    with pytest.raises(ValueError, match=match):
+        replace(SMALL, **changes)
+
+
+def unbounded() -> gym.Env[Any, Any]:
+    env = Aim()
+    env.action_space = gym.spaces.Box(-np.inf, np.inf, (1,), np.float32)
+    return env
+
+
+def test_actions_that_no_agent_takes_are_refused() -> None:
+    with pytest.raises(InputError, match="finite bounds"):
+        train(SMALL, unbounded, budget=BUDGET)
+    with pytest.raises(InputError, match="TD3 needs continuous actions"):
+        train(SMALL, "MountainCar-v0", budget=BUDGET)
+    with pytest.raises(InputError, match="diagnose counts visits of discrete actions"):
+        train(SMALL, Aim, budget=replace(BUDGET, diagnose=True))
+
+
+def test_actions_are_scaled_to_the_bounds() -> None:
+    engine = make_engine(partial(Aim, goal=3.0), 3)
+    engine.restart([0, 1, 2])
+    rewards = engine.step(np.array([[-1.0], [0.0], [1.0]], np.float32)).reward
+    np.testing.assert_allclose(rewards, [1 - 4**2, 1 - 2**2, 1.0])
+
+
+def test_the_sparse_cheetah_pays_for_speed_alone() -> None:
+    env = gym.make(SPARSE_CHEETAH)
+    env.reset(seed=0)
+    env.action_space.seed(0)
+    inner: Any = env.unwrapped
+    paid = []
+    for _ in range(1000):
+        before = inner.data.qpos[0]
+        _, reward, terminated, truncated, _ = env.step(env.action_space.sample())
+        assert reward == float(inner.data.qpos[0] - before > 0.05)
+        assert not terminated
+        paid.append(reward)
+    assert truncated
+    assert 0 < sum(paid) < 300
+
+
+def test_from_the_command_line(tmp_path: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = tmp_path / "run"
+    small = ["--hidden", "8", "--batch-size=8", "--warm-up=20", "--steps=60", "--seeds=2"]
+    small += ["--evaluate-every=30", "--evaluation-episodes=1", f"--out={folder}"]
+    command = ["train", "td3", "--env=Pendulum-v1", "--selection=optimistic", "--beta=0.2"]
+    assert main([*command, "--shifts", "-0.5", "0", "0.5", *small]) == 0
+    assert "over 2 seeds" in capsys.readouterr().out
+    assert main(["resume", str(folder)]) == 0
+    assert main(["play", str(folder), "--seed=1"]) == 0
+    assert (folder / "episode.gif").read_bytes().startswith(b"GIF")
+    assert main(["train", "td3", "--env=MountainCar-v0"]) == 2
+    assert "TD3 needs continuous actions" in capsys.readouterr().err
+    with pytest.raises(SystemExit):
+        main(["train", "td3", "--env=Pendulum-v1", "--shifts", "many"])
+
+
+def test_a_stopped_run_ends_the_same(tmp_path: Any) -> None:
+    """With everything that a state can hold: own actors, masks, progress."""
+    agent = replace(SMALL, own_actors=True, mask=0.7, selection=ProgressSoftmax(), hidden=(8,))
+    budget = OnlineBudget(steps=160, evaluate_every=40, evaluation_episodes=1, checkpoint_every=50)
+    whole, cut = tmp_path / "whole", tmp_path / "cut"
+    train(agent, "Pendulum-v1", seeds=2, budget=budget, folder=whole)
+
+    def stop(step: int, _: Any) -> None:
+        if step == 120:
+            signal.raise_signal(signal.SIGTERM)
+
+    train(agent, "Pendulum-v1", seeds=2, budget=budget, folder=cut, on_progress=stop)
+    assert train(agent, "Pendulum-v1", seeds=2, budget=budget, folder=cut).finished
+    for name in ("metrics.csv", "parameters.npz"):
+        assert (cut / name).read_bytes() == (whole / name).read_bytes()
