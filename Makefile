@@ -27,6 +27,7 @@ bench: $(VENV)/dev.done
 	$(BIN)/python benchmarks/wrappers.py
 	$(BIN)/python benchmarks/maze.py
 	$(BIN)/python benchmarks/online.py
+	$(BIN)/python benchmarks/control.py
 
 # The results that are kept with the source. Runs resume, so this can be stopped at any time.
 reproduce: $(VENV)/core.done
@@ -36,6 +37,7 @@ reproduce: $(VENV)/core.done
 	$(BIN)/rewardshift reproduce maze-sizes --preset paper --terminal absorbing --out results/absorbing
 	$(BIN)/rewardshift reproduce curiosity --preset quick --out results
 	$(BIN)/rewardshift reproduce curiosity-stored --preset quick --out results
+	$(BIN)/rewardshift reproduce sparse-cheetah --preset quick --out results
 
 clean:
 	rm -rf $(VENV) out docs/_build

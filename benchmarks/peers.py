@@ -9,7 +9,11 @@ from statistics import median
 
 FOLDER = Path("out") / "bench"
 PEERS = {"sb3": ["stable-baselines3>=2.6"], "sbx": ["sbx-rl>=0.20"]}
-ONE_THREAD = {"XLA_FLAGS": "--xla_cpu_multi_thread_eigen=false", "OMP_NUM_THREADS": "1"}
+ONE_THREAD = {
+    "XLA_FLAGS": "--xla_cpu_multi_thread_eigen=false",
+    "OMP_NUM_THREADS": "1",
+    "OPENBLAS_NUM_THREADS": "1",
+}
 
 
 def peer_python(kind: str) -> str:

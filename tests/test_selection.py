@@ -1,0 +1,133 @@
+"""Selections: who leads, and for how long."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from rewardshift import equivalent_bias, optimistic_value
+from rewardshift.agents.selection import (
+    SELECTIONS,
+    Lead,
+    Mean,
+    Optimistic,
+    ProgressArgmax,
+    ProgressSoftmax,
+    Uniform,
+    first_lead,
+    next_lead,
+)
+
+DRAWING = [Uniform(), ProgressSoftmax(), ProgressArgmax()]
+draws = st.floats(0, 1, exclude_max=True, width=32)
+progresses = st.lists(st.floats(-1e4, 1e4, width=32), min_size=1, max_size=7)
+
+
+def drawn(selection: Any, progress: Sequence[float], draw: float) -> int:
+    return int(selection.draw(jnp.asarray(progress, jnp.float32), jnp.asarray(draw, jnp.float32)))
+
+
+@pytest.mark.parametrize("selection", DRAWING, ids=lambda s: type(s).__name__)
+@given(progress=progresses, draw=draws)
+@settings(max_examples=40, deadline=None)
+def test_the_leader_is_a_member(selection: Any, progress: list[float], draw: float) -> None:
+    assert 0 <= drawn(selection, progress, draw) < len(progress)
+
+
+def shares(selection: Any, progress: Sequence[float], count: int = 200) -> np.ndarray:
+    leaders = [drawn(selection, progress, (i + 0.5) / count) for i in range(count)]
+    return np.bincount(leaders, minlength=len(progress)) / count
+
+
+def test_uniform_does_not_look_at_progress() -> None:
+    np.testing.assert_allclose(shares(Uniform(), [0.0, 1e4, -1e4, 3.0]), 0.25, atol=0.01)
+
+
+def test_softmax_follows_progress_whatever_its_units() -> None:
+    for scale in (1e-2, 1.0, 1e4):
+        progress = [-scale, 0.0, scale]
+        expected = np.exp(np.array(progress) / np.std(progress))
+        np.testing.assert_allclose(
+            shares(ProgressSoftmax(), progress), expected / expected.sum(), atol=0.01
+        )
+    np.testing.assert_allclose(shares(ProgressSoftmax(), [0.0, 0.0]), 0.5, atol=0.01)
+
+
+def test_argmax_takes_the_best_and_sometimes_any() -> None:
+    found = shares(ProgressArgmax(0.3), [0.0, 5.0, 1.0])
+    np.testing.assert_allclose(found, [0.1, 0.8, 0.1], atol=0.01)
+    np.testing.assert_allclose(shares(ProgressArgmax(0.0), [0.0, 5.0, 1.0]), [0, 1, 0])
+
+
+@given(beta=st.floats(0, 1), seed=st.integers(0, 99))
+def test_the_optimistic_mix_is_that_of_the_shift(beta: float, seed: int) -> None:
+    """The weighted sum of values differs from `optimistic_value` by a constant alone."""
+    shifts, gamma = (0.5, -0.5, 0.0), 0.9
+    values = np.random.default_rng(seed).normal(size=(3, 4))
+    mixed = Optimistic(beta).weights(shifts) @ values
+    lower, upper = values[0] - 0.5 / (1 - gamma), values[1] + 0.5 / (1 - gamma)
+    constant = equivalent_bias(0.5, -0.5, beta) / (1 - gamma)
+    expected = optimistic_value(lower, upper, beta) + constant
+    np.testing.assert_allclose(mixed, expected, atol=1e-5)
+
+
+@pytest.mark.parametrize("selection", [Mean(), Optimistic(0.3)])
+@pytest.mark.parametrize("shifts", [(0.0,), (-0.5, 0.0, 0.5), (1.0, 1.0)])
+def test_weights_add_up(selection: Any, shifts: tuple[float, ...]) -> None:
+    assert selection.weights(shifts).sum() == pytest.approx(1.0)
+
+
+def changes(least: tuple[int, int], lengths: Sequence[int]) -> list[int]:
+    """The steps after which a leader is drawn, over episodes of these lengths."""
+    lead = first_lead(3, jnp.asarray(0.0))
+    step, found = 0, []
+    for length in lengths:
+        for position in range(length):
+            ended = position == length - 1
+            lead = next_lead(lead, Uniform(), jnp.asarray(0.5), (jnp.asarray(ended), 1.0), least)
+            step += 1
+            if int(lead.steps) == 0:
+                found.append(step)
+    return found
+
+
+def test_a_leader_stays_for_an_episode_and_for_its_steps() -> None:
+    assert changes((1, 0), [4, 3, 5]) == [4, 7, 12]
+    assert changes((1, 5), [4, 3, 5, 2, 6]) == [7, 12, 20]
+    assert changes((2, 0), [4, 3, 5, 2]) == [7, 14]
+    assert changes((0, 0), [2, 2]) == [1, 2, 3, 4]
+    assert changes((0, 3), [4, 4]) == [3, 6]
+
+
+def test_progress_is_that_of_the_leader_between_its_episodes() -> None:
+    lead = first_lead(2, jnp.asarray(0.9))
+    assert int(lead.leader) == 1
+
+    def ended(lead: Lead, total: float) -> Lead:
+        return next_lead(
+            lead, ProgressArgmax(0.0), jnp.asarray(0.5), (jnp.asarray(True), total), (1, 9)
+        )
+
+    lead = ended(lead, 10.0)
+    np.testing.assert_allclose(lead.progress, [0.0, 0.0])  # one episode is no progress yet
+    lead = ended(lead, 25.0)
+    np.testing.assert_allclose(lead.progress, [0.0, 15.0])
+    lead = ended(lead, 20.0)
+    np.testing.assert_allclose(lead.progress, [0.0, -5.0])
+
+
+@pytest.mark.parametrize(
+    ("kind", "changes", "match"),
+    [
+        ("progress-softmax", {"temperature": 0.0}, "temperature must be above 0, got 0.0"),
+        ("progress-argmax", {"epsilon": 2.0}, "epsilon must be in"),
+        ("optimistic", {"beta": -1.0}, "beta must be in"),
+    ],
+)
+def test_bad_numbers_are_refused(kind: str, changes: dict[str, float], match: str) -> None:
+    with pytest.raises(ValueError, match=match):
+        SELECTIONS[kind](**changes)
