@@ -19,9 +19,10 @@ from rewardshift.agents.td3 import TD3
 from rewardshift.envs.engines import EngineName
 from rewardshift.errors import InputError
 from rewardshift.shift import Terminal
+from rewardshift.training.config import make_config, read_config
 from rewardshift.training.online import OnlineBudget, OnProgress, Row
 from rewardshift.training.play import record_episode
-from rewardshift.training.runs import Result, make_config, read_config, resume, train
+from rewardshift.training.runs import Result, resume, train
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -12,8 +12,8 @@ import numpy as np
 from rewardshift.envs.engines import env_maker, flatten, task_spec
 from rewardshift.errors import InputError
 from rewardshift.training.checkpoints import read_npz
+from rewardshift.training.config import networks_of, read_config
 from rewardshift.training.evaluation import derive_seed
-from rewardshift.training.runs import networks_of, read_config
 
 FRAMES_PER_SECOND = 15
 
