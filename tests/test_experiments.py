@@ -33,6 +33,7 @@ from rewardshift.experiments.runner import (
     run_units,
 )
 from rewardshift.files import writable_folder, write_atomic
+from rewardshift.report import write_figure
 from rewardshift.report.plots import STYLES
 
 figures = pytest.mark.parametrize("name", FIGURES)
@@ -335,3 +336,24 @@ def test_a_figure_of_trained_networks_runs(tmp_path: Path) -> None:
         ("rnd-1", [200, 400]),
         ("rnd-1-stored", [200, 400]),
     ]
+
+
+def test_a_figure_of_continuous_control_runs(tmp_path: Path) -> None:
+    plan = smoke(tmp_path, seeds=1, figure="sparse-cheetah")
+    run(plan)
+    curves = read_results(plan.folder / "results.csv")
+    assert [curve.method for curve in curves] == ["td3-0.5", "td3", "td3+0.5"]
+    assert all(list(curve.steps) == [300, 600] for curve in curves)
+    assert write_figure(plan.folder)[0]["until"] == 100_000
+
+
+def test_a_preset_may_take_fewer_tasks() -> None:
+    figure = FIGURES["control"]
+    quick, whole = figure.at("quick"), figure.at("paper")
+    assert whole is figure
+    assert list(quick.tasks) == ["Hopper", "HalfCheetah"]
+    assert [panel.name for panel in quick.panels] == ["Hopper", "HalfCheetah"]
+    assert {claim.panel for claim in quick.claims} == {"Hopper", "HalfCheetah"}
+    assert len(quick.groups) == 2 * 4
+    group = quick.groups[0]  # the tasks that are left out do not decide what is run
+    assert quick.digest("quick", "zero", group) == figure.digest("quick", "zero", group)

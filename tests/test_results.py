@@ -19,7 +19,8 @@ def test_the_verdicts_follow_from_the_results(folder: Path) -> None:
     provenance = json.loads((folder / "provenance.json").read_text())
     claims = json.loads((folder / "claims.json").read_text())
     curves = read_results(folder / "results.csv")
-    assert judge(FIGURES[folder.name], curves, provenance["preset"]) == claims
+    figure = FIGURES[folder.name].at(provenance["preset"])
+    assert judge(figure, curves, provenance["preset"]) == claims
     assert {curve.seed for curve in curves} == set(range(provenance["seeds"]))
     assert not provenance["commit"].endswith("+changes")
 
