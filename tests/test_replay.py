@@ -15,22 +15,32 @@ GAMMA = 0.9
 
 
 def filled(
-    steps: int, *, rows: int = 2, capacity: int = 8, dtype: str = "float32", n_step: int = 1
+    steps: int,
+    *,
+    rows: int = 2,
+    capacity: int = 8,
+    dtype: str = "float32",
+    n_step: int = 1,
+    action_size: int = 0,
 ) -> tuple[Replay, list[dict[str, np.ndarray]]]:
     """A replay with random transitions, and the transitions."""
     rng = np.random.default_rng(steps)
-    replay = Replay(rows, capacity, RecordLayout(3, dtype), gamma=GAMMA, n_step=n_step)
+    layout = RecordLayout(3, dtype, action_size)
+    replay = Replay(rows, capacity, layout, gamma=GAMMA, n_step=n_step)
     history = []
     for _ in range(steps):
         terminated = rng.random(rows) < 0.2
         fields = {
             "observation": (rng.random((rows, 3)) * 200).astype(dtype),
             "next_observation": (rng.random((rows, 3)) * 200).astype(dtype),
-            "action": rng.integers(5, size=rows),
+            "action": rng.random((rows, action_size)).astype(np.float32)
+            if action_size
+            else rng.integers(5, size=rows),
             "reward": rng.normal(size=rows).astype(np.float32),
             "terminated": terminated,
             "ended": terminated | (rng.random(rows) < 0.1),
             "intrinsic": rng.random(rows).astype(np.float32),
+            "lot": rng.integers(2**32, size=rows, dtype=np.uint32),
         }
         replay.add(**fields)
         history.append(fields)
@@ -43,13 +53,14 @@ def sampled(replay: Replay, uniforms: np.ndarray) -> Batch:
 
 
 @pytest.mark.parametrize("dtype", ["float32", "uint8"])
-def test_what_goes_in_comes_out(dtype: str) -> None:
-    replay, history = filled(5, dtype=dtype)
+@pytest.mark.parametrize("action_size", [0, 1, 2])
+def test_what_goes_in_comes_out(dtype: str, action_size: int) -> None:
+    replay, history = filled(5, dtype=dtype, action_size=action_size)
     every = np.tile((np.arange(5) + 0.5) / 5, (2, 1))
     batch = sampled(replay, every)
     assert batch.observation.dtype == dtype
     assert (batch.steps == 1).all()
-    for name in ("observation", "next_observation", "action", "reward", "terminated", "intrinsic"):
+    for name in set(history[0]) - {"ended"}:
         expected = np.stack([fields[name] for fields in history], axis=1)
         np.testing.assert_array_equal(getattr(batch, name), expected)
 

@@ -9,6 +9,7 @@ import jax.numpy as jnp
 import optax
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
+from rewardshift.agents.checks import check_number, check_widths
 from rewardshift.agents.intrinsic import Intrinsic
 from rewardshift.agents.selection import Uniform
 from rewardshift.agents.targets import member_targets
@@ -65,7 +66,7 @@ class DQN:
     epsilon: Schedule = "linear"
     intrinsic: Intrinsic | None = None
 
-    networks: ClassVar[tuple[str, ...]] = ("online",)
+    networks: ClassVar[tuple[str, ...]] = ("online", "leader")
     continuous: ClassVar[bool] = False
     period: ClassVar[int] = 1
     warm_up: ClassVar[int] = 0
@@ -75,12 +76,13 @@ class DQN:
             raise ValueError("shifts needs at least one bias, got ()")
         for bias in self.shifts:
             Shift(bias, gamma=self.gamma, terminal=self.terminal)
-        if self.n_step < 1:
-            raise ValueError(f"n_step must be 1 or more, got {self.n_step}")
+        check_widths(self.hidden)
+        for name in ("batch_size", "n_step"):
+            check_number(self, name, "1 or more", lambda value: value >= 1)
+        check_number(self, "learning_rate", "above 0", lambda value: value > 0)
+        check_number(self, "tau", "in (0, 1]", lambda value: 0 < value <= 1)
         if self.intrinsic is not None and self.n_step != 1:
             raise ValueError(f"an intrinsic reward needs n_step=1, got {self.n_step}")
-        if not 0 < self.tau <= 1:
-            raise ValueError(f"tau must be in (0, 1], got {self.tau}")
 
     def init(self, key: PRNGKeyArray, spec: TaskSpec) -> DQNState:
         """Random networks, the same for the same key whatever the shifts are."""

@@ -1,8 +1,8 @@
 """Which member leads: whose values the policy follows.
 
 A selection either draws one member for a while (`draw`) or mixes them all (`weights`). It is
-configured by its own few numbers and knows nothing of networks; a new one is a class here and
-a line in `SELECTIONS`.
+configured by its own few numbers and knows nothing of networks. A new one is a class here, with
+its place in `Drawing` or `Mixing` and its name in `SELECTIONS`.
 """
 
 from dataclasses import dataclass
@@ -18,7 +18,8 @@ class Lead(NamedTuple):
     """Who leads, since when, and what came of it.
 
     `progress` is by how much the last episode that a member led was better than the one it
-    had led before; 0 until there are two. `last_return` is NaN until there is one.
+    had led before; 0 until there are two. `last_return` is NaN until there is one. An episode
+    counts for who leads at its last step.
     """
 
     leader: Int[Array, ""]

@@ -1,4 +1,4 @@
-"""The one place where rewards are shifted: what values are to be learned from a batch."""
+"""The one place where the environment's rewards are shifted: what is to be learned from a batch."""
 
 from typing import Any
 

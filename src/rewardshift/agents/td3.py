@@ -17,10 +17,10 @@ import optax
 from jax.scipy.special import ndtri
 from jaxtyping import Array, Bool, Float, PRNGKeyArray
 
+from rewardshift.agents.checks import check_number, check_widths
 from rewardshift.agents.selection import (
     Lead,
-    Mean,
-    Optimistic,
+    Mixing,
     Selection,
     Uniform,
     first_lead,
@@ -104,7 +104,7 @@ class TD3:
     lead_episodes: int = 1
     lead_steps: int = 1000
 
-    networks: ClassVar[tuple[str, ...]] = ("actors", "critics")
+    networks: ClassVar[tuple[str, ...]] = ("actors", "critics", "lead")
     continuous: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
@@ -112,16 +112,17 @@ class TD3:
             raise ValueError("shifts needs at least one bias, got ()")
         for bias in self.shifts:
             Shift(bias, gamma=self.gamma, terminal=self.terminal)
+        check_widths(self.hidden)
         for name in ("batch_size", "policy_delay", "twins", "n_step"):
-            if getattr(self, name) < 1:
-                raise ValueError(f"{name} must be 1 or more, got {getattr(self, name)}")
-        for name in ("noise", "target_noise", "warm_up", "lead_episodes", "lead_steps"):
-            if getattr(self, name) < 0:
-                raise ValueError(f"{name} must be 0 or more, got {getattr(self, name)}")
+            check_number(self, name, "1 or more", lambda value: value >= 1)
+        lengths = ("warm_up", "lead_episodes", "lead_steps")
+        for name in ("noise", "target_noise", "target_noise_clip", *lengths):
+            check_number(self, name, "0 or more", lambda value: value >= 0)
+        check_number(self, "learning_rate", "above 0", lambda value: value > 0)
         for name in ("tau", "mask"):
-            if not 0 < getattr(self, name) <= 1:
-                raise ValueError(f"{name} must be in (0, 1], got {getattr(self, name)}")
-        if self.own_actors and isinstance(self.selection, Optimistic | Mean):
+            check_number(self, name, "in (0, 1]", lambda value: 0 < value <= 1)
+        check_number(self, "random_actions", "in [0, 1]", lambda value: 0 <= value <= 1)
+        if self.own_actors and isinstance(self.selection, Mixing):
             raise ValueError(f"actors of their own cannot be mixed, got {self.selection}")
 
     @property
@@ -185,7 +186,7 @@ class TD3:
 
     def lead(self, state: TD3State, draw: Float[Array, ""], ended: Any, total: Any) -> TD3State:
         """Decides, after a step, which member leads on."""
-        if isinstance(self.selection, Optimistic | Mean):
+        if isinstance(self.selection, Mixing):
             return state
         least = (self.lead_episodes, self.lead_steps)
         lead = next_lead(state.lead, self.selection, draw, (ended, total), least)
@@ -265,7 +266,7 @@ class TD3:
         first = jax.tree.map(lambda leaf: leaf[:, :1], state.critics)
         if self.own_actors:
             return _values(first, observation, action)[:, 0]
-        if isinstance(self.selection, Optimistic | Mean):
+        if isinstance(self.selection, Mixing):
             weights = jnp.asarray(self.selection.weights(self.shifts))
             return (weights @ _values(first, observation, action)[:, 0])[None]
         leader = state.lead.leader[None]

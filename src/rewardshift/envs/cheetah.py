@@ -4,13 +4,14 @@ from typing import Any
 
 import numpy as np
 from gymnasium.envs.mujoco.half_cheetah_v5 import HalfCheetahEnv
+from gymnasium.utils import EzPickle
 
 
 class SparseHalfCheetah(HalfCheetahEnv):
     """+1 for every step in which the torso moves forward by more than `distance`, else 0.
 
     There is no control cost. Nothing is paid until the cheetah moves at 1 m/s (0.05 in a step
-    of 0.05 s), which random actions rarely reach.
+    of 0.05 s), which random actions reach in about one step of twenty-five.
 
     Args:
         distance: How far a step must lead.
@@ -19,6 +20,7 @@ class SparseHalfCheetah(HalfCheetahEnv):
 
     def __init__(self, distance: float = 0.05, **kwargs: Any) -> None:
         super().__init__(**kwargs)
+        EzPickle.__init__(self, distance, **kwargs)  # after HalfCheetah's own: what copies are of
         self.distance = distance
 
     def step(  # type: ignore[override]

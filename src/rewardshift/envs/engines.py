@@ -8,7 +8,7 @@ step, so every step of every row is a transition.
 import importlib.util
 import warnings
 from collections.abc import Callable, Sequence
-from typing import Any, Literal, NamedTuple, Protocol, runtime_checkable
+from typing import Any, Literal, NamedTuple, Protocol, TypeGuard, runtime_checkable
 
 import gymnasium as gym
 import numpy as np
@@ -211,11 +211,16 @@ def env_maker(env: str | MakeEnv, **options: Any) -> MakeEnv:
 
 def _in_unit_box(env: gym.Env[Any, Any]) -> gym.Env[Any, Any]:
     space = env.action_space
-    if not isinstance(space, gym.spaces.Box) or not space.is_bounded():
+    if not _is_continuous(space):
         return env
     if (space.low == -1).all() and (space.high == 1).all():
         return env
     return gym.wrappers.RescaleAction(env, np.float32(-1), np.float32(1))
+
+
+def _is_continuous(space: gym.Space[Any]) -> TypeGuard[gym.spaces.Box]:
+    """Whether it is a box of floating point numbers with finite bounds."""
+    return isinstance(space, gym.spaces.Box) and space.dtype.kind == "f" and space.is_bounded()
 
 
 def flatten(observation: Any, spec: TaskSpec) -> np.ndarray:
@@ -226,7 +231,11 @@ def flatten(observation: Any, spec: TaskSpec) -> np.ndarray:
 
 def probe_spec(env: str | MakeEnv) -> TaskSpec:
     """The spec of a task that is not running yet."""
-    probe = env_maker(env)()
+    make = env_maker(env)
+    try:
+        probe = make()
+    except (gym.error.Error, ImportError) as error:
+        raise InputError(f"the environment {env!r} cannot be made: {error}") from error
     spec = task_spec(probe)
     probe.close()
     return spec
@@ -246,7 +255,7 @@ def task_spec(env: gym.Env[Any, Any]) -> TaskSpec:
     match env.action_space:
         case gym.spaces.Discrete(start=0, n=n):
             return TaskSpec(features, dtype, num_actions=int(n))
-        case gym.spaces.Box(shape=(size,)) as box if box.is_bounded() and box.dtype.kind == "f":
+        case gym.spaces.Box(shape=(size,)) as box if _is_continuous(box):
             return TaskSpec(features, dtype, action_size=size)
     raise InputError(
         "actions must be Discrete from 0 on, or a Box of floating point numbers with finite"

@@ -21,7 +21,7 @@ import numpy as np
 from rewardshift.errors import InputError
 from rewardshift.files import read_sealed, write_atomic, write_sealed
 
-FORMAT = 1
+FORMAT = 2
 KEPT = 2
 
 

@@ -16,7 +16,7 @@ from rewardshift.errors import InputError
 from rewardshift.files import writable_folder, write_atomic
 from rewardshift.training.online import OnlineBudget
 
-FORMAT = 1
+FORMAT = 2
 Agent = DQN | TD3
 # What a configuration may be made of, by name.
 PARTS: dict[str, Any] = {
@@ -102,6 +102,11 @@ def make_config(
     if agent.continuous != bool(spec.action_size):
         kind = "continuous" if agent.continuous else "discrete"
         raise InputError(f"{type(agent).__name__} needs {kind} actions, {env} has others")
+    if agent.warm_up >= budget.steps:
+        raise InputError(
+            f"nothing would be learned: the warm-up is {agent.warm_up} steps,"
+            f" the whole training {budget.steps}"
+        )
     if agent.continuous and budget.diagnose:
         raise InputError("diagnose counts visits of discrete actions, so DQN's alone")
     name = env if isinstance(env, str) else getattr(env, "__qualname__", type(env).__qualname__)

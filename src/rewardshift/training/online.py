@@ -148,7 +148,7 @@ class Trainer:
         running = np.zeros(len(self.seeds))
         randomness = self._randomness(self.step)
         drawn = next(randomness)
-        started = self._begin(self.state, observation, drawn.acting, self._explore())
+        started = _begin(self.agent, self.state, observation, drawn.acting, self._explore())
         self.state, action, bonus = started[0], np.asarray(started[1]), np.asarray(started[2])
         metrics: dict[str, Any] = {}
         while self.step < stop:
@@ -171,9 +171,13 @@ class Trainer:
             episode, updates = (ended, running.astype(np.float32)), self.step > self.agent.warm_up
             sampled = (self.replay.sample(drawn.sampling), drawn.key) if updates else None
             drawn = next(randomness)
-            turn = self.step % self.agent.period if updates else 0
-            self.state, chosen, novelty, metrics = self._update_and_act(
-                turn, self.state, sampled, observation, drawn.acting, self._explore(), episode
+            turn = (self.step - 1 - self.agent.warm_up) % self.agent.period if updates else 0
+            self.state, chosen, novelty, metrics = _update_and_act(
+                (self.agent, self.layout, turn),
+                self.state,
+                sampled,
+                (observation, drawn.acting, episode),
+                self._explore(),
             )
             if ended.any():
                 self.episodes += ended
@@ -201,37 +205,6 @@ class Trainer:
 
     def _explore(self) -> Any:
         return self.agent.exploration(self.step, self.budget.steps)
-
-    @partial(jax.jit, static_argnums=0, donate_argnums=1)
-    def _begin(self, state: Any, observation: Any, draws: Any, explore: Any) -> Any:
-        def row(state: Any, observation: Any, draws: Any) -> Any:
-            state, bonus = self.agent.observe(state, observation)
-            return state, self.agent.act(state, observation, draws[1:], explore), bonus
-
-        return jax.vmap(row)(state, observation, draws)
-
-    @partial(jax.jit, static_argnums=(0, 1), donate_argnums=2)
-    def _update_and_act(  # noqa: PLR0917  JAX knows static arguments by their place
-        self,
-        turn: int,
-        state: Any,
-        sampled: Any,
-        observation: Any,
-        draws: Any,
-        explore: Any,
-        episode: Any,
-    ) -> Any:
-        def row(state: Any, sampled: Any, observation: Any, draws: Any, episode: Any) -> Any:
-            metrics: dict[str, Any] = {}
-            if sampled is not None:
-                packed, key = sampled
-                batch, update_key = self.layout.unpack(packed), jax.random.wrap_key_data(key)
-                state, metrics = self.agent.update(state, batch, update_key, turn)
-            state = self.agent.lead(state, draws[0], *episode)
-            state, bonus = self.agent.observe(state, observation)
-            return state, self.agent.act(state, observation, draws[1:], explore), bonus, metrics
-
-        return jax.vmap(row)(state, sampled, observation, draws, episode)
 
     def _randomness(self, step: int) -> Iterator[Draws]:
         """What every step from this one on needs, functions of (seed, step)."""
@@ -283,6 +256,38 @@ class Trainer:
             raise TrainingError(f"an observation is not finite after step {self.step}")
         if not np.isfinite(reward).all():
             raise TrainingError(f"a reward is not finite after step {self.step}: {reward}")
+
+
+# Functions, not methods: what is static stays in JAX's caches, and a trainer there would keep
+# its replay from being freed.
+@partial(jax.jit, static_argnums=0, donate_argnums=1)
+def _begin(agent: Any, state: Any, observation: Any, draws: Any, explore: Any) -> Any:
+    def row(state: Any, observation: Any, draws: Any) -> Any:
+        state, bonus = agent.observe(state, observation)
+        return state, agent.act(state, observation, draws[1:], explore), bonus
+
+    return jax.vmap(row)(state, observation, draws)
+
+
+@partial(jax.jit, static_argnums=0, donate_argnums=1)
+def _update_and_act(
+    what: tuple[Any, RecordLayout, int], state: Any, sampled: Any, now: Any, explore: Any
+) -> Any:
+    """One step of every row: update on what was sampled, if anything was, then act."""
+    agent, layout, turn = what
+
+    def row(state: Any, sampled: Any, now: Any) -> Any:
+        observation, draws, episode = now
+        metrics: dict[str, Any] = {}
+        if sampled is not None:
+            packed, key = sampled
+            update_key = jax.random.wrap_key_data(key)
+            state, metrics = agent.update(state, layout.unpack(packed), update_key, turn)
+            state = agent.lead(state, draws[0], *episode)
+        state, bonus = agent.observe(state, observation)
+        return state, agent.act(state, observation, draws[1:], explore), bonus, metrics
+
+    return jax.vmap(row)(state, sampled, now)
 
 
 @jax.jit

@@ -43,8 +43,11 @@ def record_episode(folder: Path, film: Path, seed: int, episode: int) -> float:
     spec = task_spec(env)
     keys = jax.vmap(jax.random.key)(np.asarray(config.seeds))
     states = jax.vmap(lambda key: config.agent.init(key, spec))(keys)
-    kept = read_npz(folder / "parameters.npz", networks_of(config.agent, states))
-    states = states._replace(**kept)
+    path = folder / "parameters.npz"
+    try:
+        states = states._replace(**read_npz(path, networks_of(config.agent, states)))
+    except (OSError, ValueError) as error:
+        raise InputError(f"{str(path)!r} cannot be used: {error}") from error
     state = jax.tree.map(lambda leaf: leaf[config.seeds.index(seed)], states)
     act = jax.jit(lambda observation: config.agent.greedy(state, observation))
 
