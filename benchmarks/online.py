@@ -108,7 +108,8 @@ def main() -> None:
             measurements["RND 512, two processes"] = partial(_ours, env, 1, rnd=512, processes=2)
         for what, (rate, ratio) in in_turn(measurements, ROUNDS, "Stable-Baselines3").items():
             rows.append({"task": task, "what": what, "rate": rate, "ratio": ratio})
-            print(f"{task:12} {what:24} {rate:9,.0f} steps/s  {ratio:5.1f} x SB3", flush=True)
+            beside = "" if "RND" in what else f"  {ratio:5.1f} x SB3"  # which has no RND
+            print(f"{task:12} {what:24} {rate:9,.0f} steps/s{beside}", flush=True)
     (FOLDER / "online.json").write_text(json.dumps(rows, indent=2) + "\n")
 
 

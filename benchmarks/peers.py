@@ -24,7 +24,7 @@ def peer_python(kind: str) -> str:
         subprocess.run([sys.executable, "-m", "venv", str(folder)], check=True)
         install = [str(python), "-m", "pip", "install", "--quiet"]
         subprocess.run([*install, "torch==2.13.0"], check=True)  # first, and this one
-        packages = [*PEERS[kind], "minigrid", "mujoco>=3.1,<3.12"]
+        packages = [*PEERS[kind], "minigrid", "gymnasium[mujoco]", "mujoco<3.12"]
         subprocess.run([*install, *packages], check=True)
         (folder / "done").touch()
     return str(python.absolute())
