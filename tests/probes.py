@@ -5,6 +5,8 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 
+from rewardshift import Shift
+
 
 class Probe(gym.Env[np.ndarray, Any]):
     """A corridor of `length` states; the last step pays 1 and ends the episode.
@@ -60,3 +62,11 @@ class Aim(Probe):
 
     def _pay(self, action: Any) -> float:
         return 1.0 if self.goal is None else 1.0 - float(action[0] - self.goal) ** 2
+
+
+def delayed_value(shift: Shift, steps: int) -> float:
+    """The value, on the shifted scale, so many steps before the last one of a `Probe`."""
+    value = shift.reward(1.0, True)
+    for _ in range(steps):
+        value = shift.reward(0.0) + shift.gamma * value
+    return float(value)

@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from probes import Probe
+from probes import Probe, delayed_value
 
 from rewardshift import Shift
 from rewardshift.agents.dqn import DQN, DQNState
@@ -56,13 +56,7 @@ def test_its_truncated_twin_bootstraps(terminal: Any) -> None:
 def test_a_delay_of_two_steps(terminal: Any, n_step: int) -> None:
     agent = replace(SMALL, terminal=terminal, n_step=n_step)
     first = learned(agent, partial(Probe, 3), [1.0, 0.0, 0.0])[:, 0]
-    expected = []
-    for bias in BIASES:
-        shift = shift_of(bias, terminal)
-        value = shift.reward(1.0, True)
-        for _ in range(2):
-            value = shift.reward(0.0) + 0.5 * value
-        expected.append(value)
+    expected = [delayed_value(shift_of(bias, terminal), 2) for bias in BIASES]
     np.testing.assert_allclose(first, expected, atol=0.1)
 
 

@@ -13,7 +13,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from probes import Aim
+from probes import Aim, delayed_value
 
 from rewardshift import TD3, OnlineBudget, Shift, ddpg, train
 from rewardshift.agents.selection import Mean, Optimistic, ProgressSoftmax
@@ -77,13 +77,7 @@ def test_its_truncated_twin_bootstraps(terminal: Any) -> None:
 def test_a_delay_of_two_steps(terminal: Any, n_step: int) -> None:
     agent = replace(SMALL, terminal=terminal, n_step=n_step)
     first = learned(agent, partial(Aim, 3), [1.0, 0.0, 0.0])
-    expected = []
-    for bias in BIASES:
-        shift = shift_of(bias, terminal)
-        value = shift.reward(1.0, True)
-        for _ in range(2):
-            value = shift.reward(0.0) + 0.5 * value
-        expected.append(value)
+    expected = [delayed_value(shift_of(bias, terminal), 2) for bias in BIASES]
     np.testing.assert_allclose(first, expected, atol=0.1)
 
 
@@ -207,12 +201,12 @@ def test_masks_stay_with_the_transition_and_differ_between_members() -> None:
 def test_exploration_is_random_at_first_and_noisy_then() -> None:
     state, observation = SMALL.init(KEY, SPEC), jnp.ones(3)
     greedy = SMALL.greedy(state, observation)
-    draws = jnp.asarray([0.5, 0.0, 0.75])
+    draws = jnp.asarray([0.0, 0.75])
     first, later = SMALL.exploration(0, 1000), SMALL.exploration(50, 1000)
     np.testing.assert_allclose(SMALL.act(state, observation, draws, first), [-1.0, 0.5])
-    middle = jnp.asarray([0.5, 0.5, 0.5])
+    middle = jnp.asarray([0.5, 0.5])
     np.testing.assert_allclose(SMALL.act(state, observation, middle, later), greedy, atol=1e-6)
-    deviation = jnp.asarray([0.5, 0.8413447, 0.5])  # one standard deviation up
+    deviation = jnp.asarray([0.8413447, 0.5])  # one standard deviation up
     moved = np.asarray(SMALL.act(state, observation, deviation, later)) - np.asarray(greedy)
     np.testing.assert_allclose(moved, [0.1, 0.0], atol=1e-4)
     quiet = replace(SMALL, noise=0.0)
@@ -253,7 +247,6 @@ def test_evaluation_does_not_touch_training() -> None:
         ({"noise": float("nan")}, "noise must be 0 or more, got nan"),
         ({"learning_rate": -1.0}, "learning_rate must be above 0"),
         ({"hidden": (16, 0)}, r"hidden must be widths of 1 or more, got \(16, 0\)"),
-        ({"random_actions": 3.0}, "random_actions must be in"),
         ({"mask": 1.5}, "mask must be in"),
         ({"own_actors": True, "selection": Mean()}, "cannot be mixed"),
     ],

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 
 import jax
 import jax.numpy as jnp
+import optax
 from jaxtyping import Array, Float, PRNGKeyArray
 
 MLP = tuple[tuple[Array, Array], ...]
@@ -14,7 +15,7 @@ def init_mlp(key: PRNGKeyArray, sizes: Sequence[int]) -> MLP:
     """Weights and biases of linear layers, uniform in +-1 / sqrt(inputs).
 
     A weight is `[outputs, inputs]`, the order in which its gradient comes out of a product; the
-    other one cost a transposition per update, a third of the time of a wide RND.
+    other one costs a transposition per update.
 
     Args:
         key: For the weights.
@@ -40,6 +41,14 @@ def apply_mlp(mlp: MLP, inputs: Float[Array, "*batch features"]) -> Float[Array,
     for hidden_weight, hidden_bias in hidden:
         inputs = jax.nn.relu(inputs @ hidden_weight.T + hidden_bias)
     return inputs @ weight.T + bias
+
+
+def adam_step(
+    rate: float, gradient: MLP, optimiser: optax.OptState, networks: MLP
+) -> tuple[MLP, optax.OptState]:
+    """The networks after a step of Adam, and Adam's own state."""
+    updates, optimiser = optax.adam(rate).update(gradient, optimiser)
+    return optax.apply_updates(networks, updates), optimiser
 
 
 def soft_update(target: MLP, online: MLP, rate: float) -> MLP:

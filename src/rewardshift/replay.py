@@ -2,8 +2,8 @@
 
 A transition is one record of 32-bit words, so that a batch of all rows is gathered by a single
 indexing operation and enters a compiled step as a single array, which is taken apart there at
-almost no cost (from bytes it took half as long as the whole update of a small agent). A ring in
-device memory was slower, for one row and for ten.
+almost no cost, which from bytes is not so. A ring in device memory was slower, for one row and
+for ten.
 """
 
 import os

@@ -3,12 +3,22 @@
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from rewardshift.shift import Shift
+
 
 def check_number(agent: Any, name: str, requirement: str, holds: Callable[[float], bool]) -> None:
     """Refuses a setting that is not as required; NaN never is."""
     value = getattr(agent, name)
     if not holds(value):
         raise ValueError(f"{name} must be {requirement}, got {value}")
+
+
+def check_shifts(agent: Any) -> None:
+    """Refuses members without a bias, or with one that is no shift."""
+    if not agent.shifts:
+        raise ValueError("shifts needs at least one bias, got ()")
+    for bias in agent.shifts:
+        Shift(bias, gamma=agent.gamma, terminal=agent.terminal)
 
 
 def check_widths(hidden: Sequence[int]) -> None:

@@ -9,12 +9,12 @@ import jax.numpy as jnp
 import optax
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
-from rewardshift.agents.checks import check_number, check_widths
+from rewardshift.agents.checks import check_number, check_shifts, check_widths
 from rewardshift.agents.intrinsic import Intrinsic
 from rewardshift.agents.selection import Uniform
 from rewardshift.agents.targets import member_targets
 from rewardshift.envs.engines import TaskSpec
-from rewardshift.networks import MLP, apply_mlp, huber, init_mlp, soft_update
+from rewardshift.networks import MLP, adam_step, apply_mlp, huber, init_mlp, soft_update
 from rewardshift.replay import Batch, as_floats
 from rewardshift.shift import Shift, Terminal
 
@@ -72,10 +72,7 @@ class DQN:
     warm_up: ClassVar[int] = 0
 
     def __post_init__(self) -> None:
-        if not self.shifts:
-            raise ValueError("shifts needs at least one bias, got ()")
-        for bias in self.shifts:
-            Shift(bias, gamma=self.gamma, terminal=self.terminal)
+        check_shifts(self)
         check_widths(self.hidden)
         for name in ("batch_size", "n_step"):
             check_number(self, name, "1 or more", lambda value: value >= 1)
@@ -150,8 +147,7 @@ class DQN:
             return huber(chosen - target).mean(axis=1).sum(), chosen.mean()
 
         (total, q), gradient = jax.value_and_grad(loss, has_aux=True)(state.online)
-        updates, optimiser = optax.adam(self.learning_rate).update(gradient, state.optimiser)
-        online = optax.apply_updates(state.online, updates)
+        online, optimiser = adam_step(self.learning_rate, gradient, state.optimiser, state.online)
         intrinsic = state.intrinsic
         if self.intrinsic is not None:
             intrinsic = self.intrinsic.update(intrinsic, observation)
@@ -180,15 +176,7 @@ class DQN:
                 bonus = self.intrinsic.bonus(state.intrinsic, observation)
             own = Shift(self.intrinsic.bias, 1.0, self.gamma, self.terminal)
             bonus = own.reward(bonus, batch.terminated)
-        return member_targets(
-            batch,
-            value,
-            shifts=self.shifts,
-            gamma=self.gamma,
-            terminal=self.terminal,
-            n_step=self.n_step,
-            bonus=bonus,
-        )
+        return member_targets(self, batch, value, bonus)
 
     def exploration(self, step: int, steps: int) -> float:
         """Epsilon at a step of a training of so many steps."""

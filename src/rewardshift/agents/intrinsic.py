@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import optax
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from rewardshift.networks import MLP, apply_mlp, init_mlp
+from rewardshift.networks import MLP, adam_step, apply_mlp, init_mlp
 
 Evaluated = Literal["fresh", "stored"]
 
@@ -93,8 +93,9 @@ class RND:
             return self._error(predictor, state.fixed, observation).mean()
 
         gradient = jax.grad(loss)(state.predictor)
-        updates, optimiser = optax.adam(self.learning_rate).update(gradient, state.optimiser)
-        predictor = optax.apply_updates(state.predictor, updates)
+        predictor, optimiser = adam_step(
+            self.learning_rate, gradient, state.optimiser, state.predictor
+        )
         return state._replace(predictor=predictor, optimiser=optimiser)
 
     def _error(self, predictor: MLP, fixed: MLP, observation: Array) -> Array:

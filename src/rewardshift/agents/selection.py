@@ -13,6 +13,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int
 
+from rewardshift.agents.checks import check_number
+
 
 class Lead(NamedTuple):
     """Who leads, since when, and what came of it.
@@ -49,8 +51,7 @@ class ProgressSoftmax:
     temperature: float = 1.0
 
     def __post_init__(self) -> None:
-        if not self.temperature > 0:
-            raise ValueError(f"temperature must be above 0, got {self.temperature}")
+        check_number(self, "temperature", "above 0", lambda value: value > 0)
 
     def draw(self, progress: Float[Array, " member"], draw: Float[Array, ""]) -> Int[Array, ""]:
         """The leader that a number in [0, 1) stands for."""
@@ -69,8 +70,7 @@ class ProgressArgmax:
     epsilon: float = 0.1
 
     def __post_init__(self) -> None:
-        if not 0 <= self.epsilon <= 1:
-            raise ValueError(f"epsilon must be in [0, 1], got {self.epsilon}")
+        check_number(self, "epsilon", "in [0, 1]", lambda value: 0 <= value <= 1)
 
     def draw(self, progress: Float[Array, " member"], draw: Float[Array, ""]) -> Int[Array, ""]:
         """The leader that a number in [0, 1) stands for."""
@@ -89,8 +89,7 @@ class Optimistic:
     beta: float = 0.5
 
     def __post_init__(self) -> None:
-        if not 0 <= self.beta <= 1:
-            raise ValueError(f"beta must be in [0, 1], got {self.beta}")
+        check_number(self, "beta", "in [0, 1]", lambda value: 0 <= value <= 1)
 
     def weights(self, shifts: tuple[float, ...]) -> Float[np.ndarray, " member"]:
         """How much the policy follows each member."""

@@ -1,6 +1,6 @@
 """The one place where the environment's rewards are shifted: what is to be learned from a batch."""
 
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 import jax.numpy as jnp
 from jaxtyping import Array, Float
@@ -9,31 +9,47 @@ from rewardshift.replay import Batch
 from rewardshift.shift import Shift, Terminal
 
 
+@runtime_checkable
+class Members(Protocol):
+    """What targets need to know of an agent with members."""
+
+    @property
+    def shifts(self) -> tuple[float, ...]:
+        """The bias of each member."""
+        ...
+
+    @property
+    def gamma(self) -> float:
+        """The discount."""
+        ...
+
+    @property
+    def terminal(self) -> Terminal:
+        """What happens at a terminal state."""
+        ...
+
+    @property
+    def n_step(self) -> int:
+        """How many rewards the transitions of a batch sum up."""
+        ...
+
+
 def member_targets(
-    batch: Batch,
-    value: Float[Array, "member batch"],
-    *,
-    shifts: tuple[float, ...],
-    gamma: float,
-    terminal: Terminal,
-    n_step: int = 1,
-    bonus: Any = 0.0,
+    agent: Members, batch: Batch, value: Float[Array, "member batch"], bonus: Any = 0.0
 ) -> Float[Array, "member batch"]:
     """`r + b_k + gamma V_k(s')` for every member, nothing after a terminal state.
 
     Args:
+        agent: Whose members they are.
         batch: Primal transitions.
         value: What each member thinks of the state that followed, on its own scale.
-        shifts: The bias of each member.
-        gamma, terminal: As in `Shift`.
-        n_step: Whether the batch has sums of rewards, more than 1, or single ones.
         bonus: A reward beside the environment's, shifted already.
     """
-    shift = Shift(jnp.asarray(shifts)[:, None], 1.0, gamma, terminal)
-    if n_step == 1:
+    shift = Shift(jnp.asarray(agent.shifts)[:, None], 1.0, agent.gamma, agent.terminal)
+    if agent.n_step == 1:
         reward = shift.reward(batch.reward, batch.terminated)
-        discount: Any = gamma
+        discount: Any = agent.gamma
     else:
         reward = shift.multistep_return(batch.reward, batch.steps, batch.terminated)
-        discount = gamma**batch.steps
+        discount = agent.gamma**batch.steps
     return reward + bonus + discount * jnp.where(batch.terminated, 0.0, value)

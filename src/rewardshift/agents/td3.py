@@ -12,12 +12,11 @@ from typing import Any, ClassVar, NamedTuple
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 import optax
 from jax.scipy.special import ndtri
 from jaxtyping import Array, Bool, Float, PRNGKeyArray
 
-from rewardshift.agents.checks import check_number, check_widths
+from rewardshift.agents.checks import check_number, check_shifts, check_widths
 from rewardshift.agents.selection import (
     Lead,
     Mixing,
@@ -28,9 +27,9 @@ from rewardshift.agents.selection import (
 )
 from rewardshift.agents.targets import member_targets
 from rewardshift.envs.engines import TaskSpec
-from rewardshift.networks import MLP, apply_mlp, init_mlp, soft_update
+from rewardshift.networks import MLP, adam_step, apply_mlp, init_mlp, soft_update
 from rewardshift.replay import Batch, as_floats
-from rewardshift.shift import Shift, Terminal
+from rewardshift.shift import Terminal
 
 # The smallest draw is 0, where a normal deviate would be infinite.
 SMALLEST = 2.0**-25
@@ -69,7 +68,6 @@ class TD3:
         batch_size: Transitions per update.
         tau: How far the target networks move at every update of the policy.
         noise: Standard deviation of the exploration noise; actions are in [-1, 1].
-        random_actions: How often an action is random, after the warm-up.
         target_noise: Standard deviation of the noise that smooths the target policy.
         target_noise_clip: Where that noise is cut off.
         policy_delay: Updates of the critics per update of the policy.
@@ -91,7 +89,6 @@ class TD3:
     batch_size: int = 256
     tau: float = 0.005
     noise: float = 0.1
-    random_actions: float = 0.0
     target_noise: float = 0.2
     target_noise_clip: float = 0.5
     policy_delay: int = 2
@@ -108,10 +105,7 @@ class TD3:
     continuous: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        if not self.shifts:
-            raise ValueError("shifts needs at least one bias, got ()")
-        for bias in self.shifts:
-            Shift(bias, gamma=self.gamma, terminal=self.terminal)
+        check_shifts(self)
         check_widths(self.hidden)
         for name in ("batch_size", "policy_delay", "twins", "n_step"):
             check_number(self, name, "1 or more", lambda value: value >= 1)
@@ -121,7 +115,6 @@ class TD3:
         check_number(self, "learning_rate", "above 0", lambda value: value > 0)
         for name in ("tau", "mask"):
             check_number(self, name, "in (0, 1]", lambda value: 0 < value <= 1)
-        check_number(self, "random_actions", "in [0, 1]", lambda value: 0 <= value <= 1)
         if self.own_actors and isinstance(self.selection, Mixing):
             raise ValueError(f"actors of their own cannot be mixed, got {self.selection}")
 
@@ -163,22 +156,19 @@ class TD3:
 
     def draws(self, spec: TaskSpec) -> int:
         """How many random numbers `act` takes."""
-        return 1 + spec.action_size
+        return spec.action_size
 
     def act(
-        self, state: TD3State, observation: Array, draws: Float[Array, " draws"], explore: Any
+        self, state: TD3State, observation: Array, draws: Float[Array, " size"], explore: Any
     ) -> Float[Array, " size"]:
-        """The greedy action with noise, or a random one."""
-        random, noise = explore
-        roll, numbers = draws[0], draws[1:]
-        deviate = ndtri(jnp.maximum(numbers, SMALLEST))
-        noisy = jnp.clip(self.greedy(state, observation) + noise * deviate, -1.0, 1.0)
-        return jnp.where(roll < random, 2 * numbers - 1, noisy)
+        """The greedy action with noise, or in the warm-up a random one."""
+        deviate = ndtri(jnp.maximum(draws, SMALLEST))
+        noisy = self.greedy(state, observation) + self.noise * deviate
+        return jnp.where(explore, 2 * draws - 1, jnp.clip(noisy, -1.0, 1.0))
 
-    def exploration(self, step: int, steps: int) -> np.ndarray:
-        """How often an action is random, and how much noise it has otherwise."""
-        random = 1.0 if step < self.warm_up else self.random_actions
-        return np.array([random, self.noise], np.float32)
+    def exploration(self, step: int, steps: int) -> bool:
+        """Whether it is the warm-up, with random actions."""
+        return step < self.warm_up
 
     def observe(self, state: TD3State, observation: Array) -> tuple[TD3State, Float[Array, ""]]:
         """Nothing: there is no intrinsic reward."""
@@ -206,7 +196,9 @@ class TD3:
             return errors.mean(axis=2).sum(), values.mean()
 
         (total, q), gradient = jax.value_and_grad(loss, has_aux=True)(state.critics)
-        critics, optimiser = self._step(gradient, state.critic_optimiser, state.critics)
+        critics, optimiser = adam_step(
+            self.learning_rate, gradient, state.critic_optimiser, state.critics
+        )
         state = state._replace(critics=critics, critic_optimiser=optimiser)
         if turn == self.policy_delay - 1:
             state = self._improve_policy(state, observation)
@@ -223,14 +215,7 @@ class TD3:
             noise = jnp.clip(noise, -self.target_noise_clip, self.target_noise_clip)
             action = jnp.clip(action + noise, -1.0, 1.0)
         value = _values(state.target_critics, following, action).min(axis=1)
-        return member_targets(
-            batch,
-            value,
-            shifts=self.shifts,
-            gamma=self.gamma,
-            terminal=self.terminal,
-            n_step=self.n_step,
-        )
+        return member_targets(self, batch, value)
 
     def _weight(self, batch: Batch) -> Float[Array, "member batch"]:
         """Which transitions each member learns from: the same ones whenever they are sampled."""
@@ -251,7 +236,9 @@ class TD3:
             return -self._leading_value(state, observation, action).mean(axis=-1).sum()
 
         gradient = jax.grad(loss)(state.actors)
-        actors, optimiser = self._step(gradient, state.actor_optimiser, state.actors)
+        actors, optimiser = adam_step(
+            self.learning_rate, gradient, state.actor_optimiser, state.actors
+        )
         return state._replace(
             actors=actors,
             actor_optimiser=optimiser,
@@ -271,10 +258,6 @@ class TD3:
             return (weights @ _values(first, observation, action)[:, 0])[None]
         leader = state.lead.leader[None]
         return _values(jax.tree.map(lambda leaf: leaf[leader], first), observation, action)[:, 0]
-
-    def _step(self, gradient: MLP, optimiser: Any, networks: MLP) -> tuple[MLP, Any]:
-        updates, optimiser = optax.adam(self.learning_rate).update(gradient, optimiser)
-        return optax.apply_updates(networks, updates), optimiser
 
 
 def ddpg(**settings: Any) -> TD3:

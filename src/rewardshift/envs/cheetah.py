@@ -11,7 +11,7 @@ class SparseHalfCheetah(HalfCheetahEnv):
     """+1 for every step in which the torso moves forward by more than `distance`, else 0.
 
     There is no control cost. Nothing is paid until the cheetah moves at 1 m/s (0.05 in a step
-    of 0.05 s), which random actions reach in about one step of twenty-five.
+    of 0.05 s), which random actions seldom reach.
 
     Args:
         distance: How far a step must lead.

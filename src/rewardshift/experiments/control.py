@@ -1,12 +1,12 @@
 """Continuous control: Random Reward Shift on TD3, and single shifts (S2)."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from rewardshift.agents.td3 import TD3
 from rewardshift.envs import SPARSE_CHEETAH
-from rewardshift.experiments.figure import Claim, Figure, Method, Metric, Panel, Preset
-from rewardshift.experiments.online import run_online
+from rewardshift.experiments.figure import Claim, Figure, Method, Metric, Preset
+from rewardshift.experiments.online import return_panels, run_online
 from rewardshift.shift import Terminal
 from rewardshift.training.online import OnlineBudget
 
@@ -87,10 +87,6 @@ METRICS: dict[Metric, str] = {"auc": "over the whole training", "final": "at its
 RRS_3, RRS_7 = (-0.5, 0.0, 0.5), (-0.5, -0.33, -0.17, 0.0, 0.17, 0.33, 0.5)
 
 
-def _panels(tasks: Sequence[str]) -> tuple[Panel, ...]:
-    return tuple(Panel(t, t, "return", task=t, measure="evaluation_return") for t in tasks)
-
-
 def _above(task: str, worse: str, label: str) -> list[Claim]:
     return [
         Claim(
@@ -109,7 +105,7 @@ CONTROL = Figure(
     name="control",
     title="Continuous control: Random Reward Shift and other ensembles of TD3",
     tasks=TASKS,
-    panels=_panels(tuple(TASKS)),
+    panels=return_panels(tuple(TASKS)),
     methods=(
         Method("td3", "TD3", TD3()),
         Method("ensemble-td3", "Ensemble TD3", TD3(shifts=(0.0,) * 3)),
@@ -191,28 +187,29 @@ def _single_shifts(size: float) -> tuple[Method, ...]:
     )
 
 
+def _ordering(panel: str, size: float, better: str, worse: str, **how: Any) -> tuple[Claim, ...]:
+    """-size above 0 above +size, in the words of what better and worse mean here."""
+    low, high = f"td3-{size:g}", f"td3+{size:g}"
+    return tuple(
+        Claim(f"{x}-above-{y}", panel, statement, better=x, worse=y, **how)
+        for x, y, statement in (
+            (low, "td3", f"A negative shift {better}."),
+            ("td3", high, f"A positive shift {worse}."),
+            (low, high, f"A negative shift {better} than a positive one."),
+        )
+    )
+
+
 SPARSE_STEPS = 100_000  # the area in which the paper's curves are apart
 
 SPARSE_CHEETAH_FIGURE = Figure(
     name="sparse-cheetah",
     title="Sparse HalfCheetah: optimism finds the reward, caution does not",
     tasks={"SparseHalfCheetah": Task(SPARSE_CHEETAH)},
-    panels=_panels(("SparseHalfCheetah",)),
+    panels=return_panels(("SparseHalfCheetah",)),
     methods=_single_shifts(0.5),
-    claims=tuple(
-        Claim(
-            f"{better}-above-{worse}",
-            "SparseHalfCheetah",
-            statement,
-            better=better,
-            worse=worse,
-            until=SPARSE_STEPS,
-        )
-        for better, worse, statement in (
-            ("td3-0.5", "td3", "A negative shift explores better."),
-            ("td3", "td3+0.5", "A positive shift explores worse."),
-            ("td3-0.5", "td3+0.5", "A negative shift explores better than a positive one."),
-        )
+    claims=_ordering(
+        "SparseHalfCheetah", 0.5, "explores better", "explores worse", until=SPARSE_STEPS
     ),
     presets={
         "smoke": replace(SMOKE, seconds=40),
@@ -235,16 +232,9 @@ HUMANOID = replace(
     name="humanoid",
     title="Humanoid: a shift of one size larger",
     tasks={"Humanoid": TASKS["Humanoid"]},
-    panels=_panels(("Humanoid",)),
+    panels=return_panels(("Humanoid",)),
     methods=_single_shifts(5.0),
-    claims=tuple(
-        Claim(f"{better}-above-{worse}", "Humanoid", statement, better, worse, metric="final")
-        for better, worse, statement in (
-            ("td3-5", "td3", "A negative shift ends higher."),
-            ("td3", "td3+5", "A positive shift ends lower."),
-            ("td3-5", "td3+5", "A negative shift ends higher than a positive one."),
-        )
-    ),
+    claims=_ordering("Humanoid", 5.0, "ends higher", "ends lower", metric="final"),
     presets={
         "smoke": replace(SMOKE, seconds=60),
         "quick": replace(

@@ -1,14 +1,13 @@
 """Curiosity: Random Network Distillation helps a DQN once it is made negative (S3)."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from rewardshift.agents.dqn import DQN
 from rewardshift.agents.intrinsic import RND
 from rewardshift.envs.minigrid import four_rooms_id
-from rewardshift.experiments.figure import Claim, Figure, Method, Panel, Preset
-from rewardshift.experiments.online import run_online
+from rewardshift.experiments.figure import Claim, Figure, Method, Preset
+from rewardshift.experiments.online import return_panels, run_online
 from rewardshift.shift import Terminal
 from rewardshift.training.online import OnlineBudget
 
@@ -113,15 +112,11 @@ def _ablation_claims(task: str) -> list[Claim]:
     return helps + too_much
 
 
-def _panels(tasks: Sequence[str]) -> tuple[Panel, ...]:
-    return tuple(Panel(t, t, "return", task=t, measure="evaluation_return") for t in tasks)
-
-
 CURIOSITY = Figure(
     name="curiosity",
     title="Curiosity: RND as it is, and made negative",
     tasks=TASKS,
-    panels=_panels(tuple(TASKS)),
+    panels=return_panels(tuple(TASKS)),
     methods=(
         Method("dqn", "DQN", DQN()),
         rnd_method(0.0),
@@ -147,7 +142,7 @@ CURIOSITY = Figure(
             budget=CuriosityBudget(
                 40_000, 40_000, rnd_width=128, evaluations=25, evaluation_episodes=5
             ),
-            seconds=3000,
+            seconds=3800,
             note="40,000 of 200,000 to 500,000 steps, RND 128 instead of 512 wide",
         ),
         "paper": Preset(seeds=10, budget=CuriosityBudget(200_000, 500_000), seconds=400_000),
@@ -174,7 +169,7 @@ CURIOSITY_STORED = replace(
     name="curiosity-stored",
     title="Curiosity: the bonus of now, or that of when it was collected",
     tasks={"MultiRoom": TASKS["MultiRoom"]},
-    panels=_panels(("MultiRoom",)),
+    panels=return_panels(("MultiRoom",)),
     methods=(rnd_method(-1.0), STORED),
     claims=(
         Claim(
@@ -188,7 +183,7 @@ CURIOSITY_STORED = replace(
     ),
     presets={
         **CURIOSITY.presets,
-        "quick": replace(CURIOSITY.presets["quick"], seconds=160),
+        "quick": replace(CURIOSITY.presets["quick"], seconds=500),
         "paper": replace(CURIOSITY.presets["paper"], seconds=20_000),
     },
 )

@@ -1,8 +1,9 @@
 """What figures of online training share: from a unit of work to its curves."""
 
+from collections.abc import Sequence
 from typing import Any, Protocol
 
-from rewardshift.experiments.figure import Curve, Figure, Unit
+from rewardshift.experiments.figure import Curve, Figure, Panel, Unit
 from rewardshift.shift import Terminal
 from rewardshift.training.online import OnlineBudget
 from rewardshift.training.runs import train
@@ -20,11 +21,17 @@ class OnlineFigureBudget(Protocol):
         ...
 
 
+def return_panels(tasks: Sequence[str]) -> tuple[Panel, ...]:
+    """A panel of evaluation returns for each task."""
+    return tuple(Panel(t, t, "return", task=t, measure="evaluation_return") for t in tasks)
+
+
 def run_online(figure: Figure, unit: Unit) -> list[Curve]:
     """One method on one task, all seeds of the unit side by side."""
     (name,), (method,) = unit.tasks, unit.methods
     (agent,) = [m.agent for m in figure.methods if m.name == method]
-    task, budget = figure.tasks[name], unit.budget
+    task = figure.tasks[name]
+    budget: OnlineFigureBudget = unit.budget
     result = train(
         budget.configure(agent, task, unit.terminal),
         task.env,

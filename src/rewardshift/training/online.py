@@ -85,7 +85,7 @@ class Draws(NamedTuple):
     """The randomness of one step of every seed, drawn ahead.
 
     Numbers in [0, 1) rather than keys wherever few are needed: splitting keys within the
-    compiled step took almost half of a small agent's time. `sampling` chooses the batch,
+    compiled step costs a small agent much of its time. `sampling` chooses the batch,
     `acting` the leader and the action, `key` is the update's, and `lot` stays with the
     transition.
     """
