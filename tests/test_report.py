@@ -53,6 +53,9 @@ def test_a_curve_is_scored_by_its_mean_or_its_last_tenth() -> None:
     assert score(curve, "auc") == 9.5
     assert score(curve, "final") == 18.5
     assert score(curve, "auc", until=40) == 2.0
+    fallen = Curve("p", "m", 0, [1, 2, 3], [1.0, 5.0, 2.0])
+    assert (score(fallen, "best"), score(fallen, "drop")) == (5.0, -3.0)
+    assert score(curve, "best") - score(curve, "final") == -score(curve, "drop")
     assert score(Curve("p", "m", 0, [1, 2], [1.0, 2.0]), "final") == 2.0
 
 

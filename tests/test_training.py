@@ -20,9 +20,10 @@ from rewardshift.agents.dqn import DQN
 from rewardshift.agents.intrinsic import RND
 from rewardshift.cli import main
 from rewardshift.errors import InputError
+from rewardshift.training.common import TrainingError
 from rewardshift.training.config import read_config
 from rewardshift.training.diagnostics import visited_pairs
-from rewardshift.training.online import OnlineBudget, TrainingError
+from rewardshift.training.online import OnlineBudget
 from rewardshift.training.runs import resume, train
 
 AGENT = DQN(shifts=(-0.5, 0.5), hidden=(8,), batch_size=8, intrinsic=RND(-1.0, width=8))

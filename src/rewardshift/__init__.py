@@ -1,31 +1,42 @@
 """Reward shifting, `r' = k r + b`, for value-based agents."""
 
+from rewardshift.agents.bcq import BCQ
+from rewardshift.agents.cql import CQL
 from rewardshift.agents.dqn import DQN
 from rewardshift.agents.intrinsic import RND, CountBonus
 from rewardshift.agents.td3 import TD3, ddpg
+from rewardshift.data import Dataset, Subset, load_dataset
 from rewardshift.shift import (
     Shift,
     equivalent_bias,
     optimistic_value,
     suggest_shift,
 )
+from rewardshift.training.offline import OfflineBudget
 from rewardshift.training.online import OnlineBudget
-from rewardshift.training.runs import resume, train
+from rewardshift.training.runs import resume, train, train_offline
 from rewardshift.wrappers import ShiftReward, VectorShiftReward
 
 __all__ = [
+    "BCQ",
+    "CQL",
     "DQN",
     "RND",
     "TD3",
     "CountBonus",
+    "Dataset",
+    "OfflineBudget",
     "OnlineBudget",
     "Shift",
     "ShiftReward",
+    "Subset",
     "VectorShiftReward",
     "ddpg",
     "equivalent_bias",
+    "load_dataset",
     "optimistic_value",
     "resume",
     "suggest_shift",
     "train",
+    "train_offline",
 ]

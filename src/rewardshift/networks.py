@@ -1,7 +1,9 @@
 """Networks as plain tuples of arrays: nothing to unwrap in a loop that is called every step."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import TypeVar
 
 import jax
 import jax.numpy as jnp
@@ -9,6 +11,7 @@ import optax
 from jaxtyping import Array, Float, PRNGKeyArray
 
 MLP = tuple[tuple[Array, Array], ...]
+Networks = TypeVar("Networks")
 
 
 def init_mlp(key: PRNGKeyArray, sizes: Sequence[int]) -> MLP:
@@ -35,6 +38,14 @@ def init_mlp(key: PRNGKeyArray, sizes: Sequence[int]) -> MLP:
     return tuple(layers)
 
 
+def init_mlps(key: PRNGKeyArray, sizes: Sequence[int], axes: tuple[int, ...]) -> MLP:
+    """Networks side by side, with these leading axes."""
+    make: Callable[[PRNGKeyArray], MLP] = partial(init_mlp, sizes=sizes)
+    for _ in axes:
+        make = jax.vmap(make)
+    return make(jax.random.split(key, axes))
+
+
 def apply_mlp(mlp: MLP, inputs: Float[Array, "*batch features"]) -> Float[Array, "*batch outputs"]:
     """The outputs; ReLU between the layers, none behind the last."""
     *hidden, (weight, bias) = mlp
@@ -43,9 +54,68 @@ def apply_mlp(mlp: MLP, inputs: Float[Array, "*batch features"]) -> Float[Array,
     return inputs @ weight.T + bias
 
 
+def apply_joint(
+    mlp: MLP,
+    observation: Float[Array, "batch features"],
+    others: Float[Array, "batch *candidates size"],
+) -> Float[Array, "batch *candidates outputs"]:
+    """The outputs for observations beside other inputs, of which each may have several.
+
+    The first layer looks at an observation once, however many candidates there are for it.
+    """
+    (weight, bias), *rest = mlp
+    features = observation.shape[-1]
+    seen = observation @ weight[:, :features].T + bias
+    seen = seen.reshape(len(seen), *(1,) * (others.ndim - 2), -1)
+    both = seen + others @ weight[:, features:].T
+    return apply_mlp(tuple(rest), jax.nn.relu(both)) if rest else both
+
+
+def twin_values(
+    critics: MLP,
+    observation: Float[Array, "batch features"],
+    action: Float[Array, "batch *candidates size"],
+) -> Float[Array, "twin batch *candidates"]:
+    """What each of a few critics thinks of actions."""
+    return jax.vmap(apply_joint, in_axes=(0, None, None))(critics, observation, action)[..., 0]
+
+
+def squash(
+    outputs: Float[Array, "*batch twice"], noise: Float[Array, "*batch size"]
+) -> tuple[Float[Array, "*batch size"], Float[Array, "*batch"]]:
+    """Actions of a Gaussian policy, brought into (-1, 1) by tanh, and the log of their density.
+
+    Args:
+        outputs: Of the policy's network: means, and logarithms of standard deviations.
+        noise: Standard normal numbers.
+    """
+    mean, deviation = _gaussian(outputs)
+    raw = mean + deviation * noise
+    return jnp.tanh(raw), _log_density(raw, mean, deviation)
+
+
+def squashed_log_density(
+    outputs: Float[Array, "*batch twice"], action: Float[Array, "*batch size"]
+) -> Float[Array, "*batch"]:
+    """The log of the density of given actions; see `squash`."""
+    edge = 1 - 1e-6
+    return _log_density(jnp.arctanh(jnp.clip(action, -edge, edge)), *_gaussian(outputs))
+
+
+def _gaussian(outputs: Array) -> tuple[Array, Array]:
+    mean, log_deviation = jnp.split(outputs, 2, axis=-1)
+    return mean, jnp.exp(jnp.clip(log_deviation, -20.0, 2.0))
+
+
+def _log_density(raw: Array, mean: Array, deviation: Array) -> Array:
+    """Of tanh(raw), by its derivative 1 - tanh^2 in a form that does not lose digits."""
+    slope = 2 * (math.log(2) - raw - jax.nn.softplus(-2 * raw))
+    return (jax.scipy.stats.norm.logpdf(raw, mean, deviation) - slope).sum(axis=-1)
+
+
 def adam_step(
-    rate: float, gradient: MLP, optimiser: optax.OptState, networks: MLP
-) -> tuple[MLP, optax.OptState]:
+    rate: float, gradient: Networks, optimiser: optax.OptState, networks: Networks
+) -> tuple[Networks, optax.OptState]:
     """The networks after a step of Adam, and Adam's own state."""
     updates, optimiser = optax.adam(rate).update(gradient, optimiser)
     return optax.apply_updates(networks, updates), optimiser

@@ -134,6 +134,20 @@ class Replay:
         self.records["steps"][:, slot] = 1
         self.added += 1
 
+    def newest(self, count: int) -> np.ndarray:
+        """The records of the last transitions, as many of them as are still there."""
+        return self.records[:, self._slots(min(count, self.capacity))]
+
+    def restore(self, records: np.ndarray, added: int) -> None:
+        """Puts records back, oldest first, after as many transitions as had been added."""
+        kept = records[:, -self.capacity :]
+        self.added = added
+        self.records[:, self._slots(kept.shape[1])] = kept
+
+    def _slots(self, count: int) -> np.ndarray:
+        """Where the last transitions are."""
+        return np.arange(self.added - count, self.added) % self.capacity
+
     def sample(self, uniforms: Float[np.ndarray, "row batch"]) -> UInt32[np.ndarray, "row batch _"]:
         """Packed transitions, with replacement, one for each number in [0, 1)."""
         starts = max(1, self.size - self.n_step + 1)  # with that many whole returns behind them

@@ -47,9 +47,22 @@ def member_targets(
     """
     shift = Shift(jnp.asarray(agent.shifts)[:, None], 1.0, agent.gamma, agent.terminal)
     if agent.n_step == 1:
-        reward = shift.reward(batch.reward, batch.terminated)
-        discount: Any = agent.gamma
-    else:
-        reward = shift.multistep_return(batch.reward, batch.steps, batch.terminated)
-        discount = agent.gamma**batch.steps
+        return one_step_target(shift, batch, value, bonus)
+    reward = shift.multistep_return(batch.reward, batch.steps, batch.terminated)
+    discount = agent.gamma**batch.steps
     return reward + bonus + discount * jnp.where(batch.terminated, 0.0, value)
+
+
+def one_step_target(
+    shift: Shift, batch: Batch, value: Float[Array, "*member batch"], bonus: Any = 0.0
+) -> Float[Array, "*member batch"]:
+    """`k r + b + gamma V(s')`, nothing after a terminal state.
+
+    Args:
+        shift: With the discount.
+        batch: Primal transitions of one step.
+        value: Of the state that followed, on the shifted scale.
+        bonus: As in `member_targets`.
+    """
+    reward = shift.reward(batch.reward, batch.terminated)
+    return reward + bonus + shift.gamma * jnp.where(batch.terminated, 0.0, value)

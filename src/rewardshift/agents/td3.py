@@ -5,9 +5,7 @@ several zeros, Bootstrapped TD3 gives every member an actor of its own, and DDPG
 without delay and smoothing.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import partial
 from typing import Any, ClassVar, NamedTuple
 
 import jax
@@ -27,7 +25,7 @@ from rewardshift.agents.selection import (
 )
 from rewardshift.agents.targets import member_targets
 from rewardshift.envs.engines import TaskSpec
-from rewardshift.networks import MLP, adam_step, apply_mlp, init_mlp, soft_update
+from rewardshift.networks import MLP, adam_step, apply_mlp, init_mlps, soft_update
 from rewardshift.replay import Batch, as_floats
 from rewardshift.shift import Terminal
 
@@ -129,8 +127,8 @@ class TD3:
         members = len(self.shifts)
         actor_sizes = (spec.features, *self.hidden, spec.action_size)
         critic_sizes = (spec.features + spec.action_size, *self.hidden, 1)
-        actors = _networks(actor_key, actor_sizes, (members if self.own_actors else 1,))
-        critics = _networks(critic_key, critic_sizes, (members, self.twins))
+        actors = init_mlps(actor_key, actor_sizes, (members if self.own_actors else 1,))
+        critics = init_mlps(critic_key, critic_sizes, (members, self.twins))
         adam = optax.adam(self.learning_rate)
         return TD3State(
             actors=actors,
@@ -263,14 +261,6 @@ class TD3:
 def ddpg(**settings: Any) -> TD3:
     """DDPG: one critic, no delay, no smoothing; otherwise as `TD3`, and so are the settings."""
     return TD3(**{"twins": 1, "policy_delay": 1, "target_noise": 0.0, **settings})
-
-
-def _networks(key: PRNGKeyArray, sizes: tuple[int, ...], axes: tuple[int, ...]) -> MLP:
-    """Networks with leading axes."""
-    make: Callable[[PRNGKeyArray], MLP] = partial(init_mlp, sizes=sizes)
-    for _ in axes:
-        make = jax.vmap(make)
-    return make(jax.random.split(key, axes))
 
 
 def _values(

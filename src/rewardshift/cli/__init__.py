@@ -1,4 +1,7 @@
-"""The command line: `rewardshift train | resume | play | list | reproduce | report | suggest`."""
+"""The command line.
+
+`rewardshift train | resume | play | collect | data | list | reproduce | report | suggest`.
+"""
 
 import importlib.metadata
 import os
@@ -9,11 +12,12 @@ from typing import Any, NoReturn
 
 import tyro
 
+from rewardshift.cli.data import collect_data, data
 from rewardshift.cli.figures import list_figures, report, reproduce
 from rewardshift.cli.suggest import suggest
 from rewardshift.cli.training import play, resume_run, train_agent
 from rewardshift.errors import InputError
-from rewardshift.training.online import TrainingError
+from rewardshift.training.common import TrainingError
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -27,6 +31,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "train": train_agent,
         "resume": resume_run,
         "play": play,
+        "collect": collect_data,
+        "data": data,
         "list": list_figures,
         "reproduce": reproduce,
         "report": report,

@@ -12,49 +12,99 @@ import tyro
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
+from rewardshift.agents.bcq import BCQ
+from rewardshift.agents.cql import CQL
 from rewardshift.agents.dqn import DQN, Schedule
 from rewardshift.agents.intrinsic import RND, CountBonus
+from rewardshift.agents.offline import Offline
 from rewardshift.agents.selection import SELECTIONS, Optimistic
 from rewardshift.agents.td3 import TD3
+from rewardshift.data.dataset import Pick, Subset
 from rewardshift.envs.engines import EngineName
 from rewardshift.errors import InputError
 from rewardshift.shift import Terminal
-from rewardshift.training.config import make_config, read_config
-from rewardshift.training.online import OnlineBudget, OnProgress, Row
+from rewardshift.training.common import OnProgress
+from rewardshift.training.config import Agent, read_config
+from rewardshift.training.offline import OfflineBudget
+from rewardshift.training.online import OnlineBudget
 from rewardshift.training.play import record_episode
-from rewardshift.training.runs import Result, resume, train
+from rewardshift.training.runs import Result, offline_run, online_run, resume
 
 
 @dataclass(frozen=True, kw_only=True)
 class RunOptions:
     """What every training takes."""
 
-    env: str
-    """A registered Gymnasium environment."""
     shift: Annotated[float | None, tyro.conf.arg(metavar="FLOAT")] = None
     """The constant that is added to every reward."""
-    shifts: tuple[float, ...] = ()
-    """Several: Random Reward Shift, a member for each."""
     seeds: int = 1
     """How many; 0, 1, 2, ... are run side by side."""
-    engine: EngineName = "auto"
-    """EnvPool where it has the very same task and is faster ("auto"), or one of the two."""
     out: Annotated[Path | None, tyro.conf.arg(metavar="PATH")] = None
     """The run's folder; by default one in `runs/`, named after the configuration."""
     terminal: Terminal = "zero"
     """What happens at a terminal state: "zero" as in the paper, or "absorbing"."""
 
-    def settings(self, agent: type[DQN | TD3]) -> dict[str, Any]:
+    def settings(self, agent: type[Agent]) -> dict[str, Any]:
         """The agent's settings among the options, by the names that it has for them."""
-        if self.shift is not None and self.shifts:
-            raise InputError("give either --shift or --shifts")
         names = {field.name for field in fields(agent)} & {field.name for field in fields(self)}
-        biases = self.shifts or (self.shift if self.shift is not None else 0.0,)
-        return {**{name: getattr(self, name) for name in names}, "shifts": biases}
+        return {name: getattr(self, name) for name in names}
 
 
 @dataclass(frozen=True, kw_only=True)
-class DQNOptions(RunOptions):
+class OnlineOptions(RunOptions):
+    """What every training in an environment takes."""
+
+    env: str
+    """A registered Gymnasium environment."""
+    shifts: tuple[float, ...] = ()
+    """Several: Random Reward Shift, a member for each."""
+    engine: EngineName = "auto"
+    """EnvPool where it has the very same task and is faster ("auto"), or one of the two."""
+
+    def settings(self, agent: type[Agent]) -> dict[str, Any]:
+        """See `RunOptions`; with the shift of each member."""
+        if self.shift is not None and self.shifts:
+            raise InputError("give either --shift or --shifts")
+        biases = self.shifts or (self.shift if self.shift is not None else 0.0,)
+        return {**super().settings(agent), "shifts": biases}
+
+
+@dataclass(frozen=True, kw_only=True)
+class OfflineOptions(RunOptions):
+    """What every training on a data set takes."""
+
+    data: str
+    """A data set: embedded/NAME, a Minari id, or an HDF5 or npz file."""
+    env: Annotated[str | None, tyro.conf.arg(metavar="STR")] = None
+    """Where to evaluate, if the data set does not say."""
+    transitions: Annotated[int | None, tyro.conf.arg(metavar="INT")] = None
+    """How many of the data set's transitions to take, if not all."""
+    pick: Pick = "episodes"
+    """Whole episodes (the last is cut), or transitions one by one."""
+    data_seed: int = 0
+    """Of that choice."""
+    scale: float = 1.0
+    """The factor on every reward."""
+    gamma: float = Offline.gamma
+    """The discount."""
+    tau: float = Offline.tau
+    """How far the target networks move at every update."""
+    budget: tyro.conf.OmitArgPrefixes[OfflineBudget] = field(default_factory=OfflineBudget)
+    """How long and how."""
+
+    def subset(self) -> Subset | None:
+        """The part of the data set that the options ask for."""
+        if self.transitions is None:
+            return None
+        return Subset(self.transitions, self.pick, self.data_seed)
+
+    def settings(self, agent: type[Agent]) -> dict[str, Any]:
+        """See `RunOptions`; with the shift as a bias."""
+        return {**super().settings(agent), "bias": self.shift if self.shift is not None else 0.0}
+
+
+@dataclass(frozen=True, kw_only=True)
+class DQNOptions(OnlineOptions):
     """DQN, for discrete actions."""
 
     intrinsic: Literal["none", "rnd", "count"] = "none"
@@ -91,7 +141,7 @@ class DQNOptions(RunOptions):
 
 
 @dataclass(frozen=True, kw_only=True)
-class TD3Options(RunOptions):
+class TD3Options(OnlineOptions):
     """TD3, for continuous actions."""
 
     gamma: float = TD3.gamma
@@ -144,11 +194,65 @@ class TD3Options(RunOptions):
         return TD3(**{**self.settings(TD3), "selection": selection})
 
 
+@dataclass(frozen=True, kw_only=True)
+class BCQOptions(OfflineOptions):
+    """BCQ, on a data set with continuous actions."""
+
+    hidden: tuple[int, ...] = BCQ.hidden
+    """Widths of the hidden layers of the actor and the critics."""
+    proposer_hidden: tuple[int, ...] = BCQ.proposer_hidden
+    """Widths of the hidden layers of the auto-encoder that proposes actions."""
+    learning_rate: float = BCQ.learning_rate
+    """Of Adam."""
+    batch_size: int = BCQ.batch_size
+    """Transitions per update."""
+    perturbation: float = BCQ.perturbation
+    """How far the actor may move a proposed action."""
+    candidates: int = BCQ.candidates
+    """Proposed actions per following state, in a target."""
+    minimum_weight: float = BCQ.minimum_weight
+    """The share of the lower twin in a target."""
+
+    def agent(self) -> BCQ:
+        """The agent that the options describe."""
+        return BCQ(**self.settings(BCQ))
+
+
+@dataclass(frozen=True, kw_only=True)
+class CQLOptions(OfflineOptions):
+    """CQL, on a data set with continuous actions."""
+
+    hidden: tuple[int, ...] = CQL.hidden
+    """Widths of the hidden layers of the policy and the critics."""
+    learning_rate: float = CQL.learning_rate
+    """Of Adam for the critics."""
+    policy_rate: float = CQL.policy_rate
+    """Of Adam for the policy and the temperature."""
+    batch_size: int = CQL.batch_size
+    """Transitions per update."""
+    candidates: int = CQL.candidates
+    """Actions that the penalty looks at from each of its three sources."""
+    weight: float = CQL.weight
+    """Of the penalty."""
+    threshold: Annotated[float | None, tyro.conf.arg(metavar="FLOAT")] = CQL.threshold
+    """Where the tuned penalty is kept (the Lagrange form); by default it is not tuned."""
+    entropy_backup: bool = CQL.entropy_backup
+    """Whether targets count the policy's entropy."""
+    cloning_updates: int = CQL.cloning_updates
+    """For how many updates the policy imitates the data, at first."""
+
+    def agent(self) -> CQL:
+        """The agent that the options describe."""
+        return CQL(**self.settings(CQL))
+
+
 def train_agent(
     options: tyro.conf.OmitArgPrefixes[
         tyro.conf.OmitSubcommandPrefixes[
             Annotated[DQNOptions, tyro.conf.subcommand("dqn")]
             | Annotated[TD3Options, tyro.conf.subcommand("td3")]
+            | Annotated[BCQOptions, tyro.conf.subcommand("bcq")]
+            | Annotated[CQLOptions, tyro.conf.subcommand("cql")]
         ]
     ],
 ) -> None:
@@ -164,15 +268,15 @@ def train_agent(
         agent = options.agent()
     except ValueError as error:
         raise InputError(str(error)) from error
-    env, budget = options.env, options.budget
-    config = make_config(agent, env, options.seeds, budget, options.engine)
-    name = f"{type(agent).__name__.lower()}-{env.replace('/', '-')}-{config.digest}"
-    folder = options.out or Path("runs") / name
-    with _training_progress(budget.steps, folder.name) as on_progress:
-        result = train(
-            agent, env, seeds=options.seeds, budget=budget, engine=options.engine, folder=folder,
-            on_progress=on_progress,
-        )  # fmt: skip
+    if isinstance(options, OfflineOptions):
+        run = offline_run(
+            agent, options.data, options.env, options.seeds, options.budget, options.subset()
+        )
+    else:
+        run = online_run(agent, options.env, options.seeds, options.budget, options.engine)
+    folder = options.out or Path("runs") / run.config.name
+    with _training_progress(run.config.budget.steps, folder.name) as on_progress:
+        result = run.start(folder, on_progress)
     _print_run(folder, result)
 
 
@@ -223,7 +327,7 @@ def _training_progress(steps: int, name: str) -> Iterator[OnProgress]:
         task = progress.add_task(name, total=steps, seen="return -", speed=0.0)
         last, clock = 0, time.perf_counter()
 
-        def on_progress(step: int, rows: list[Row]) -> None:
+        def on_progress(step: int, rows: list[Any]) -> None:
             nonlocal last, clock
             now = time.perf_counter()
             if now - clock < 0.5 and step < steps:  # a picture twice a second is enough

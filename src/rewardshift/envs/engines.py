@@ -209,6 +209,17 @@ def env_maker(env: str | MakeEnv, **options: Any) -> MakeEnv:
     return lambda: _in_unit_box(gym.make(env, **options))
 
 
+def to_unit_box(env: str | MakeEnv, actions: np.ndarray) -> np.ndarray:
+    """Continuous actions on the environment's own scale, brought to [-1, 1]."""
+    probe = env_maker(env)()
+    probe.close()
+    if not isinstance(probe, gym.wrappers.RescaleAction):
+        return actions
+    own = probe.env.action_space
+    assert isinstance(own, gym.spaces.Box)
+    return (2 * (actions - own.low) / (own.high - own.low) - 1).astype(actions.dtype)
+
+
 def _in_unit_box(env: gym.Env[Any, Any]) -> gym.Env[Any, Any]:
     space = env.action_space
     if not _is_continuous(space):

@@ -12,6 +12,7 @@ from rewardshift.experiments.control import (
 from rewardshift.experiments.curiosity import CURIOSITY, CURIOSITY_ABLATION, CURIOSITY_STORED
 from rewardshift.experiments.figure import Figure
 from rewardshift.experiments.maze import FIGURE1, MAZE_SIZES
+from rewardshift.experiments.offline import OFFLINE, OFFLINE_ABLATION
 
 FIGURES = {
     figure.name: figure
@@ -19,6 +20,7 @@ FIGURES = {
         *(FIGURE1, MAZE_SIZES),
         *(CURIOSITY, CURIOSITY_ABLATION, CURIOSITY_STORED),
         *(CONTROL, CONTROL_ABLATION, SPARSE_CHEETAH_FIGURE, HUMANOID),
+        *(OFFLINE, OFFLINE_ABLATION),
     )
 }
 

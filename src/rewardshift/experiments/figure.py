@@ -12,7 +12,7 @@ from typing import Any, Literal, NamedTuple
 
 from rewardshift.shift import Terminal
 
-Metric = Literal["auc", "final"]
+Metric = Literal["auc", "final", "best", "drop"]
 PresetName = Literal["smoke", "quick", "paper"]
 Group = tuple[tuple[str, ...], tuple[str, ...]]
 
@@ -84,7 +84,8 @@ class Claim:
         panel: The panel's name.
         statement: The sentence.
         better, worse: Names of the two methods; for "alike", in any order.
-        metric: `"auc"`: the mean of the curve. `"final"`: the mean of its last tenth.
+        metric: `"auc"`: the mean of the curve. `"final"`: the mean of its last tenth. `"best"`: its
+            highest value. `"drop"`: the second minus the third, 0 if nothing was lost by the end.
         margin: If given, the claim is that the two are alike: that their difference is
             smaller than this.
         until: If given, only the curve up to this step counts.

@@ -38,15 +38,21 @@ def run_online(figure: Figure, unit: Unit) -> list[Curve]:
         seeds=unit.seeds,
         budget=budget.online(name),
     )
+    return curves_of(figure, unit, result.rows)
+
+
+def curves_of(figure: Figure, unit: Unit, rows: Sequence[Any]) -> list[Curve]:
+    """The rows of a run of one method on one task, as the curves of its panels."""
+    (task,), (method,) = unit.tasks, unit.methods
     return [
         Curve(
             panel.name,
             method,
             seed,
-            [row.step for row in result.rows if row.seed == seed],
-            [getattr(row, panel.measure) for row in result.rows if row.seed == seed],
+            [row.step for row in rows if row.seed == seed],
+            [getattr(row, panel.measure) for row in rows if row.seed == seed],
         )
         for panel in figure.panels
-        if panel.task == name
+        if panel.task == task
         for seed in unit.seeds
     ]

@@ -11,11 +11,19 @@ from rewardshift.report.statistics import compare
 
 
 def score(curve: Curve, metric: Metric, until: int | None = None) -> float:
-    """One number for a curve up to a step: its mean, or the mean of its last tenth."""
+    """One number for a curve up to a step; see `Claim`."""
     pairs = zip(curve.steps, curve.values, strict=True)
     values = [value for step, value in pairs if until is None or step <= until]
-    tail = len(values) if metric == "auc" else max(1, len(values) // 10)
-    return float(np.mean(values[-tail:]))
+    final = float(np.mean(values[-max(1, len(values) // 10) :]))
+    match metric:
+        case "auc":
+            return float(np.mean(values))
+        case "final":
+            return final
+        case "best":
+            return max(values)
+        case "drop":
+            return final - max(values)
 
 
 def scores(curves: Sequence[Curve], claim: Claim, method: str) -> Float[np.ndarray, " seed"]:

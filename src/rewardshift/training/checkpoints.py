@@ -34,7 +34,8 @@ class Checkpoint:
         config: The digest of the run's configuration.
         arrays: A tree of arrays.
         notes: What fits into JSON: counters, rows of the metrics.
-        records: The transitions that are still in the replay, oldest first, by row.
+        records: The transitions that are still in the replay, oldest first, by row; None for a
+            run without one.
         segments: The files that hold them, with their checksums.
     """
 
@@ -42,19 +43,19 @@ class Checkpoint:
     config: str
     arrays: Any
     notes: dict[str, Any]
-    records: np.ndarray
+    records: np.ndarray | None
     segments: dict[str, str]
 
 
 def save_checkpoint(
-    folder: Path, checkpoint: Checkpoint, new_records: np.ndarray, capacity: int
+    folder: Path, checkpoint: Checkpoint, new_records: np.ndarray | None, capacity: int
 ) -> dict[str, str]:
     """Writes a checkpoint.
 
     Args:
         folder: Of the run's checkpoints.
         checkpoint: Its `records` are not looked at.
-        new_records: The transitions since the one before.
+        new_records: The transitions since the one before, if the run has a replay.
         capacity: Of the replay: segments that have left it are deleted.
 
     Returns:
@@ -62,9 +63,11 @@ def save_checkpoint(
     """
     folder.mkdir(exist_ok=True)
     step = checkpoint.step
-    name = f"segment-{step - new_records.shape[1]:012d}-{step:012d}.npy"
     segments = {s: d for s, d in checkpoint.segments.items() if _stop(s) > step - capacity}
-    segments[name] = _write(folder / name, _npy(np.ascontiguousarray(new_records).view(np.uint8)))
+    if new_records is not None:
+        name = f"segment-{step - new_records.shape[1]:012d}-{step:012d}.npy"
+        content = np.ascontiguousarray(new_records).view(np.uint8)
+        segments[name] = _write(folder / name, _npy(content))
     state = _write(folder / f"state-{step:012d}.npz", npz_bytes(checkpoint.arrays))
     body = {
         "format": FORMAT,
@@ -80,7 +83,7 @@ def save_checkpoint(
 
 
 def load_checkpoint(
-    folder: Path, config: str, template: Any, record: np.dtype[np.void]
+    folder: Path, config: str, template: Any, record: np.dtype[np.void] | None
 ) -> Checkpoint | None:
     """The newest checkpoint, checked to the last byte, or None if there is none.
 
@@ -88,7 +91,7 @@ def load_checkpoint(
         folder: Of the run's checkpoints.
         config: The digest of the configuration that it must be of.
         template: A tree of arrays: the checkpoint's must have these paths, shapes and dtypes.
-        record: The layout of a transition.
+        record: The layout of a transition, if the run has a replay.
     """
     manifests = sorted(folder.glob("checkpoint-*.json"))
     if not manifests:
@@ -104,7 +107,7 @@ def load_checkpoint(
                 raise ValueError(f"{file} has another checksum")
         arrays = read_npz(folder / state, template)
         parts = [np.load(folder / name, allow_pickle=False) for name in body["segments"]]
-        records = np.concatenate(parts, axis=1).view(record)
+        records = None if record is None else np.concatenate(parts, axis=1).view(record)
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise InputError(f"the checkpoint {str(path)!r} cannot be used: {error}") from error
     return Checkpoint(body["step"], config, arrays, body["notes"], records, body["segments"])

@@ -7,20 +7,54 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
+from rewardshift.agents.bcq import BCQ
+from rewardshift.agents.cql import CQL
 from rewardshift.agents.dqn import DQN
 from rewardshift.agents.intrinsic import RND, CountBonus
+from rewardshift.agents.offline import Offline
 from rewardshift.agents.selection import SELECTIONS
 from rewardshift.agents.td3 import TD3
-from rewardshift.envs.engines import EngineName, MakeEnv, probe_spec, resolve_engine
+from rewardshift.data.dataset import Dataset, Subset
+from rewardshift.data.loading import load_dataset
+from rewardshift.envs.engines import EngineName, MakeEnv, TaskSpec, probe_spec, resolve_engine
 from rewardshift.errors import InputError
 from rewardshift.files import writable_folder, write_atomic
+from rewardshift.training.offline import OfflineBudget, as_batch
 from rewardshift.training.online import OnlineBudget
 
-FORMAT = 2
-Agent = DQN | TD3
+FORMAT = 3
+Agent = DQN | TD3 | BCQ | CQL
+
+
+@dataclass(frozen=True)
+class DataConfig:
+    """Which data set a run learns from.
+
+    Args:
+        source: As `load_dataset` takes it.
+        digest: Of the contents, so that a run never goes on with other ones.
+        subset: Which part of it, if not all.
+    """
+
+    source: str
+    digest: str
+    subset: Subset | None = None
+
+    def load(self) -> Dataset:
+        """The data set; refused if it is not the same any more."""
+        data = load_dataset(self.source, self.subset)
+        if data.digest != self.digest:
+            raise InputError(
+                f"the data set {self.source!r} has changed since the run began: its digest is"
+                f" {data.digest}, not {self.digest}"
+            )
+        return data
+
+
 # What a configuration may be made of, by name.
 PARTS: dict[str, Any] = {
-    part.__name__: part for part in (DQN, TD3, RND, CountBonus, *SELECTIONS.values())
+    part.__name__: part
+    for part in (DQN, TD3, BCQ, CQL, RND, CountBonus, Subset, DataConfig, *SELECTIONS.values())
 }
 
 
@@ -34,13 +68,15 @@ class RunConfig:
         seeds: One row each.
         budget: How long and how.
         engine: The engine that is used, not "auto".
+        data: The data set, if the run is offline.
     """
 
     agent: Agent
     env: str
     seeds: tuple[int, ...]
-    budget: OnlineBudget
+    budget: OnlineBudget | OfflineBudget
     engine: EngineName
+    data: DataConfig | None = None
 
     def to_json(self) -> dict[str, Any]:
         """As `config.json` has it."""
@@ -51,14 +87,23 @@ class RunConfig:
             "seeds": list(self.seeds),
             "budget": dataclasses.asdict(self.budget),
             "engine": self.engine,
+            "data": None if self.data is None else _part_to_json(self.data),
         }
 
     @classmethod
     def from_json(cls, body: dict[str, Any]) -> "RunConfig":
         """From what `to_json` gave."""
         agent = _part_from_json(body["agent"])
-        budget = OnlineBudget(**body["budget"])
-        return cls(agent, body["env"], tuple(body["seeds"]), budget, body["engine"])
+        data = None if body["data"] is None else _part_from_json(body["data"])
+        budget = (OfflineBudget if data else OnlineBudget)(**body["budget"])
+        return cls(agent, body["env"], tuple(body["seeds"]), budget, body["engine"], data)
+
+    @property
+    def name(self) -> str:
+        """What a folder for it may be called."""
+        where = self.env if self.data is None else self.data.source
+        plain = "".join(letter if letter.isalnum() or letter in "._" else "-" for letter in where)
+        return f"{type(self.agent).__name__.lower()}-{plain}-{self.digest}"
 
     @property
     def digest(self) -> str:
@@ -94,14 +139,10 @@ def make_config(
     budget: OnlineBudget,
     engine: EngineName,
 ) -> RunConfig:
-    """The configuration of a run, checked as far as that goes without making it."""
-    chosen = tuple(range(seeds)) if isinstance(seeds, int) else tuple(seeds)
-    if not chosen or len(set(chosen)) != len(chosen) or min(chosen) < 0:
-        raise InputError(f"seeds must be 1 or more, or different numbers from 0 on, got {seeds!r}")
-    spec = probe_spec(env)
-    if agent.continuous != bool(spec.action_size):
-        kind = "continuous" if agent.continuous else "discrete"
-        raise InputError(f"{type(agent).__name__} needs {kind} actions, {env} has others")
+    """The configuration of an online run, checked as far as that goes without making it."""
+    if isinstance(agent, Offline):
+        raise InputError(f"{type(agent).__name__} learns from a data set, not from {env}")
+    _check_task(agent, env)
     if agent.warm_up >= budget.steps:
         raise InputError(
             f"nothing would be learned: the warm-up is {agent.warm_up} steps,"
@@ -109,8 +150,50 @@ def make_config(
         )
     if agent.continuous and budget.diagnose:
         raise InputError("diagnose counts visits of discrete actions, so DQN's alone")
-    name = env if isinstance(env, str) else getattr(env, "__qualname__", type(env).__qualname__)
-    return RunConfig(agent, name, chosen, budget, resolve_engine(env, engine))
+    return RunConfig(agent, _name(env), _chosen(seeds), budget, resolve_engine(env, engine))
+
+
+def make_offline_config(
+    agent: Agent,
+    data: Dataset,
+    env: str | MakeEnv,
+    seeds: int | tuple[int, ...],
+    budget: OfflineBudget,
+    source: DataConfig,
+) -> RunConfig:
+    """The configuration of an offline run, checked as far as that goes without making it."""
+    as_batch(data, _check_task(agent, env), env)
+    for name in ("updates", "evaluate_every", "checkpoint_every"):
+        if getattr(budget, name) % agent.period:
+            raise InputError(
+                f"{name} must be a multiple of {agent.period}, after which the updates of"
+                f" {type(agent).__name__} repeat themselves, got {getattr(budget, name)}"
+            )
+    if isinstance(agent, DQN) and agent.intrinsic is not None:
+        raise InputError("an intrinsic reward is for exploration; a fixed data set has none")
+    if isinstance(agent, DQN | TD3) and agent.n_step != 1:
+        raise InputError(f"on a data set n_step must be 1, got {agent.n_step}")
+    engine = resolve_engine(env, "auto")
+    return RunConfig(agent, _name(env), _chosen(seeds), budget, engine, source)
+
+
+def _check_task(agent: Agent, env: str | MakeEnv) -> TaskSpec:
+    spec = probe_spec(env)
+    if agent.continuous != bool(spec.action_size):
+        kind = "continuous" if agent.continuous else "discrete"
+        raise InputError(f"{type(agent).__name__} needs {kind} actions, {env} has others")
+    return spec
+
+
+def _chosen(seeds: int | tuple[int, ...]) -> tuple[int, ...]:
+    chosen = tuple(range(seeds)) if isinstance(seeds, int) else tuple(seeds)
+    if not chosen or len(set(chosen)) != len(chosen) or min(chosen) < 0:
+        raise InputError(f"seeds must be 1 or more, or different numbers from 0 on, got {seeds!r}")
+    return chosen
+
+
+def _name(env: str | MakeEnv) -> str:
+    return env if isinstance(env, str) else getattr(env, "__qualname__", type(env).__qualname__)
 
 
 def claim_folder(folder: Path, config: RunConfig) -> Path:

@@ -1,11 +1,11 @@
 """Evaluation: greedy episodes of every seed, side by side, apart from all training."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Bool, Float, Int
 
 from rewardshift.envs.engines import EngineName, MakeEnv, make_engine
 
@@ -13,6 +13,20 @@ from rewardshift.envs.engines import EngineName, MakeEnv, make_engine
 def derive_seed(*parts: int) -> int:
     """A seed for an environment, from what it is for."""
     return int(np.random.SeedSequence(parts).generate_state(1)[0] >> 1)
+
+
+class Episodes(NamedTuple):
+    """What greedy episodes came to, with primal rewards.
+
+    `first` are the observations that they began with, `discounted` the discounted returns;
+    `terminated` tells an end in a terminal state from a time limit.
+    """
+
+    first: np.ndarray
+    returns: Float[np.ndarray, "seed episode"]
+    discounted: Float[np.ndarray, "seed episode"]
+    lengths: Int[np.ndarray, "seed episode"]
+    terminated: Bool[np.ndarray, "seed episode"]
 
 
 class Evaluator:
@@ -33,14 +47,14 @@ class Evaluator:
         seeds: Sequence[int],
         episodes: int,
     ) -> None:
-        self._seeds, self._episodes = seeds, episodes
+        self._seeds, self._episodes, self._gamma = seeds, episodes, agent.gamma
         self._engine = make_engine(env, len(seeds) * episodes, engine)
         over_episodes = jax.vmap(agent.greedy, in_axes=(None, 0))
         self._act = jax.jit(jax.vmap(over_episodes))
 
-    def __call__(self, state: Any, step: int) -> Float[np.ndarray, "seed episode"]:
-        """The primal returns; the same for the same state and step."""
-        observation = self._engine.restart(
+    def __call__(self, state: Any, step: int) -> Episodes:
+        """The episodes; the same for the same state and step."""
+        observation = first = self._engine.restart(
             [
                 derive_seed(seed, step, 1 + number)
                 for seed in self._seeds
@@ -48,14 +62,20 @@ class Evaluator:
             ]
         )
         shape = (len(self._seeds), self._episodes)
-        returns, running = np.zeros(shape), np.ones(shape, bool)
+        returns, discounted, discount = np.zeros(shape), np.zeros(shape), 1.0
+        lengths, terminated = np.zeros(shape, np.int64), np.zeros(shape, bool)
+        running = np.ones(shape, bool)
         while running.any():
             actions = np.asarray(self._act(state, observation.reshape(*shape, -1)))
             result = self._engine.step(actions.reshape(-1, *actions.shape[2:]))
-            returns += running * result.reward.reshape(shape)
+            reward = running * result.reward.reshape(shape)
+            returns += reward
+            discounted += discount * reward
+            lengths += running
+            terminated |= running & result.terminated.reshape(shape)
             running &= ~(result.terminated | result.truncated).reshape(shape)
-            observation = result.observation
-        return returns
+            observation, discount = result.observation, discount * self._gamma
+        return Episodes(first.reshape(*shape, -1), returns, discounted, lengths, terminated)
 
     def close(self) -> None:
         """Closes the environments."""

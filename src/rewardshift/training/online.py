@@ -7,7 +7,7 @@ run that is killed and started again does, from its last checkpoint on, what it 
 done anyway, to the last bit.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, NamedTuple
@@ -17,8 +17,13 @@ import jax.numpy as jnp
 import numpy as np
 
 from rewardshift.envs.engines import EngineName, MakeEnv, make_engine
-from rewardshift.errors import InputError
 from rewardshift.replay import RecordLayout, Replay
+from rewardshift.training.common import (
+    OnProgress,
+    TrainingError,
+    check_budget,
+    finite_metrics,
+)
 from rewardshift.training.diagnostics import Diagnosis, diagnose
 from rewardshift.training.evaluation import Evaluator, derive_seed
 
@@ -49,14 +54,7 @@ class OnlineBudget:
     diagnose: bool = False
 
     def __post_init__(self) -> None:
-        for name, field in self.__dataclass_fields__.items():
-            value = getattr(self, name)
-            if field.type is int and (not isinstance(value, int) or value < 1):
-                raise InputError(f"{name} must be a whole number of 1 or more, got {value!r}")
-
-
-class TrainingError(RuntimeError):
-    """Training went wrong in a way that going on would not mend."""
+        check_budget(self)
 
 
 class Row(NamedTuple):
@@ -94,9 +92,6 @@ class Draws(NamedTuple):
     sampling: np.ndarray
     acting: np.ndarray
     lot: np.ndarray
-
-
-OnProgress = Callable[[int, list[Row]], None]
 
 
 class Trainer:
@@ -222,12 +217,8 @@ class Trainer:
             step = (block + 1) * BLOCK
 
     def _evaluate(self, metrics: dict[str, Any]) -> None:
-        seen = {name: np.asarray(metrics[name]).tolist() for name in metrics}
-        for name, values in seen.items():
-            if not np.isfinite(values).all():
-                seed = self.seeds[int(np.flatnonzero(~np.isfinite(values))[0])]
-                raise TrainingError(f"{name} is not finite at step {self.step} of seed {seed}")
-        returns = self.evaluator(self.state, self.step).mean(axis=1)
+        seen = finite_metrics(metrics, self.step, self.seeds)
+        returns = self.evaluator(self.state, self.step).returns.mean(axis=1)
         looks: list[list[float]] = [[] for _ in self.seeds]
         if self.budget.diagnose:
             actions = self.engine.spec.num_actions

@@ -6,14 +6,12 @@ from pathlib import Path
 from typing import Any
 
 import imageio.v3 as imageio
-import jax
 import numpy as np
 
-from rewardshift.envs.engines import env_maker, flatten, task_spec
+from rewardshift.envs.engines import env_maker, flatten
 from rewardshift.errors import InputError
-from rewardshift.training.checkpoints import read_npz
-from rewardshift.training.config import networks_of, read_config
 from rewardshift.training.evaluation import derive_seed
+from rewardshift.training.policy import load_policy
 
 FRAMES_PER_SECOND = 15
 
@@ -30,31 +28,16 @@ def record_episode(folder: Path, film: Path, seed: int, episode: int) -> float:
     Returns:
         The primal return of the episode.
     """
-    config = read_config(folder)
-    if seed not in config.seeds:
-        raise InputError(f"the run has the seeds {list(config.seeds)}, not {seed}")
     if film.suffix not in (".gif", ".mp4"):
         raise InputError(f"the film must end in .gif or .mp4, got {str(film)!r}")
     if film.suffix == ".mp4" and importlib.util.find_spec("imageio_ffmpeg") is None:
         raise InputError("an MP4 needs ffmpeg: pip install 'rewardshift[video]', or make a GIF")
-    if not (folder / "parameters.npz").exists():
-        raise InputError(f"the run in {str(folder)!r} is not finished: rewardshift resume {folder}")
-    env = env_maker(config.env, render_mode="rgb_array")()
-    spec = task_spec(env)
-    keys = jax.vmap(jax.random.key)(np.asarray(config.seeds))
-    states = jax.vmap(lambda key: config.agent.init(key, spec))(keys)
-    path = folder / "parameters.npz"
-    try:
-        states = states._replace(**read_npz(path, networks_of(config.agent, states)))
-    except (OSError, ValueError) as error:
-        raise InputError(f"{str(path)!r} cannot be used: {error}") from error
-    state = jax.tree.map(lambda leaf: leaf[config.seeds.index(seed)], states)
-    act = jax.jit(lambda observation: config.agent.greedy(state, observation))
-
+    policy = load_policy(folder, seed)
+    env = env_maker(policy.config.env, render_mode="rgb_array")()
     observation, _ = env.reset(seed=derive_seed(seed, 0, 1 + episode))
     frames, total, done = [env.render()], 0.0, False
     while not done:
-        action = np.asarray(act(flatten(observation, spec)))[()]  # a scalar where it is one
+        action = policy.act(flatten(observation, policy.spec))
         observation, reward, terminated, truncated, _ = env.step(action)
         frames.append(env.render())
         total, done = total + float(reward), terminated or truncated

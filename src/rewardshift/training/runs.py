@@ -10,14 +10,15 @@ import csv
 import io
 import signal
 import time
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
+from rewardshift.data.dataset import Dataset, Subset
+from rewardshift.data.loading import load_dataset
 from rewardshift.envs.engines import EngineName, MakeEnv
+from rewardshift.errors import InputError
 from rewardshift.files import write_atomic
 from rewardshift.training.checkpoints import (
     Checkpoint,
@@ -25,15 +26,19 @@ from rewardshift.training.checkpoints import (
     npz_bytes,
     save_checkpoint,
 )
+from rewardshift.training.common import OnProgress
 from rewardshift.training.config import (
     Agent,
+    DataConfig,
     RunConfig,
     claim_folder,
     make_config,
+    make_offline_config,
     networks_of,
     read_config,
 )
-from rewardshift.training.online import OnlineBudget, OnProgress, Row, Trainer
+from rewardshift.training.offline import OfflineBudget, OfflineRow, OfflineTrainer
+from rewardshift.training.online import OnlineBudget, Row, Trainer
 
 
 @dataclass(frozen=True)
@@ -48,11 +53,71 @@ class Result:
         step: How far it came; at the next start it goes on from the checkpoint before.
     """
 
-    rows: list[Row]
+    rows: list[Any]
     state: Any
     config: RunConfig
     finished: bool
     step: int
+
+
+@dataclass(frozen=True)
+class Run:
+    """A run that is decided and checked, and not begun.
+
+    Args:
+        config: What decides it.
+        make: Makes its trainer.
+    """
+
+    config: RunConfig
+    make: Callable[[], Trainer | OfflineTrainer]
+
+    def start(self, folder: Path | str | None, on_progress: OnProgress | None = None) -> Result:
+        """Runs it, or goes on with it: see `train`."""
+        if folder is None:
+            return _run_in_memory(self.config, self.make(), on_progress)
+        claimed = claim_folder(Path(folder), self.config)
+        return _run_in_folder(self.config, self.make(), claimed, on_progress)
+
+
+def online_run(
+    agent: Agent,
+    env: str | MakeEnv,
+    seeds: int | tuple[int, ...] = 1,
+    budget: OnlineBudget | None = None,
+    engine: EngineName = "auto",
+) -> Run:
+    """What `train` starts; the arguments are its."""
+    chosen = budget or OnlineBudget()
+    config = make_config(agent, env, seeds, chosen, engine)
+    return Run(config, lambda: Trainer(agent, env, config.seeds, chosen, config.engine))
+
+
+def offline_run(
+    agent: Agent,
+    data: Dataset | str,
+    env: str | MakeEnv | None = None,
+    seeds: int | tuple[int, ...] = 1,
+    budget: OfflineBudget | None = None,
+    subset: Subset | None = None,
+) -> Run:
+    """What `train_offline` starts; the arguments are its."""
+    source = data if isinstance(data, str) else data.name
+    if isinstance(data, str):
+        loaded = load_dataset(data, subset)
+    else:
+        loaded = data if subset is None else data.subset(subset)
+    place = env if env is not None else loaded.env
+    if place is None:
+        raise InputError(f"the data set {source!r} does not say its environment; name one: env")
+    chosen = budget or OfflineBudget()
+    config = make_offline_config(
+        agent, loaded, place, seeds, chosen, DataConfig(source, loaded.digest, subset)
+    )
+    return Run(
+        config,
+        lambda: OfflineTrainer(agent, loaded, place, config.seeds, chosen, config.engine),
+    )
 
 
 def train(
@@ -77,20 +142,49 @@ def train(
             checkpoint; if it holds another one, that is an error. None keeps nothing.
         on_progress: Called after every step with the step and the rows so far.
     """
-    config = make_config(agent, env, seeds, budget or OnlineBudget(), engine)
-    if folder is None:
-        return _run_in_memory(config, env, on_progress)
-    return _run_in_folder(config, env, claim_folder(Path(folder), config), on_progress)
+    return online_run(agent, env, seeds, budget, engine).start(folder, on_progress)
+
+
+def train_offline(
+    agent: Agent,
+    data: Dataset | str,
+    env: str | MakeEnv | None = None,
+    *,
+    seeds: int | tuple[int, ...] = 1,
+    budget: OfflineBudget | None = None,
+    subset: Subset | None = None,
+    folder: Path | str | None = None,
+    on_progress: OnProgress | None = None,
+) -> Result:
+    """Trains an agent on a data set, with all its seeds side by side.
+
+    Args:
+        agent: Its configuration, for example `BCQ(bias=8.0)`. A `DQN` or a `TD3` works too.
+        data: The data set, or where `load_dataset` finds it.
+        env: Where to evaluate, if the data set does not say.
+        subset: Which part of the data set, if not all of it.
+        budget: How long and how; the default is that of `OfflineBudget`.
+        seeds, folder, on_progress: As in `train`.
+    """
+    return offline_run(agent, data, env, seeds, budget, subset).start(folder, on_progress)
 
 
 def resume(folder: Path | str, on_progress: OnProgress | None = None) -> Result:
     """Goes on with the run in a folder."""
     config = read_config(Path(folder))
-    return _run_in_folder(config, config.env, Path(folder), on_progress)
+    agent, env, seeds, budget = config.agent, config.env, config.seeds, config.budget
+    if isinstance(budget, OnlineBudget):
+        run = online_run(agent, env, seeds, budget, config.engine)
+    else:
+        assert config.data is not None
+        run = offline_run(agent, config.data.load(), env, seeds, budget)
+        run = replace(run, config=config)
+    return run.start(folder, on_progress)
 
 
-def _run_in_memory(config: RunConfig, env: str | MakeEnv, on_progress: OnProgress | None) -> Result:
-    trainer = Trainer(config.agent, env, config.seeds, config.budget, config.engine)
+def _run_in_memory(
+    config: RunConfig, trainer: Trainer | OfflineTrainer, on_progress: OnProgress | None
+) -> Result:
     with contextlib.closing(trainer):
         while trainer.step < config.budget.steps:
             trainer.run_to_checkpoint(on_progress)
@@ -98,13 +192,15 @@ def _run_in_memory(config: RunConfig, env: str | MakeEnv, on_progress: OnProgres
 
 
 def _run_in_folder(
-    config: RunConfig, env: str | MakeEnv, folder: Path, on_progress: OnProgress | None
+    config: RunConfig,
+    trainer: Trainer | OfflineTrainer,
+    folder: Path,
+    on_progress: OnProgress | None,
 ) -> Result:
-    trainer = Trainer(config.agent, env, config.seeds, config.budget, config.engine)
     segments = _restore(trainer, folder, config)
     with contextlib.closing(trainer), _stop_requests() as asked:
 
-        def on_step(step: int, rows: list[Row]) -> None:
+        def on_step(step: int, rows: list[Any]) -> None:
             if on_progress is not None:
                 on_progress(step, rows)
             if asked:
@@ -123,66 +219,69 @@ def _run_in_folder(
 
 
 def _save(
-    trainer: Trainer, folder: Path, config: RunConfig, segments: dict[str, str], before: int
+    trainer: Trainer | OfflineTrainer,
+    folder: Path,
+    config: RunConfig,
+    segments: dict[str, str],
+    before: int,
 ) -> dict[str, str]:
     """Writes the metrics and a checkpoint."""
-    write_metrics(folder / "metrics.csv", trainer.rows)
+    write_metrics(folder / "metrics.csv", _row_type(trainer), trainer.rows)
     _write_events(folder, [row for row in trainer.rows if row.step > before])
-    new = min(trainer.step - before, trainer.replay.capacity)
-    slots = np.arange(trainer.step - new, trainer.step) % trainer.replay.capacity
     checkpoint = Checkpoint(
         step=trainer.step,
         config=config.digest,
         arrays={"agent": trainer.state, "counters": trainer.counters()},
         notes={"rows": [list(row) for row in trainer.rows]},
-        records=trainer.replay.records,
+        records=None,
         segments=segments,
     )
-    return save_checkpoint(
-        folder / "checkpoints",
-        checkpoint,
-        trainer.replay.records[:, slots],
-        trainer.replay.capacity,
-    )
+    capacity = trainer.replay.capacity if trainer.replay else 0
+    records = trainer.replay.newest(trainer.step - before) if trainer.replay else None
+    return save_checkpoint(folder / "checkpoints", checkpoint, records, capacity)
 
 
-def _restore(trainer: Trainer, folder: Path, config: RunConfig) -> dict[str, str]:
+def _restore(trainer: Trainer | OfflineTrainer, folder: Path, config: RunConfig) -> dict[str, str]:
     """Puts the last checkpoint, if there is one, into the trainer."""
     template = {"agent": trainer.state, "counters": trainer.counters()}
-    checkpoint = load_checkpoint(
-        folder / "checkpoints", config.digest, template, trainer.replay.records.dtype
-    )
+    record = trainer.replay.records.dtype if trainer.replay else None
+    checkpoint = load_checkpoint(folder / "checkpoints", config.digest, template, record)
     if checkpoint is None:
         return {}
     trainer.state = checkpoint.arrays["agent"]
     for name, values in checkpoint.arrays["counters"].items():
         setattr(trainer, name, values)
-    trainer.step = trainer.replay.added = checkpoint.step
-    trainer.rows = [Row(*row) for row in checkpoint.notes["rows"]]
-    kept = checkpoint.records[:, -trainer.replay.capacity :]
-    slots = np.arange(checkpoint.step - kept.shape[1], checkpoint.step) % trainer.replay.capacity
-    trainer.replay.records[:, slots] = kept
+    trainer.step = checkpoint.step
+    rows: list[Any] = [_row_type(trainer)(*row) for row in checkpoint.notes["rows"]]
+    trainer.rows = rows
+    if trainer.replay:
+        assert checkpoint.records is not None
+        trainer.replay.restore(checkpoint.records, checkpoint.step)
     return checkpoint.segments
 
 
-def write_metrics(path: Path, rows: list[Row]) -> None:
-    """Writes `metrics.csv`."""
+def _row_type(trainer: Trainer | OfflineTrainer) -> type[Row] | type[OfflineRow]:
+    return Row if isinstance(trainer, Trainer) else OfflineRow
+
+
+def write_metrics(path: Path, kind: type[Row] | type[OfflineRow], rows: list[Any]) -> None:
+    """Writes `metrics.csv`, whose columns are the fields of a kind of row."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(Row._fields)
+    writer.writerow(kind._fields)
     writer.writerows(["" if value is None else f"{value:.9g}" for value in row] for row in rows)
     write_atomic(path, text.getvalue())
 
 
-def _write_events(folder: Path, rows: list[Row]) -> None:
+def _write_events(folder: Path, rows: list[Any]) -> None:
     """Hands rows to TensorBoard, a curve for each seed."""
     # Here, because it imports torch where that is installed.
     from tensorboardX import SummaryWriter  # noqa: PLC0415
 
     with SummaryWriter(str(folder / "tensorboard")) as writer:
         for row in rows:
-            for name in ("evaluation_return", "training_return", "loss", "q"):
-                if (value := getattr(row, name)) is not None:
+            for name, value in row._asdict().items():
+                if name not in ("seed", "step") and value is not None:
                     writer.add_scalar(f"{name}/seed-{row.seed}", value, row.step)
 
 

@@ -1,0 +1,235 @@
+"""CQL: soft actor-critic whose critics are pushed down wherever the data is not."""
+
+import math
+from dataclasses import dataclass
+from typing import ClassVar, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import optax
+from jaxtyping import Array, Float, Int, PRNGKeyArray
+
+from rewardshift.agents.checks import check_number, check_widths
+from rewardshift.agents.offline import Offline
+from rewardshift.agents.targets import one_step_target
+from rewardshift.envs.engines import TaskSpec
+from rewardshift.networks import (
+    MLP,
+    adam_step,
+    apply_mlp,
+    init_mlp,
+    init_mlps,
+    soft_update,
+    squash,
+    squashed_log_density,
+    twin_values,
+)
+from rewardshift.replay import Batch, as_floats
+
+LARGEST_LOG_FACTOR = math.log(1e6)
+
+
+class Multiplier(NamedTuple):
+    """A positive number that is tuned so that something stays where it should be."""
+
+    log: Float[Array, ""]
+    optimiser: optax.OptState
+
+
+class CQLState(NamedTuple):
+    """What a `CQL` has learned; critics have a leading axis over the twins."""
+
+    policy: MLP
+    critics: MLP
+    target_critics: MLP
+    policy_optimiser: optax.OptState
+    critic_optimiser: optax.OptState
+    temperature: Multiplier
+    penalty: Multiplier
+    updates: Int[Array, ""]
+
+
+@dataclass(frozen=True, kw_only=True)
+class CQL(Offline):
+    """Conservative Q-learning, CQL(H), with the settings of its authors.
+
+    Args:
+        hidden: Widths of the hidden layers of the policy and the critics.
+        learning_rate: Of Adam for the critics.
+        policy_rate: Of Adam for the policy and the temperature.
+        candidates: Actions that the penalty looks at from each of three sources: random ones, the
+            policy's and those that the policy would take in the following state.
+        weight: Of the penalty.
+        threshold: If given, the penalty gets another factor, from 1 on, which is tuned so that the
+            penalty stays about there (the Lagrange form).
+        entropy_backup: Whether targets count the policy's entropy.
+        cloning_updates: For how many updates the policy imitates the data, at first.
+    """
+
+    hidden: tuple[int, ...] = (256, 256, 256)
+    learning_rate: float = 3e-4
+    policy_rate: float = 1e-4
+    candidates: int = 10
+    weight: float = 5.0
+    threshold: float | None = None
+    entropy_backup: bool = False
+    cloning_updates: int = 40_000
+
+    networks: ClassVar[tuple[str, ...]] = ("policy", "critics")
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_widths(self.hidden)
+        check_number(self, "candidates", "1 or more", lambda value: value >= 1)
+        for name in ("weight", "cloning_updates"):
+            check_number(self, name, "0 or more", lambda value: value >= 0)
+        for name in ("learning_rate", "policy_rate"):
+            check_number(self, name, "above 0", lambda value: value > 0)
+        if self.threshold is not None:
+            check_number(self, "threshold", "0 or more, or None", lambda value: value >= 0)
+
+    def init(self, key: PRNGKeyArray, spec: TaskSpec) -> CQLState:
+        """Random networks, the same for the same key whatever the shift is."""
+        policy_key, critic_key = jax.random.split(key)
+        policy = init_mlp(policy_key, (spec.features, *self.hidden, 2 * spec.action_size))
+        pair = spec.features + spec.action_size
+        critics = init_mlps(critic_key, (pair, *self.hidden, 1), (2,))
+        log = jnp.zeros(())
+        policy_adam, critic_adam = optax.adam(self.policy_rate), optax.adam(self.learning_rate)
+        return CQLState(
+            policy=policy,
+            critics=critics,
+            target_critics=jax.tree.map(jnp.copy, critics),
+            policy_optimiser=policy_adam.init(policy),
+            critic_optimiser=critic_adam.init(critics),
+            temperature=Multiplier(log, policy_adam.init(log)),
+            penalty=Multiplier(log, critic_adam.init(log)),
+            updates=jnp.zeros((), jnp.int32),
+        )
+
+    def greedy(self, state: CQLState, observation: Array) -> Float[Array, " size"]:
+        """The middle of the policy."""
+        mean, _ = jnp.split(apply_mlp(state.policy, as_floats(observation)), 2)
+        return jnp.tanh(mean)
+
+    def value(self, state: CQLState, observation: Array) -> Float[Array, ""]:
+        """What the agent thinks that its own action is worth, on the shifted scale."""
+        action = self.greedy(state, observation)[None]
+        return twin_values(state.critics, as_floats(observation)[None], action).min()
+
+    def update(
+        self, state: CQLState, batch: Batch, key: PRNGKeyArray, turn: int
+    ) -> tuple[CQLState, dict[str, Float[Array, ""]]]:
+        """One step of the temperature, the policy and the critics, all from the same networks."""
+        policy_key, critic_key = jax.random.split(key)
+        changed = self._improve_policy(state, batch, policy_key)
+        new, metrics = self._improve_critics(state, batch, critic_key)
+        new = new._replace(
+            policy=changed.policy,
+            policy_optimiser=changed.policy_optimiser,
+            temperature=changed.temperature,
+            target_critics=soft_update(state.target_critics, new.critics, self.tau),
+            updates=state.updates + 1,
+        )
+        return new, metrics
+
+    def _improve_policy(self, state: CQLState, batch: Batch, key: PRNGKeyArray) -> CQLState:
+        """One step of the temperature, and with it one of the policy."""
+        observation = as_floats(batch.observation)
+        noise = jax.random.normal(key, batch.action.shape)
+        wanted = -batch.action.shape[-1]  # the entropy, as is usual for SAC
+        _, log_density = squash(apply_mlp(state.policy, observation), noise)
+        slack = log_density.mean() + wanted
+        temperature = _tune(state.temperature, -slack, self.policy_rate)
+        cloning = state.updates < self.cloning_updates
+
+        def loss(policy: MLP) -> Array:
+            outputs = apply_mlp(policy, observation)
+            action, log_density = squash(outputs, noise)
+            value = twin_values(state.critics, observation, action).min(axis=0)
+            likely = squashed_log_density(outputs, batch.action)
+            return (
+                jnp.exp(temperature.log) * log_density - jnp.where(cloning, likely, value)
+            ).mean()
+
+        policy, optimiser = adam_step(
+            self.policy_rate, jax.grad(loss)(state.policy), state.policy_optimiser, state.policy
+        )
+        return state._replace(policy=policy, policy_optimiser=optimiser, temperature=temperature)
+
+    def _improve_critics(
+        self, state: CQLState, batch: Batch, key: PRNGKeyArray
+    ) -> tuple[CQLState, dict[str, Array]]:
+        """One step of the critics towards their targets and away from what the data lacks."""
+        target_key, candidate_key = jax.random.split(key)
+        observation = as_floats(batch.observation)
+        target = self._target(state, batch, target_key)
+        candidates, log_densities = self._candidates(state, batch, candidate_key)
+        factor = jnp.exp(jnp.minimum(state.penalty.log, LARGEST_LOG_FACTOR))
+
+        def loss(critics: MLP) -> tuple[Array, tuple[Array, Array]]:
+            values = twin_values(critics, observation, batch.action)
+            excess = self._excess(critics, observation, (candidates, log_densities), values)
+            errors = ((values - target) ** 2).mean(axis=1)
+            return (errors + factor * excess).sum(), (values.mean(), excess.mean())
+
+        (total, (q, excess)), gradient = jax.value_and_grad(loss, has_aux=True)(state.critics)
+        critics, optimiser = adam_step(
+            self.learning_rate, gradient, state.critic_optimiser, state.critics
+        )
+        state = state._replace(critics=critics, critic_optimiser=optimiser)
+        if self.threshold is not None:
+            slope = factor * (self.threshold - excess)
+            state = state._replace(penalty=_tune(state.penalty, slope, self.learning_rate))
+        return state, {"loss": total, "q": q}
+
+    def _excess(
+        self,
+        critics: MLP,
+        observation: Array,
+        candidates: tuple[Array, Array],
+        values: Float[Array, "twin batch"],
+    ) -> Float[Array, " twin"]:
+        """How much more the critics think of all actions, softly, than of those in the data."""
+        actions, log_densities = candidates
+        others = twin_values(critics, observation, actions) - log_densities
+        soft = jax.scipy.special.logsumexp(others, axis=2)
+        return self.weight * (soft - values).mean(axis=1)
+
+    def _candidates(
+        self, state: CQLState, batch: Batch, key: PRNGKeyArray
+    ) -> tuple[Float[Array, "batch candidates size"], Float[Array, "batch candidates"]]:
+        """Actions to be pushed down, and the log of the density that each was drawn with."""
+        random_key, now_key, next_key = jax.random.split(key, 3)
+        count, size = batch.action.shape
+        shape = (count, self.candidates, size)
+        uniform = jax.random.uniform(random_key, shape, minval=-1.0, maxval=1.0)
+
+        def drawn(observation: Array, key: PRNGKeyArray) -> tuple[Array, Array]:
+            outputs = apply_mlp(state.policy, as_floats(observation))[:, None]
+            outputs = jnp.broadcast_to(outputs, (*shape[:2], 2 * size))
+            return squash(outputs, jax.random.normal(key, shape))
+
+        now, now_density = drawn(batch.observation, now_key)
+        following, following_density = drawn(batch.next_observation, next_key)
+        uniform_density = jnp.full(shape[:2], -size * jnp.log(2.0))
+        return (
+            jnp.concatenate([uniform, now, following], axis=1),
+            jnp.concatenate([uniform_density, now_density, following_density], axis=1),
+        )
+
+    def _target(self, state: CQLState, batch: Batch, key: PRNGKeyArray) -> Float[Array, " batch"]:
+        """What the critics' values should have been."""
+        following = as_floats(batch.next_observation)
+        noise = jax.random.normal(key, batch.action.shape)
+        action, log_density = squash(apply_mlp(state.policy, following), noise)
+        value = twin_values(state.target_critics, following, action).min(axis=0)
+        if self.entropy_backup:
+            value = value - jnp.exp(state.temperature.log) * log_density
+        return one_step_target(self.shift, batch, value)
+
+
+def _tune(multiplier: Multiplier, slope: Float[Array, ""], rate: float) -> Multiplier:
+    """One step of a multiplier, by the slope of the loss in its logarithm."""
+    updates, optimiser = optax.adam(rate).update(slope, multiplier.optimiser)
+    return Multiplier(multiplier.log + updates, optimiser)

@@ -1,0 +1,224 @@
+"""The commands about data sets: `collect`, `data inspect` and `data list`."""
+
+import contextlib
+import importlib.metadata
+import shlex
+import sys
+import time
+import warnings
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+import tyro
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+from rewardshift.data.card import discounted_returns, summarise
+from rewardshift.data.dataset import Dataset
+from rewardshift.data.loading import load_dataset
+from rewardshift.data.minari_sets import local_sets
+from rewardshift.data.picture import draw_dataset
+from rewardshift.data.writing import check_target, write_minari
+from rewardshift.errors import InputError
+from rewardshift.files import write_atomic
+from rewardshift.shift import Shift, suggest_shift
+from rewardshift.training.collection import OnCollected, collect
+from rewardshift.training.config import read_config
+
+PACKAGES = ("rewardshift", "gymnasium", "jax", "minari", "mujoco", "numpy")
+
+
+def collect_data(
+    run: Annotated[Path, tyro.conf.Positional],
+    /,
+    *,
+    id: str,  # noqa: A002  it is the option's name
+    transitions: int = 10_000,
+    noise: float = 0.0,
+    random_actions: float = 0.0,
+    seed: int = 0,
+    run_seed: int = 0,
+    folder: Annotated[Path | None, tyro.conf.arg(metavar="PATH")] = None,
+) -> None:
+    """Write what the policy of a finished run does as a Minari data set.
+
+    The same command gives the same data set. A README.md beside the data says what is in it and
+    how it was made.
+
+    Args:
+        run: The folder of the run.
+        id: Of the new data set, for example hopper/medium-v0.
+        transitions: How many; the last episode is cut.
+        noise: Standard deviation of the noise on continuous actions, on the scale [-1, 1].
+        random_actions: The probability of a random action instead.
+        seed: Of the episodes, the noise and the random actions.
+        run_seed: Which of the run's seeds acts.
+        folder: Where to write it, if not to Minari's own place: a new or empty folder.
+    """
+    config = read_config(run)
+    check_target(id, folder)
+    settings: dict[str, Any] = {
+        "transitions": transitions,
+        "noise": noise,
+        "random_actions": random_actions,
+        "seed": seed,
+        "run_seed": run_seed,
+    }
+    with _collecting_progress(transitions, id) as on_progress:
+        dataset = collect(run, **settings, on_progress=on_progress)
+    algorithm = type(config.agent).__name__
+    options = [f"--{name.replace('_', '-')}={value}" for name, value in settings.items()]
+    place = write_minari(
+        dataset,
+        id,
+        algorithm=algorithm,
+        description=(
+            f"{transitions} transitions of {algorithm} on {config.env}, with noise {noise:g} and"
+            f" {random_actions:.0%} random actions"
+        ),
+        recipe={
+            "command": shlex.join(["rewardshift", "collect", run.name, f"--id={id}", *options]),
+            "run": config.to_json(),
+            "versions": {name: importlib.metadata.version(name) for name in PACKAGES},
+        },
+        folder=folder,
+    )
+    source = id if folder is None else str(folder)
+    print(f"data set: {place}")
+    print(
+        f"{len(dataset)} transitions, mean return {dataset.returns.mean():.2f} over"
+        f" {len(dataset.episodes)} episodes; use it as: --data {shlex.quote(source)}"
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Inspect:
+    """Say what is in a data set."""
+
+    source: tyro.conf.Positional[str]
+    """embedded/NAME, a Minari id, the folder of a Minari data set, or an HDF5 or npz file."""
+    picture: Annotated[Path | None, tyro.conf.arg(metavar="PATH")] = None
+    """A PNG to make, with the distributions of returns and rewards."""
+    gamma: float = 0.99
+    """The discount."""
+
+    def run(self) -> None:
+        """Prints the numbers and draws the picture."""
+        try:
+            Shift(0.0, gamma=self.gamma)
+        except ValueError as error:
+            raise InputError(str(error)) from error
+        if self.picture is not None:
+            _check_picture(self.picture)
+        dataset = load_dataset(self.source)
+        lines = {
+            "environment": dataset.env or "not known",
+            "note": dataset.note,
+            "observation": f"{dataset.observation.shape[1]} x {dataset.observation.dtype}",
+            "action": _action(dataset),
+            **summarise(dataset).lines(),
+        }
+        for name, text in lines.items():
+            if text:
+                print(f"{name:18} {text}")
+        _print_suggestion(dataset, self.gamma)
+        if self.picture is not None:
+            write_atomic(self.picture, draw_dataset(dataset))
+            print(f"picture: {self.picture}")
+
+
+@dataclass(frozen=True)
+class ListSets:
+    """Name the data sets that come with rewardshift and those that Minari has on this machine."""
+
+    def run(self) -> None:
+        """Prints a line for each."""
+        with warnings.catch_warnings(record=True) as told:  # of what is damaged
+            warnings.simplefilter("always")
+            sets = local_sets()
+        for name, text in sets.items():
+            print(f"{name}  {text}")
+        for warning in told:
+            print(f"rewardshift: {warning.message}", file=sys.stderr)
+        if not sets:
+            print("no data sets; make one with: rewardshift collect RUN --id ID")
+
+
+def data(
+    options: tyro.conf.OmitArgPrefixes[
+        tyro.conf.OmitSubcommandPrefixes[
+            Annotated[Inspect, tyro.conf.subcommand("inspect")]
+            | Annotated[ListSets, tyro.conf.subcommand("list")]
+        ]
+    ],
+) -> None:
+    """Look at data sets.
+
+    Args:
+        options: Of the command.
+    """
+    options.run()
+
+
+def _action(dataset: Dataset) -> str:
+    low, high = dataset.action.min(), dataset.action.max()
+    if dataset.action.ndim == 1:
+        return f"discrete, from {low} to {high}"
+    return f"{dataset.action.shape[1]} x {dataset.action.dtype}, from {low:.6g} to {high:.6g}"
+
+
+def _print_suggestion(dataset: Dataset, gamma: float) -> None:
+    """What the data say about a cautious shift."""
+    values = discounted_returns(dataset, gamma)
+    low, high = float(values.min()), float(values.max())
+    print(
+        f"{'discounted return':18} from {low:.6g} to {high:.6g}, of every row, at gamma {gamma:g}"
+    )
+    if dataset.truncated.any():
+        print("Where an episode was cut off, nothing is taken to follow.")
+    if low == high:
+        print("All discounted returns are the same, so no shift can be told from them.")
+        return
+    bias = suggest_shift("exploit", low, high, gamma=gamma).bias
+    if bias:
+        print(f"Caution everywhere needs a shift of {bias:.6g} or more: --shift {bias:.6g}")
+    else:
+        print("No discounted return is below 0: a Q that starts at 0 is cautious without a shift,")
+        print("and any positive one makes it more so.")
+    if dataset.terminated.any():
+        print("There are terminal states: this is exact with --terminal absorbing only.")
+
+
+def _check_picture(path: Path) -> None:
+    if path.suffix != ".png":
+        raise InputError(f"the picture must end in .png, got {str(path)!r}")
+    if not path.parent.is_dir():
+        raise InputError(f"no folder {str(path.parent)!r} for the picture")
+
+
+@contextlib.contextmanager
+def _collecting_progress(transitions: int, name: str) -> Iterator[OnCollected]:
+    """A bar with the mean return so far and the time that is left."""
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TextColumn("{task.completed}/{task.total} transitions, {task.fields[seen]}, left"),
+        TimeRemainingColumn(),
+    )
+    with Progress(*columns, console=Console(stderr=True)) as progress:
+        task = progress.add_task(name, total=transitions, seen="return -")
+        clock = time.perf_counter()
+
+        def on_progress(collected: int, returns: list[float]) -> None:
+            nonlocal clock
+            now = time.perf_counter()
+            if now - clock < 0.5 and collected < transitions:  # a picture twice a second is enough
+                return
+            seen = f"return {np.mean(returns):.2f}" if returns else "return -"
+            progress.update(task, completed=collected, seen=seen)
+            clock = now
+
+        yield on_progress

@@ -1,0 +1,140 @@
+"""A data set as a value: checked once, when it is made."""
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from hashlib import sha256
+from typing import Literal, get_args
+
+import numpy as np
+from jaxtyping import Bool, Float, Num
+
+from rewardshift.errors import InputError
+
+Pick = Literal["episodes", "transitions"]
+FIELDS = ("observation", "action", "reward", "next_observation", "terminated", "truncated")
+
+
+@dataclass(frozen=True)
+class Subset:
+    """A part of a data set, another one for another seed.
+
+    Args:
+        transitions: How many.
+        pick: `"episodes"`: whole ones, drawn without replacement until there are enough; the last
+            one is cut. `"transitions"`: drawn one by one, without replacement; what was an episode
+            is then none any more.
+        seed: Of the draw.
+    """
+
+    transitions: int
+    pick: Pick = "episodes"
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        if self.transitions < 1:
+            raise InputError(f"transitions must be 1 or more, got {self.transitions}")
+        if self.pick not in get_args(Pick):
+            raise InputError(f"pick must be 'episodes' or 'transitions', got {self.pick!r}")
+        if self.seed < 0:
+            raise InputError(f"the seed of a subset must be 0 or more, got {self.seed}")
+
+
+@dataclass(frozen=True, eq=False)
+class Dataset:
+    """Transitions in the order in which they were collected, with primal rewards.
+
+    `next_observation` is what the action led to, at the end of an episode too. Refuses what
+    cannot be learned from, with the name of the data set, the field and the row.
+
+    Args:
+        name: Where it is from, as `load_dataset` takes it.
+        observation: Flat observations, float32 or uint8.
+        action: Whole numbers, or the numbers of continuous actions on the environment's own scale.
+        reward: As the environment gave it.
+        next_observation: See above.
+        terminated: Whether the transition ended in a terminal state.
+        truncated: Whether the episode was cut off after it.
+        env: The registered environment, if it is known.
+        note: What the data set says of itself, on one line.
+    """
+
+    name: str
+    observation: Num[np.ndarray, "n features"]
+    action: Num[np.ndarray, "n *size"]
+    reward: Float[np.ndarray, " n"]
+    next_observation: Num[np.ndarray, "n features"]
+    terminated: Bool[np.ndarray, " n"]
+    truncated: Bool[np.ndarray, " n"]
+    env: str | None = None
+    note: str = ""
+
+    def __post_init__(self) -> None:
+        count = len(self.reward)
+        if count == 0:
+            raise InputError(f"the data set {self.name!r} has no transitions")
+        for field in FIELDS:
+            values = getattr(self, field)
+            if len(values) != count:
+                raise InputError(
+                    f"the data set {self.name!r} has {count} rewards and {len(values)} rows"
+                    f" of {field!r}"
+                )
+            finite = np.isfinite(values).all(axis=tuple(range(1, values.ndim)))
+            odd = np.flatnonzero(~finite)
+            if odd.size:
+                raise InputError(
+                    f"the data set {self.name!r}: {field!r} is not finite in row {odd[0]}:"
+                    f" {values[odd[0]]}"
+                )
+        shape = self.observation.shape
+        if len(shape) != 2 or shape[1] == 0 or shape != self.next_observation.shape:
+            raise InputError(
+                f"the data set {self.name!r} has observations of the shape {shape[1:]} and next"
+                f" observations of {self.next_observation.shape[1:]}; both must be flat, alike and"
+                " not empty"
+            )
+
+    def __len__(self) -> int:
+        return len(self.reward)
+
+    @cached_property
+    def digest(self) -> str:
+        """A short name for the contents."""
+        content = sha256()
+        for field in FIELDS:
+            values = np.ascontiguousarray(getattr(self, field))
+            content.update(f"{field} {values.dtype} {values.shape}".encode())
+            content.update(values.data)
+        return content.hexdigest()[:16]
+
+    @cached_property
+    def episodes(self) -> list[slice]:
+        """The rows of each episode; the last one may go on beyond the data."""
+        ends = np.flatnonzero(self.terminated | self.truncated) + 1
+        stops = [*ends.tolist(), *([len(self)] if not ends.size or ends[-1] < len(self) else [])]
+        return [slice(a, b) for a, b in zip([0, *stops[:-1]], stops, strict=True)]
+
+    @cached_property
+    def returns(self) -> Float[np.ndarray, " episode"]:
+        """The primal return of each episode."""
+        return np.array([self.reward[rows].sum(dtype=np.float64) for rows in self.episodes])
+
+    def subset(self, part: Subset) -> "Dataset":
+        """A part of the data set."""
+        if part.transitions > len(self):
+            raise InputError(
+                f"the data set {self.name!r} has {len(self)} transitions, {part.transitions} were"
+                " asked for"
+            )
+        generator = np.random.default_rng(part.seed)
+        if part.pick == "transitions":
+            rows = np.sort(generator.choice(len(self), part.transitions, replace=False))
+        else:
+            order = generator.permutation(len(self.episodes))
+            episodes = [self.episodes[i] for i in order]
+            drawn = [np.arange(episode.start, episode.stop) for episode in episodes]
+            rows = np.concatenate(drawn)[: part.transitions]
+        columns = {field: getattr(self, field)[rows] for field in FIELDS}
+        cut = np.append(np.diff(rows) != 1, True)  # what follows there is another episode
+        columns["truncated"] = columns["truncated"] | (cut & ~columns["terminated"])
+        return replace(self, **columns)

@@ -1,0 +1,145 @@
+"""Data sets in single files: D4RL's HDF5, and NumPy's npz with the same names.
+
+A row is one transition. Terminations and time limits are kept apart, and no next observation is
+ever taken from another episode.
+"""
+
+import zipfile
+import zlib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from rewardshift.data.columns import (
+    action_column,
+    flag_column,
+    observation_column,
+    reward_column,
+)
+from rewardshift.data.dataset import Dataset
+from rewardshift.errors import InputError
+
+COLUMNS = {
+    "observations": observation_column,
+    "actions": action_column,
+    "rewards": reward_column,
+    "terminals": flag_column,
+    "timeouts": flag_column,
+    "next_observations": observation_column,
+}
+OPTIONAL = ("timeouts", "next_observations")
+# What a damaged file makes h5py, NumPy and zipfile raise.
+DAMAGE = (
+    OSError, ValueError, EOFError, KeyError, RuntimeError, MemoryError, zipfile.BadZipFile,
+    zlib.error,
+)  # fmt: skip
+
+
+def read_file(path: Path) -> Dataset:
+    """The data set in a file that ends in .hdf5, .h5 or .npz.
+
+    It needs `observations`, `actions`, `rewards` and `terminals`, and `timeouts` or
+    `next_observations` or both; other keys are not looked at. Where both ends are set, the
+    terminal state counts. What the file cuts off is truncated.
+
+    Without `next_observations`, the next row's observation is taken within an episode. What the
+    last transition before a time limit, or before the end of the file, led to is then not known:
+    it is left out, and the one before it is the last of its episode. What a terminal transition
+    led to is never looked at: it is given its own observation.
+
+    Without `timeouts`, an episode ends where the next row does not go on from where a row led.
+    """
+    where = f"the file {str(path)!r}"
+    columns = {key: COLUMNS[key](values, where, key) for key, values in _read(path, where).items()}
+    count = len(columns["rewards"])
+    for key, values in columns.items():
+        if len(values) != count:
+            raise InputError(f"{where} has {count} 'rewards' and {len(values)} {key!r}")
+    if count == 0:
+        raise InputError(f"{where} has no transitions")
+    return _transitions(columns, str(path), where)
+
+
+def _transitions(columns: Mapping[str, np.ndarray], name: str, where: str) -> Dataset:
+    observation, terminated = columns["observations"], columns["terminals"]
+    last = np.arange(len(terminated)) == len(terminated) - 1
+    if "next_observations" in columns:
+        following = columns["next_observations"]
+        if following.shape != observation.shape:
+            raise InputError(
+                f"{where} has 'observations' of {observation.shape[1]} and 'next_observations' of"
+                f" {following.shape[1]} numbers"
+            )
+        onward = np.roll(observation, -1, axis=0)
+        cut = columns.get("timeouts", (following != onward).any(axis=1)) | last
+        kept = np.ones_like(last)
+    else:
+        following = np.where(terminated[:, None], observation, np.roll(observation, -1, axis=0))
+        kept = terminated | ~(columns["timeouts"] | last)
+        cut = ~np.roll(kept, -1)
+    if not kept.any():
+        raise InputError(
+            f"{where} has no transition whose next observation is known; add 'next_observations'"
+        )
+    return Dataset(
+        name=name,
+        observation=observation[kept],
+        action=columns["actions"][kept],
+        reward=columns["rewards"][kept],
+        next_observation=following[kept],
+        terminated=terminated[kept],
+        truncated=(cut & ~terminated)[kept],
+    )
+
+
+def _read(path: Path, where: str) -> dict[str, np.ndarray]:
+    """The arrays of the keys that we know."""
+    try:
+        with _opened(path) as file:
+            there = set(file)
+            _check_keys(there, where)
+            return {key: _array(file, key, where) for key in COLUMNS if key in there}
+    except InputError:
+        raise
+    except DAMAGE as error:
+        raise InputError(f"{where} cannot be read: {one_line(error)}") from error
+
+
+def _opened(path: Path) -> Any:
+    """The file as something with keys."""
+    if path.suffix.lower() == ".npz":
+        if not zipfile.is_zipfile(path):  # NumPy would take it for a pickle
+            raise ValueError("it is no npz file, or cut off; write it with numpy.savez")
+        return np.load(path, allow_pickle=False)
+    import h5py  # noqa: PLC0415  slow to import
+
+    return h5py.File(path, "r")
+
+
+def _check_keys(there: set[str], where: str) -> None:
+    missing = [key for key in COLUMNS if key not in OPTIONAL and key not in there]
+    if missing:
+        raise InputError(
+            f"{where} has no {missing[0]!r}; it has {', '.join(sorted(there)) or 'nothing'}"
+        )
+    if not there.intersection(OPTIONAL):
+        raise InputError(
+            f"{where} has neither 'timeouts' nor 'next_observations', so where an episode was cut"
+            " off cannot be known; add one of the two"
+        )
+
+
+def _array(file: Any, key: str, where: str) -> np.ndarray:
+    try:
+        return np.asarray(file[key][()])
+    except (*DAMAGE, TypeError) as error:  # a group, or objects that would need a pickle
+        raise InputError(
+            f"{where}: {key!r} cannot be read as an array of numbers: {one_line(error)}"
+        ) from error
+
+
+def one_line(error: Exception) -> str:
+    """What an error of another library says, on one line."""
+    return " ".join(str(error).split()) or type(error).__name__

@@ -1,0 +1,38 @@
+"""One way in for every data set."""
+
+from pathlib import Path
+
+from rewardshift.data.dataset import Dataset, Subset
+from rewardshift.data.files import read_file
+from rewardshift.data.minari_sets import PREFIX, holds_minari, read_minari
+from rewardshift.errors import InputError
+
+ENDINGS = (".hdf5", ".h5", ".npz")
+
+
+def load_dataset(source: str | Path, subset: Subset | None = None) -> Dataset:
+    """A data set, or a part of it.
+
+    Args:
+        source: `embedded/NAME` for one that comes with the package, a file that ends in .hdf5,
+            .h5 or .npz, the folder of a Minari data set, or the id of one, which Minari downloads
+            if it is not there.
+        subset: Which part, if not all of it.
+    """
+    dataset = _load(source)
+    return dataset if subset is None else dataset.subset(subset)
+
+
+def _load(source: str | Path) -> Dataset:
+    path = Path(source)
+    if str(source).startswith(PREFIX) or holds_minari(path):
+        return read_minari(source)
+    if path.suffix.lower() in ENDINGS:
+        if not path.is_file():
+            raise InputError(f"there is no file {str(source)!r}")
+        return read_file(path)
+    if path.is_file():
+        raise InputError(
+            f"the file {str(source)!r} cannot be read: it must end in {', '.join(ENDINGS)}"
+        )
+    return read_minari(source)

@@ -1,0 +1,202 @@
+"""Minari's data sets, read as a `Dataset`, and among them those that come with us."""
+
+import contextlib
+import json
+import sys
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import gymnasium as gym
+import numpy as np
+
+from rewardshift.data.columns import (
+    action_column,
+    flag_column,
+    observation_column,
+    reward_column,
+)
+from rewardshift.data.dataset import Dataset
+from rewardshift.data.files import one_line
+from rewardshift.errors import InputError
+
+if TYPE_CHECKING:  # minari is slow to import
+    from minari import EpisodeData, MinariDataset
+
+EMBEDDED = Path(__file__).parent / "embedded"
+PREFIX = "embedded/"
+
+
+def embedded_names() -> list[str]:
+    """The data sets that come with the package."""
+    return sorted(path.parents[1].name for path in EMBEDDED.glob("*/data/metadata.json"))
+
+
+def local_sets() -> dict[str, str]:
+    """The data sets on this machine, by the names that `load_dataset` takes: ours, then Minari's.
+
+    Each with its size and its environment. Minari warns of those that are damaged.
+    """
+    from minari import list_local_datasets  # noqa: PLC0415  slow to import
+
+    with _minari_errors("Minari cannot list its data sets"):
+        ours = {
+            f"{PREFIX}{name}": json.loads((EMBEDDED / name / "data" / "metadata.json").read_text())
+            for name in embedded_names()
+        }
+        return {
+            name: f"{body['total_steps']} transitions, {body['total_episodes']} episodes,"
+            f" {json.loads(body['env_spec'])['id'] if 'env_spec' in body else 'not known where'}"
+            for name, body in {**ours, **list_local_datasets()}.items()
+        }
+
+
+def holds_minari(folder: Path) -> bool:
+    """Whether a folder is that of a Minari data set."""
+    return (folder / "data" / "metadata.json").is_file()
+
+
+def minari_dataset(source: str | Path) -> "MinariDataset":
+    """A data set as Minari has it.
+
+    Args:
+        source: `embedded/NAME`, a folder that holds a data set, or the id of one; what is not on
+            this machine is downloaded by Minari.
+    """
+    import minari  # noqa: PLC0415  slow to import
+
+    folder = _folder(source)
+    with _minari_errors(f"the Minari data set {str(source)!r} cannot be loaded"):
+        if folder is not None:
+            return minari.MinariDataset(folder / "data")
+        check_id(str(source))
+        with contextlib.redirect_stdout(sys.stderr):  # Minari tells of a download
+            return minari.load_dataset(str(source), download=True)
+
+
+def read_minari(source: str | Path) -> Dataset:
+    """A data set of Minari as a `Dataset`; see `minari_dataset` for the sources.
+
+    Observations must be a Box, actions a Box of floating point numbers or Discrete from 0 on;
+    both are flattened. An episode that stops without an end was cut off there, unless it is the
+    last one.
+    """
+    found = minari_dataset(source)
+    where = f"the Minari data set {str(source)!r}"
+    _check_spaces(found, where)
+    with _minari_errors(f"{where} cannot be read"):
+        episodes = [_episode(episode, where) for episode in found if len(episode)]
+    if not episodes:
+        raise InputError(f"{where} has no transitions")
+    for episode in episodes[:-1]:
+        episode["truncated"][-1] |= not episode["terminated"][-1]
+    env, note = _environment(found)
+    return Dataset(
+        name=str(source),
+        **{key: np.concatenate([episode[key] for episode in episodes]) for key in episodes[0]},
+        env=env,
+        note=note,
+    )
+
+
+def check_id(dataset_id: str) -> None:
+    """Refuses what Minari would not take for the id of a data set, or would not find again."""
+    from minari.dataset.minari_dataset import parse_dataset_id  # noqa: PLC0415  slow to import
+
+    parts = dataset_id.split("/")
+    try:
+        parse_dataset_id(dataset_id)
+        if "" in parts or "data" in parts:  # Minari looks for data sets by folders of that name
+            raise ValueError
+    except (ValueError, TypeError) as error:  # TypeError: there is no version
+        raise InputError(
+            f"{dataset_id!r} is no id of a Minari data set: it must be like hopper/medium-v0, of"
+            " letters, digits, - and _, with a version at its end; folders in it have two letters"
+            " or more, and none is called data"
+        ) from error
+
+
+def _folder(source: str | Path) -> Path | None:
+    """The folder that a source stands for, if it is no id."""
+    name = str(source)
+    if name.startswith(PREFIX):
+        names = embedded_names()
+        if name.removeprefix(PREFIX) not in names:
+            listed = ", ".join(f"{PREFIX}{known}" for known in names) or "none"
+            raise InputError(f"no data set {name!r} comes with rewardshift; there are: {listed}")
+        return EMBEDDED / name.removeprefix(PREFIX)
+    return Path(source) if holds_minari(Path(source)) else None
+
+
+@contextlib.contextmanager
+def _minari_errors(what: str) -> Iterator[None]:
+    """Whatever Minari raises, from a missing package to a damaged file, as one of our errors."""
+    try:
+        yield
+    except InputError:
+        raise
+    except Exception as error:
+        raise InputError(
+            f"{what}: {one_line(error)}; those that are here: rewardshift data list"
+        ) from error
+
+
+def _check_spaces(found: "MinariDataset", where: str) -> None:
+    observations, actions = found.observation_space, found.action_space
+    if not isinstance(observations, gym.spaces.Box):
+        raise InputError(f"{where} has observations of {observations}; only a Box can be read")
+    continuous = isinstance(actions, gym.spaces.Box) and actions.dtype.kind == "f"
+    discrete = isinstance(actions, gym.spaces.Discrete) and actions.start == 0
+    if not (continuous or discrete):
+        raise InputError(
+            f"{where} has actions of {actions}; only a Box of floating point numbers, or Discrete"
+            " from 0 on, can be read"
+        )
+
+
+def _episode(episode: "EpisodeData", where: str) -> dict[str, np.ndarray]:
+    """The transitions of an episode: Minari has one observation more than actions."""
+    place, count = f"{where}, episode {episode.id}", len(episode)
+    actions = np.asarray(episode.actions)
+    lengths = {
+        "observations": len(episode.observations) - 1,
+        "actions": len(actions),
+        "terminations": len(episode.terminations),
+        "truncations": len(episode.truncations),
+    }
+    for key, length in lengths.items():
+        if length != count:
+            raise InputError(f"{place}: {length} {key!r} do not go with {count} rewards")
+    if actions.dtype.kind == "f":
+        actions = actions.reshape(count, -1)
+    flat = np.asarray(episode.observations).reshape(count + 1, -1)
+    observations = observation_column(flat, place, "observations")
+    return {
+        "observation": observations[:-1],
+        "action": action_column(actions, place, "actions"),
+        "reward": reward_column(np.asarray(episode.rewards), place, "rewards"),
+        "next_observation": observations[1:],
+        "terminated": flag_column(np.asarray(episode.terminations), place, "terminations"),
+        "truncated": flag_column(np.asarray(episode.truncations), place, "truncations"),
+    }
+
+
+def _environment(found: "MinariDataset") -> tuple[str | None, str]:
+    """The environment's name, and what the data set says of itself.
+
+    There is no name where the registered environment has other settings: it is another task.
+    """
+    lines = str(found.storage.metadata.get("description", "")).strip().splitlines()
+    note, spec = lines[0] if lines else "", found.env_spec
+    if spec is None:
+        return None, note
+    registered = gym.registry.get(spec.id)
+    if registered is not None and _settings(registered.kwargs) != _settings(spec.kwargs):
+        return None, f"{note} (of {spec.id} with {_settings(spec.kwargs)})".strip()
+    return spec.id, note
+
+
+def _settings(kwargs: Mapping[str, Any]) -> str:
+    """What an environment was made with, as JSON has it, but for how it is shown."""
+    shown = {key: value for key, value in kwargs.items() if key != "render_mode"}
+    return json.dumps(shown, sort_keys=True, default=str)

@@ -1,0 +1,39 @@
+"""A picture of a data set."""
+
+import io
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
+
+from rewardshift.data.dataset import Dataset
+
+MOST_BARS = 40
+
+
+def draw_dataset(dataset: Dataset) -> bytes:
+    """Histograms of the episodes' returns and of the rewards, as a PNG."""
+    canvas = Figure(figsize=(8, 3.2), layout="constrained")
+    left, right = canvas.subplots(1, 2)
+    _histogram(left, dataset.returns, "return of an episode", "episodes", "#08519c")
+    _histogram(right, dataset.reward, "reward of a transition", "transitions", "#d94801")
+    canvas.suptitle(dataset.name, fontweight="bold")
+    picture = io.BytesIO()
+    canvas.savefig(picture, format="png", dpi=150, metadata={"Software": None})
+    return picture.getvalue()
+
+
+def _histogram(axis: Axes, values: np.ndarray, of: str, counted: str, color: str) -> None:
+    numbers = values.astype(np.float64)
+    bars = int(np.clip(2 * np.sqrt(len(numbers)), 5, MOST_BARS))
+    if np.ptp(numbers) < 1e-9 * max(1.0, np.abs(numbers).max()):
+        bars = 1  # as good as one value: there is nothing to divide
+    axis.hist(numbers, bars, color=color, edgecolor="white", linewidth=0.5)
+    mean = numbers.mean()
+    axis.axvline(mean, color="black", linestyle="--", linewidth=1)
+    axis.set_title(f"mean {mean:.5g} (dashed)", fontsize=9)
+    axis.set_xlabel(of)
+    axis.set_ylabel(counted)
+    axis.yaxis.set_major_locator(MaxNLocator(integer=True))
+    axis.spines[["top", "right"]].set_visible(False)

@@ -1,0 +1,181 @@
+"""A `Dataset` written as one of Minari's data sets."""
+
+import os
+import tempfile
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+
+from rewardshift.data.card import data_card
+from rewardshift.data.dataset import Dataset
+from rewardshift.data.files import one_line
+from rewardshift.data.minari_sets import check_id, holds_minari
+from rewardshift.errors import InputError
+
+
+def check_target(dataset_id: str, folder: Path | None = None) -> Path:
+    """Where a new data set will be, after a check that it can be there.
+
+    Args:
+        dataset_id: Its id.
+        folder: A place of its own: one that is not there yet, or empty. Otherwise Minari's.
+    """
+    check_id(dataset_id)
+    target = _place(dataset_id) if folder is None else folder.absolute()
+    if target.exists() and not (target.is_dir() and not any(target.iterdir())):
+        raise InputError(f"{str(target)!r} is not an empty folder, and nothing is overwritten")
+    above = next(path for path in target.parents if path.exists())
+    if not (above.is_dir() and os.access(above, os.W_OK)):
+        raise InputError(f"cannot write to the folder {str(above)!r}")
+    return target
+
+
+def write_minari(
+    dataset: Dataset,
+    dataset_id: str,
+    *,
+    algorithm: str,
+    description: str,
+    recipe: Mapping[str, Any],
+    folder: Path | None = None,
+) -> Path:
+    """Writes a data set as one of Minari's, with a README.md beside it; nothing is overwritten.
+
+    Reading it gives the same transitions, bit for bit.
+
+    Args:
+        dataset: What to write.
+        dataset_id: Under which id.
+        algorithm: Whose behaviour it is.
+        description: What it is, in a line.
+        recipe: How it was made; goes to JSON.
+        folder: See `check_target`.
+
+    Returns:
+        The folder of the data set.
+    """
+    import minari  # noqa: PLC0415  slow to import
+    from minari.dataset.minari_storage import MinariStorage  # noqa: PLC0415
+
+    target = check_target(dataset_id, folder)
+    _check_chain(dataset)
+    spec, action_space = _task(dataset)
+    target.parent.mkdir(parents=True, exist_ok=True)
+    # Made beside its place and then put there, so that no half of a data set is ever found.
+    with tempfile.TemporaryDirectory(dir=target.parent, prefix=".") as beside:
+        whole = Path(beside) / "whole"
+        whole.mkdir()
+        storage = MinariStorage.new(
+            whole / "data",
+            observation_space=_observation_space(dataset),
+            action_space=action_space,
+            env_spec=spec,
+        )
+        storage.update_metadata(
+            {
+                "dataset_id": dataset_id,
+                "algorithm_name": algorithm,
+                "description": description,
+                "minari_version": minari.__version__,
+                "recipe": dict(recipe),
+            }
+        )
+        storage.update_episodes(_buffers(dataset))
+        (whole / "README.md").write_text(data_card(dataset, dataset_id, description, recipe))
+        whole.rename(target)
+    if folder is None:
+        _name_folders(dataset_id)
+    return target
+
+
+def _place(dataset_id: str) -> Path:
+    """Where Minari looks for a new data set."""
+    from minari.storage import get_dataset_path  # noqa: PLC0415  slow to import
+
+    try:
+        root = get_dataset_path()  # makes it
+    except OSError as error:
+        raise InputError(f"Minari's folder cannot be used: {one_line(error)}") from error
+    target = root / dataset_id
+    if target.exists():
+        raise InputError(
+            f"Minari has {dataset_id!r} already, and nothing is overwritten: choose another id"
+        )
+    if any(holds_minari(path) for path in target.parents if path.is_relative_to(root)):
+        raise InputError(f"{dataset_id!r} would lie within another Minari data set")
+    return target.absolute()
+
+
+def _name_folders(dataset_id: str) -> None:
+    """Tells Minari of the folders in an id, as it does for the data sets that it makes itself."""
+    from minari.namespace import create_namespace, list_local_namespaces  # noqa: PLC0415
+
+    above = dataset_id.rpartition("/")[0]
+    if above and above not in list_local_namespaces():
+        create_namespace(above)
+
+
+def _check_chain(dataset: Dataset) -> None:
+    """Minari keeps every observation once, so a row must go on from where the one before led."""
+    led, begun = dataset.next_observation[:-1], dataset.observation[1:]
+    differs = (led != begun) | (np.signbit(led) != np.signbit(begun))  # 0 and -0 are two numbers
+    odd = np.flatnonzero(differs.any(axis=1) & ~(dataset.terminated | dataset.truncated)[:-1])
+    if odd.size:
+        raise InputError(
+            f"the data set {dataset.name!r} is no sequence of episodes: row {odd[0] + 1} does not"
+            f" go on from where row {odd[0]} led, and no episode ends there"
+        )
+
+
+def _task(dataset: Dataset) -> tuple[Any, gym.Space[Any]]:
+    """The environment's spec, if it is known, and the space of the actions."""
+    size = dataset.action.shape[1:]
+    if dataset.env is None:
+        if size:
+            return None, gym.spaces.Box(-np.inf, np.inf, size, np.float32)
+        return None, gym.spaces.Discrete(int(dataset.action.max()) + 1)
+    try:
+        spec = gym.spec(dataset.env)
+        spec.to_json()
+        made = gym.make(spec)
+    except (gym.error.Error, ImportError, ValueError, TypeError) as error:
+        raise InputError(
+            f"the environment {dataset.env!r} cannot be written into a data set: {one_line(error)}"
+        ) from error
+    space = made.action_space
+    made.close()
+    if space.shape != size:
+        raise InputError(
+            f"the data set {dataset.name!r} has actions of the shape {size}, {dataset.env} has"
+            f" {space}"
+        )
+    if isinstance(space, gym.spaces.Box):
+        low, high = (np.asarray(bound, np.float32) for bound in (space.low, space.high))
+        return spec, gym.spaces.Box(low, high, size, np.float32)
+    return spec, space
+
+
+def _observation_space(dataset: Dataset) -> gym.spaces.Box:
+    shape = dataset.observation.shape[1:]
+    if dataset.observation.dtype == np.uint8:
+        return gym.spaces.Box(0, 255, shape, np.uint8)
+    return gym.spaces.Box(-np.inf, np.inf, shape, np.float32)
+
+
+def _buffers(dataset: Dataset) -> Iterator[Any]:
+    """Minari's episodes."""
+    from minari.data_collector import EpisodeBuffer  # noqa: PLC0415  slow to import
+
+    for rows in dataset.episodes:
+        last = dataset.next_observation[rows][-1:]
+        yield EpisodeBuffer(
+            observations=np.concatenate([dataset.observation[rows], last]),
+            actions=dataset.action[rows],
+            rewards=dataset.reward[rows],
+            terminations=dataset.terminated[rows],
+            truncations=dataset.truncated[rows],
+            infos={},  # Minari cannot print an episode without
+        )

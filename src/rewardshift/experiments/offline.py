@@ -1,0 +1,247 @@
+"""Offline: a positive shift on BCQ and CQL makes them stay with their data (S1)."""
+
+from dataclasses import dataclass, replace
+
+from rewardshift.agents.bcq import BCQ
+from rewardshift.agents.cql import CQL
+from rewardshift.experiments.figure import Claim, Curve, Figure, Method, Metric, Panel, Preset, Unit
+from rewardshift.experiments.online import curves_of
+from rewardshift.shift import Terminal
+from rewardshift.training.offline import OfflineBudget
+from rewardshift.training.runs import train_offline
+
+
+@dataclass(frozen=True)
+class Task:
+    """A task of a figure.
+
+    Args:
+        agent: What learns.
+        data: The data set that it learns from.
+        size: Of the paper's shift there.
+    """
+
+    agent: BCQ | CQL
+    data: str
+    size: float = 8.0
+
+
+@dataclass(frozen=True)
+class Treatment:
+    """What a method does to the rewards.
+
+    Args:
+        sign: The shift is the task's size times this.
+        bias: Or it is this constant on every task.
+        terminal: If given, whatever the whole figure is run with.
+    """
+
+    sign: float = 0.0
+    bias: float | None = None
+    terminal: Terminal | None = None
+
+
+@dataclass(frozen=True)
+class OfflineFigureBudget:
+    """How much of a figure to run.
+
+    Args:
+        updates: Gradient updates of each seed.
+        evaluations: Points of a curve.
+        evaluation_episodes: Episodes behind each point.
+        cloning_updates: As in `CQL`.
+        width: Of all hidden layers, if not the agents' own ones.
+        batch_size: If not the agents' own ones.
+    """
+
+    updates: int = 500_000
+    evaluations: int = 100
+    evaluation_episodes: int = 10
+    cloning_updates: int = CQL.cloning_updates
+    width: int | None = None
+    batch_size: int | None = None
+
+    def configure(self, task: Task, treatment: Treatment, terminal: Terminal) -> BCQ | CQL:
+        """The task's agent, as it is trained."""
+        agent = task.agent
+        bias = treatment.sign * task.size if treatment.bias is None else treatment.bias
+        agent = replace(agent, bias=bias, terminal=treatment.terminal or terminal)
+        if self.batch_size is not None:
+            agent = replace(agent, batch_size=self.batch_size)
+        if isinstance(agent, CQL):
+            agent = replace(agent, cloning_updates=self.cloning_updates)
+        if self.width is not None:
+            agent = replace(agent, hidden=(self.width,) * len(agent.hidden))
+            if isinstance(agent, BCQ):
+                agent = replace(agent, proposer_hidden=(self.width,) * len(agent.proposer_hidden))
+        return agent
+
+    def offline(self) -> OfflineBudget:
+        """What the training loop takes."""
+        return OfflineBudget(
+            updates=self.updates,
+            evaluate_every=self.updates // self.evaluations,
+            evaluation_episodes=self.evaluation_episodes,
+        )
+
+
+def run_offline(figure: Figure, unit: Unit) -> list[Curve]:
+    """One method on one task, all seeds of the unit side by side."""
+    (name,), (method,) = unit.tasks, unit.methods
+    (treatment,) = [m.agent for m in figure.methods if m.name == method]
+    task = figure.tasks[name]
+    budget: OfflineFigureBudget = unit.budget
+    result = train_offline(
+        budget.configure(task, treatment, unit.terminal),
+        task.data,
+        seeds=unit.seeds,
+        budget=budget.offline(),
+    )
+    return curves_of(figure, unit, result.rows)
+
+
+TASKS = {
+    "BCQ-hopper-imitate": Task(BCQ(), "embedded/hopper-imitate"),
+    "BCQ-hopper-medium": Task(BCQ(), "embedded/hopper-medium"),
+    "CQL-hopper-expert": Task(CQL(), "embedded/hopper-expert"),
+    "CQL-hopper-medium": Task(CQL(), "embedded/hopper-medium", size=1.0),
+    "CQL-walker2d-medium": Task(CQL(), "embedded/walker2d-medium", size=50.0),
+}
+BCQ_TASKS = [name for name, task in TASKS.items() if isinstance(task.agent, BCQ)]
+METRICS: dict[Metric, str] = {"final": "by the last evaluations", "best": "by the best one"}
+
+
+def _panels(name: str) -> tuple[Panel, ...]:
+    title = name.replace("-", ", ", 1)
+    return (
+        Panel(name, title, "return", task=name, measure="evaluation_return"),
+        Panel(
+            f"{name}-overestimation",
+            title,
+            "value: estimated - real",
+            task=name,
+            measure="overestimation",
+        ),
+    )
+
+
+def _orderings(task: str) -> list[Claim]:
+    return [
+        Claim(f"{task}-{x}-above-{y}-{metric}", task, f"{statement} {how}.", x, y, metric=metric)
+        for x, y, statement in (
+            ("positive", "unshifted", "A positive shift helps"),
+            ("unshifted", "negative", "A negative shift hurts"),
+        )
+        for metric, how in METRICS.items()
+    ]
+
+
+def _of_bcq(task: str) -> list[Claim]:
+    return [
+        Claim(
+            f"{task}-drop",
+            task,
+            "With a positive shift less is lost by the end of the training.",
+            "positive",
+            "unshifted",
+            metric="drop",
+        ),
+        Claim(
+            f"{task}-absorbing",
+            task,
+            "The gain survives where the shift does not pay for survival (not the paper's claim).",
+            "positive-absorbing",
+            "unshifted",
+            metric="final",
+        ),
+    ]
+
+
+SMOKE = Preset(
+    seeds=2,
+    budget=OfflineFigureBudget(
+        updates=4, evaluations=2, evaluation_episodes=1, cloning_updates=2, width=8, batch_size=8
+    ),
+    seconds=200,
+    note="4 updates and 8 units: shows that it runs, nothing else",
+    decides=False,
+)
+QUICK = Preset(
+    seeds=4,
+    budget=OfflineFigureBudget(
+        updates=50_000,
+        evaluations=50,
+        evaluation_episodes=5,
+        cloning_updates=4_000,
+        width=64,
+        batch_size=64,
+    ),
+    seconds=7000,
+    note="50,000 of 500,000 updates, hidden layers of 64 units, batches of 64, 4,000 instead of"
+    " 40,000 updates of behaviour cloning, four of five tasks",
+    tasks=(*BCQ_TASKS, "CQL-hopper-medium", "CQL-walker2d-medium"),
+)
+PAPER = Preset(seeds=10, budget=OfflineFigureBudget(), seconds=3_500_000)
+
+OFFLINE = Figure(
+    name="offline",
+    title="Offline: a positive shift is caution, for BCQ and CQL",
+    tasks=TASKS,
+    panels=tuple(panel for task in TASKS for panel in _panels(task)),
+    methods=(
+        Method("unshifted", "unshifted", Treatment()),
+        Method("positive", "positive", Treatment(sign=1.0)),
+        Method("negative", "negative", Treatment(sign=-1.0)),
+        Method(
+            "positive-absorbing",
+            "positive, absorbing",
+            Treatment(sign=1.0, terminal="absorbing"),
+        ),
+    ),
+    claims=(
+        *(claim for task in TASKS for claim in _orderings(task)),
+        *(claim for task in BCQ_TASKS for claim in _of_bcq(task)),
+    ),
+    presets={"smoke": SMOKE, "quick": QUICK, "paper": PAPER},
+    x_label="updates",
+    run=run_offline,
+    unit_spans=(),
+    seeds_per_unit=1,
+)
+
+CONSTANTS = (1.0, 8.0, 20.0, 50.0)
+
+
+def _above(task: str, x: str, y: str, statement: str) -> Claim:
+    return Claim(f"{task}-{x}-above-{y}", task, statement, x, y, metric="final")
+
+
+OFFLINE_ABLATION = replace(
+    OFFLINE,
+    name="offline-ablation",
+    title="Offline: which constant",
+    methods=(
+        Method("unshifted", "unshifted", Treatment()),
+        *(Method(f"+{bias:g}", f"+{bias:g}", Treatment(bias=bias)) for bias in CONSTANTS),
+    ),
+    claims=(
+        *(
+            _above(task, f"+{bias:g}", "unshifted", f"A shift of {bias:g} helps.")
+            for task in BCQ_TASKS
+            for bias in CONSTANTS[1:]
+        ),
+        *(
+            _above("CQL-hopper-medium", "+1", f"+{bias:g}", f"A shift of {bias:g} is too large.")
+            for bias in CONSTANTS[2:]
+        ),
+        *(
+            _above("CQL-walker2d-medium", "+50", f"+{bias:g}", f"A shift of {bias:g} is too small.")
+            for bias in CONSTANTS[1:3]
+        ),
+    ),
+    presets={
+        "smoke": SMOKE,
+        "quick": replace(QUICK, seconds=9000),
+        "paper": replace(PAPER, seconds=4_500_000),
+    },
+)

@@ -1,0 +1,241 @@
+"""BCQ and CQL against computations that share nothing with them but the random numbers."""
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+import scipy.special
+import scipy.stats
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rewardshift.agents.bcq import BCQ
+from rewardshift.agents.cql import CQL, CQLState
+from rewardshift.envs.engines import TaskSpec
+from rewardshift.networks import squash, squashed_log_density
+from rewardshift.replay import Batch
+
+SPEC = TaskSpec(5, "float32", action_size=2)
+KEY = jax.random.key(3)
+
+
+def numpy_mlp(mlp: Any, inputs: np.ndarray) -> np.ndarray:
+    """A network in double precision, one layer after the other."""
+    *hidden, last = [(np.asarray(w, np.float64), np.asarray(b, np.float64)) for w, b in mlp]
+    for weight, bias in hidden:
+        inputs = np.maximum(inputs @ weight.T + bias, 0)
+    return inputs @ last[0].T + last[1]
+
+
+def twin(critics: Any, which: int) -> Any:
+    return jax.tree.map(lambda leaf: leaf[which], critics)
+
+
+@pytest.fixture(scope="module")
+def batch() -> Batch:
+    generator = np.random.default_rng(0)
+    count = 7
+    return Batch(
+        observation=jnp.asarray(generator.normal(size=(count, 5)), jnp.float32),
+        action=jnp.asarray(generator.uniform(-1, 1, (count, 2)), jnp.float32),
+        reward=jnp.asarray(generator.normal(size=count), jnp.float32),
+        next_observation=jnp.asarray(generator.normal(size=(count, 5)), jnp.float32),
+        terminated=jnp.asarray(np.arange(count) % 3 == 0),
+        steps=jnp.ones(count, jnp.int32),
+        intrinsic=jnp.zeros(count),
+        lot=jnp.zeros(count, jnp.uint32),
+    )
+
+
+@pytest.mark.parametrize("terminal", ["zero", "absorbing"])
+def test_the_target_of_bcq(terminal: Any, batch: Batch) -> None:
+    agent = BCQ(bias=8.0, scale=2.0, terminal=terminal, hidden=(16, 12), proposer_hidden=(20, 20))
+    state = agent.init(KEY, SPEC)
+    state = state._replace(  # apart from the networks they start as
+        target_actor=jax.tree.map(lambda leaf: 1.5 * leaf, state.actor),
+        target_critics=jax.tree.map(lambda leaf: 0.7 * leaf + 0.1, state.critics),
+    )
+    latents = np.clip(np.asarray(jax.random.normal(KEY, (7, 10, 4)), np.float64), -0.5, 0.5)
+    following = np.repeat(np.asarray(batch.next_observation, np.float64)[:, None], 10, axis=1)
+    proposed = np.tanh(numpy_mlp(state.proposer.decoder, np.concatenate([following, latents], -1)))
+    pairs = np.concatenate([following, proposed], -1)
+    moved = np.clip(proposed + 0.05 * np.tanh(numpy_mlp(state.target_actor, pairs)), -1, 1)
+    pairs = np.concatenate([following, moved], -1)
+    one, two = (numpy_mlp(twin(state.target_critics, i), pairs)[..., 0] for i in (0, 1))
+    value = (0.75 * np.minimum(one, two) + 0.25 * np.maximum(one, two)).max(axis=1)
+    terminated = np.asarray(batch.terminated)
+    after = 0.99 * 8.0 / 0.01 if terminal == "absorbing" else 0.0
+    expected = 2.0 * np.asarray(batch.reward) + 8.0 + np.where(terminated, after, 0.99 * value)
+    np.testing.assert_allclose(agent._target(state, batch, KEY), expected, rtol=1e-5, atol=1e-5)
+
+
+def test_bcq_proposes_actions_like_those_in_the_data(batch: Batch) -> None:
+    """All data have the action (0.6, -0.6), and after some updates so do the proposals."""
+    agent = BCQ(hidden=(8,), proposer_hidden=(32, 32))
+    narrow = batch._replace(action=jnp.tile(jnp.array([0.6, -0.6]), (7, 1)))
+    state = agent.init(KEY, SPEC)
+    update = jax.jit(agent.update, static_argnums=3)
+    for number in range(300):
+        state, _ = update(state, narrow, jax.random.key(number), 0)
+    proposed = agent._propose(state.proposer, batch.observation, KEY, 50)
+    assert np.abs(np.asarray(proposed) - [0.6, -0.6]).mean() < 0.05
+    action = jax.vmap(lambda observation: agent.greedy(state, observation))(batch.observation)
+    assert np.abs(np.asarray(action) - [0.6, -0.6]).max() < 0.15  # the actor may add 0.05
+
+
+def test_bcq_acts_alike_on_equal_observations_and_unlike_on_others(batch: Batch) -> None:
+    agent = BCQ(hidden=(8,), proposer_hidden=(8,), perturbation=0.0)
+    state = agent.init(KEY, SPEC)
+    act = jax.jit(agent.greedy)
+    first, second = batch.observation[0], batch.observation[1]
+    np.testing.assert_array_equal(act(state, first), act(state, first))
+    swapped = first[jnp.array([1, 0, 2, 3, 4])]  # the same numbers in another order
+    assert len({tuple(np.asarray(act(state, o)).tolist()) for o in (first, second, swapped)}) == 3
+
+
+def test_the_best_of_bcqs_candidates_is_taken(batch: Batch) -> None:
+    agent = BCQ(hidden=(8,), proposer_hidden=(8,))
+    state = agent.init(KEY, SPEC)
+    many, few = agent, BCQ(hidden=(8,), proposer_hidden=(8,), acting_candidates=1)
+    value = jax.vmap(lambda o: many.value(state, o) - few.value(state, o))(batch.observation)
+    assert value.mean() > 0
+    action = many.greedy(state, batch.observation[0])
+    pair = np.concatenate([batch.observation[0], action])
+    expected = numpy_mlp(twin(state.critics, 0), pair)[0]
+    assert many.value(state, batch.observation[0]) == pytest.approx(expected, abs=1e-5)
+
+
+def cql(**settings: Any) -> tuple[CQL, CQLState]:
+    agent = CQL(**{"hidden": (16, 12), **settings})
+    return agent, agent.init(KEY, SPEC)
+
+
+@given(
+    st.lists(st.floats(-3, 3, width=32), min_size=2, max_size=2),
+    st.floats(-3, 1, width=32),
+    st.floats(-2, 2, width=32),
+)
+def test_the_density_of_a_squashed_action(
+    means: list[float], log_deviation: float, noise: float
+) -> None:
+    outputs = jnp.array([*means, log_deviation, log_deviation], jnp.float32)
+    action, log_density = squash(outputs, jnp.full(2, noise, jnp.float32))
+    raw = np.array(means) + np.exp(log_deviation) * noise
+    normal = scipy.stats.norm.logpdf(raw, means, np.exp(log_deviation))
+    expected = (normal + 2 * np.log(np.cosh(raw))).sum()
+    assert log_density == pytest.approx(expected, rel=1e-4, abs=1e-3)
+    if np.abs(raw).max() < 2:  # where tanh can be turned back in single precision
+        again = squashed_log_density(outputs, action)
+        assert again == pytest.approx(expected, rel=1e-2, abs=1e-2)
+
+
+def test_the_penalty_of_cql(batch: Batch) -> None:
+    agent, state = cql(candidates=3, weight=5.0)
+    actions, log_densities = agent._candidates(state, batch, KEY)
+    assert actions.shape == (7, 9, 2)
+    values = np.stack(
+        [
+            numpy_mlp(
+                twin(state.critics, i),
+                np.concatenate([np.asarray(batch.observation), np.asarray(batch.action)], -1),
+            )[:, 0]
+            for i in (0, 1)
+        ]
+    )
+    excess = agent._excess(
+        state.critics,
+        batch.observation,
+        (actions, log_densities),
+        jnp.asarray(values, jnp.float32),
+    )
+    repeated = np.repeat(np.asarray(batch.observation, np.float64)[:, None], 9, axis=1)
+    pairs = np.concatenate([repeated, np.asarray(actions, np.float64)], -1)
+    for i in (0, 1):
+        others = numpy_mlp(twin(state.critics, i), pairs)[..., 0] - np.asarray(log_densities)
+        expected = 5.0 * (scipy.special.logsumexp(others, axis=1) - values[i]).mean()
+        assert excess[i] == pytest.approx(expected, rel=1e-5, abs=1e-5)
+
+
+def test_the_densities_of_the_penalty_are_those_of_the_draws(batch: Batch) -> None:
+    agent, state = cql(candidates=4)
+    actions, log_densities = agent._candidates(state, batch, KEY)
+    np.testing.assert_allclose(log_densities[:, :4], 2 * np.log(0.5), rtol=1e-6)
+    for part, source in ((slice(4, 8), "observation"), (slice(8, 12), "next_observation")):
+        outputs = numpy_mlp(state.policy, np.asarray(getattr(batch, source)))[:, None]
+        mean, deviation = outputs[..., :2], np.exp(outputs[..., 2:])
+        drawn = np.asarray(actions[:, part], np.float64)
+        normal = scipy.stats.norm.logpdf(np.arctanh(drawn), mean, deviation)
+        expected = (normal - np.log(1 - drawn**2)).sum(axis=-1)
+        np.testing.assert_allclose(log_densities[:, part], expected, rtol=1e-3, atol=1e-3)
+
+
+@pytest.mark.parametrize("entropy", [False, True])
+def test_the_target_of_cql(entropy: bool, batch: Batch) -> None:
+    agent, state = cql(bias=1.0, entropy_backup=entropy)
+    state = state._replace(temperature=state.temperature._replace(log=jnp.float32(0.5)))
+    noise = jax.random.normal(KEY, (7, 2))
+    following = np.asarray(batch.next_observation)
+    action, log_density = squash(jnp.asarray(numpy_mlp(state.policy, following)), noise)
+    pairs = np.concatenate([following, np.asarray(action)], -1)
+    value = np.minimum(*(numpy_mlp(twin(state.target_critics, i), pairs)[:, 0] for i in (0, 1)))
+    if entropy:
+        value = value - np.exp(0.5) * np.asarray(log_density)
+    expected = np.asarray(batch.reward) + 1.0 + 0.99 * np.where(batch.terminated, 0, value)
+    np.testing.assert_allclose(agent._target(state, batch, KEY), expected, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize(("threshold", "direction"), [(0.0, 1), (1000.0, -1)])
+def test_the_tuned_penalty_moves_towards_its_threshold(
+    threshold: float, direction: int, batch: Batch
+) -> None:
+    agent, state = cql(threshold=threshold)
+    after, _ = agent.update(state, batch, KEY, 0)
+    assert np.sign(after.penalty.log) == direction
+
+
+def test_a_fixed_penalty_stays(batch: Batch) -> None:
+    agent, state = cql()
+    after, _ = agent.update(state, batch, KEY, 0)
+    assert after.penalty.log == 0
+
+
+def test_the_temperature_rises_where_there_is_too_little_entropy(batch: Batch) -> None:
+    agent, state = cql()
+    *rest, (weight, bias) = state.policy
+    narrow = (*rest, (weight, bias.at[2:].set(-5.0)))
+    after, _ = agent.update(state._replace(policy=narrow), batch, KEY, 0)
+    assert after.temperature.log > 0
+    wide = (*rest, (weight, bias.at[2:].set(-0.2).at[:2].set(0.0)))
+    after, _ = agent.update(state._replace(policy=wide), batch, KEY, 0)
+    assert after.temperature.log < 0
+
+
+def test_cql_imitates_first_and_improves_later(batch: Batch) -> None:
+    """With critics that like large actions, and data with small ones."""
+
+    def action(cloning: int) -> float:
+        agent, state = cql(hidden=(8,), cloning_updates=cloning, policy_rate=1e-2)
+        (first, bias), last = state.critics
+        liking = (jnp.zeros_like(first).at[..., 5:].set(1.0), jnp.full_like(bias, 2.0))
+        critics = (liking, (jnp.ones_like(last[0]), last[1]))
+        low = batch._replace(action=jnp.full((7, 2), -0.8))
+        update = jax.jit(agent.update, static_argnums=3)
+        for number in range(60):
+            state = state._replace(critics=critics)
+            state, _ = update(state, low, jax.random.key(number), 0)
+        return float(jax.vmap(lambda o: agent.greedy(state, o))(batch.observation).mean())
+
+    assert action(cloning=1000) == pytest.approx(-0.8, abs=0.15)
+    assert action(cloning=0) > 0.3
+
+
+def test_states_are_trees_of_arrays(batch: Batch) -> None:
+    agents: tuple[Any, ...] = (BCQ(hidden=(4,), proposer_hidden=(4,)), CQL(hidden=(4,)))
+    for agent in agents:
+        state = agent.init(KEY, SPEC)
+        after, metrics = agent.update(state, batch, KEY, 0)
+        assert set(metrics) == {"loss", "q"}
+        shapes = [(leaf.shape, leaf.dtype) for leaf in jax.tree.leaves(state)]
+        assert shapes == [(leaf.shape, leaf.dtype) for leaf in jax.tree.leaves(after)]

@@ -1,0 +1,196 @@
+"""Training on fixed data: the optimum is found, caution is what is said of it, runs resume."""
+
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from offline_data import random_data
+from probes import Aim, Probe
+
+from rewardshift.agents.bcq import BCQ
+from rewardshift.agents.cql import CQL
+from rewardshift.agents.dqn import DQN
+from rewardshift.agents.intrinsic import RND
+from rewardshift.agents.td3 import TD3
+from rewardshift.data.dataset import Dataset
+from rewardshift.errors import InputError
+from rewardshift.training import offline
+from rewardshift.training.config import Agent
+from rewardshift.training.offline import OfflineBudget
+from rewardshift.training.online import OnlineBudget
+from rewardshift.training.runs import train, train_offline
+
+AIM = partial(Aim, 2, goal=1.0)
+SMALL: dict[str, Any] = {"hidden": (16, 16), "batch_size": 32, "tau": 0.02, "learning_rate": 3e-3}
+BCQ_SMALL = BCQ(**SMALL, proposer_hidden=(16,), perturbation=0.5, acting_candidates=20)
+CQL_SMALL = CQL(**SMALL, candidates=4, weight=0.5, policy_rate=3e-3, cloning_updates=20)
+TINY = OfflineBudget(updates=12, evaluate_every=4, evaluation_episodes=2, checkpoint_every=6)
+
+
+@pytest.fixture(scope="module")
+def aims() -> Dataset:
+    return random_data(AIM, 2000)
+
+
+@pytest.mark.parametrize(
+    "agent",
+    [
+        BCQ_SMALL,
+        replace(BCQ_SMALL, bias=0.5),
+        CQL_SMALL,
+        replace(CQL_SMALL, threshold=1.0, entropy_backup=True),
+        TD3(**SMALL),
+    ],
+    ids=["bcq", "bcq shifted", "cql", "cql lagrange", "td3"],
+)
+def test_complete_data_give_the_best_continuous_policy(agent: Agent, aims: Dataset) -> None:
+    budget = OfflineBudget(updates=1200, evaluate_every=1200, evaluation_episodes=4)
+    result = train_offline(agent, aims, AIM, budget=budget)
+    assert result.rows[-1].evaluation_return > 0.9  # the best is 1, a random action's -0.33
+
+
+@pytest.mark.parametrize("bias", [0.0, 1.0])
+def test_complete_data_give_the_best_discrete_policy(bias: float) -> None:
+    make = partial(Probe, 3, pays=(0.2, 1.0, 0.6))
+    agent = DQN(shifts=(bias,), hidden=(32,), batch_size=32, gamma=0.9)
+    budget = OfflineBudget(updates=800, evaluate_every=800, evaluation_episodes=1)
+    assert train_offline(agent, random_data(make, 300), make, budget=budget).rows[-1][2] == 1.0
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_positive_shift_keeps_unseen_actions_below_the_seen_ones(seed: int) -> None:
+    """The paper's mechanism, with a discrete head: action 2 is not in the data."""
+    make = partial(Probe, 3, pays=(0.3, 0.6, 0.9), terminates=False)
+    data = random_data(make, 600)
+    seen = data.action < 2
+    fields = ("observation", "action", "reward", "next_observation", "terminated", "truncated")
+    data = replace(data, **{name: getattr(data, name)[seen] for name in fields})
+
+    def gap(bias: float) -> float:
+        """By how much the unseen action is below the worst of the seen ones, on average."""
+        agent = DQN(shifts=(bias,), hidden=(32,), batch_size=32, gamma=0.9)
+        budget = OfflineBudget(updates=1000, evaluate_every=1000, evaluation_episodes=1)
+        result = train_offline(agent, data, make, seeds=(seed,), budget=budget)
+        state = jax.tree.map(lambda leaf: leaf[0], result.state)
+        values = np.asarray(agent.values(state, jnp.eye(3)))[0]
+        return float((values[:, :2].min(axis=1) - values[:, 2]).mean())
+
+    assert gap(2.0) > 0 > gap(-2.0)
+
+
+@pytest.mark.parametrize("terminal", ["zero", "absorbing"])
+@pytest.mark.parametrize("agent", [BCQ_SMALL, CQL_SMALL], ids=["bcq", "cql"])
+def test_the_return_that_followed_is_told_on_the_shifted_scale(
+    agent: Any, terminal: Any, aims: Dataset
+) -> None:
+    agent = replace(agent, bias=0.7, scale=2.0, terminal=terminal, gamma=0.9)
+    pays = partial(Aim, 2)  # 1 at the end, whatever is done
+    row = train_offline(agent, aims, pays, budget=TINY).rows[-1]
+    after = 0.9 * 0.7 / 0.1 if terminal == "absorbing" else 0.0
+    assert row.shifted_return == pytest.approx(0.7 + 0.9 * (2.0 + 0.7 + after))
+    assert row.overestimation == pytest.approx((row.estimate - row.shifted_return) / 2.0)
+
+
+def test_agents_come_to_estimate_what_follows() -> None:
+    make = partial(Aim, 2)
+    agent = replace(BCQ_SMALL, bias=0.5, gamma=0.9)
+    budget = OfflineBudget(updates=1000, evaluate_every=1000, evaluation_episodes=1)
+    row = train_offline(agent, random_data(make, 500), make, budget=budget).rows[-1]
+    assert row.shifted_return == pytest.approx(0.5 + 0.9 * 1.5)
+    assert row.estimate == pytest.approx(row.shifted_return, abs=0.1)
+
+
+@pytest.mark.parametrize(
+    "agent",
+    [BCQ_SMALL, replace(CQL_SMALL, threshold=1.0), TD3(hidden=(8, 8), batch_size=8)],
+    ids=["bcq", "cql", "td3"],
+)
+def test_an_interrupted_run_ends_the_same(agent: Agent, aims: Dataset, tmp_path: Path) -> None:
+    def run(folder: Path, on_progress: Any = None) -> Any:
+        return train_offline(
+            agent, aims, AIM, seeds=2, budget=TINY, folder=folder, on_progress=on_progress
+        )
+
+    def interrupt(step: int, _: Any) -> None:
+        if step >= 8:
+            raise KeyboardInterrupt
+
+    assert run(tmp_path / "undisturbed").finished
+    assert not run(tmp_path / "stopped", interrupt).finished
+    assert run(tmp_path / "stopped").finished
+    for name in ("metrics.csv", "parameters.npz", "config.json"):
+        ours, theirs = tmp_path / "stopped" / name, tmp_path / "undisturbed" / name
+        assert ours.read_bytes() == theirs.read_bytes()
+
+
+def test_the_cut_into_calls_changes_nothing(aims: Dataset, monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = train_offline(BCQ_SMALL, aims, AIM, budget=TINY)
+    monkeypatch.setattr(offline, "LONGEST_CALL", 1)
+    single = train_offline(BCQ_SMALL, aims, AIM, budget=TINY)
+    assert whole.rows == single.rows
+
+
+def test_seeds_together_and_alone_start_the_same(aims: Dataset) -> None:
+    together = train_offline(CQL_SMALL, aims, AIM, seeds=2, budget=TINY)
+    alone = train_offline(CQL_SMALL, aims, AIM, seeds=(1,), budget=TINY)
+    assert together.rows[1].loss == pytest.approx(alone.rows[0].loss, rel=1e-4)
+
+
+def test_a_run_does_not_go_on_with_other_data(aims: Dataset, tmp_path: Path) -> None:
+    train_offline(BCQ_SMALL, aims, AIM, budget=TINY, folder=tmp_path / "run")
+    other = replace(aims, reward=aims.reward + 1)
+    with pytest.raises(InputError, match="another configuration"):
+        train_offline(BCQ_SMALL, other, AIM, budget=TINY, folder=tmp_path / "run")
+
+
+def test_what_does_not_fit_is_refused_before_any_work(aims: Dataset, tmp_path: Path) -> None:
+    discrete = partial(Probe, 2, pays=(1.0, 0.0))
+    run = partial(train_offline, budget=TINY, folder=tmp_path / "run")
+    with pytest.raises(InputError, match="does not say its environment"):
+        run(BCQ_SMALL, aims)
+    with pytest.raises(InputError, match=r"observations of 2 numbers, .* of 3"):
+        run(BCQ_SMALL, aims, partial(Aim, 3))
+    with pytest.raises(InputError, match="BCQ needs continuous actions"):
+        run(BCQ_SMALL, aims, discrete)
+    with pytest.raises(InputError, match=r"other actions than .* from 0 to 1"):
+        run(DQN(), aims, discrete)
+    with pytest.raises(InputError, match="actions of shape"):
+        run(TD3(), replace(aims, action=np.zeros(len(aims), np.int32)), AIM)
+    with pytest.raises(InputError, match="evaluate_every must be a multiple of 2"):
+        run(TD3(), aims, AIM, budget=replace(TINY, evaluate_every=3))
+    with pytest.raises(InputError, match="intrinsic"):
+        run(DQN(intrinsic=RND()), random_data(discrete, 10), discrete)
+    with pytest.raises(InputError, match="n_step must be 1, got 3"):
+        run(TD3(n_step=3), aims, AIM)
+    with pytest.raises(InputError, match="CQL learns from a data set"):
+        train(CQL_SMALL, AIM, budget=OnlineBudget(steps=10))
+    with pytest.raises(InputError, match="updates must be a whole number of 1 or more, got 0"):
+        OfflineBudget(updates=0)
+    assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize(
+    ("kind", "settings", "message"),
+    [
+        (BCQ, {"bias": float("nan")}, "bias must be finite"),
+        (BCQ, {"scale": 0.0}, "scale must be finite and above 0"),
+        (BCQ, {"hidden": (0,)}, "hidden must be widths"),
+        (BCQ, {"candidates": 0}, "candidates must be 1 or more, got 0"),
+        (BCQ, {"minimum_weight": 1.5}, r"minimum_weight must be in \[0, 1\]"),
+        (BCQ, {"latent_clip": 0.0}, "latent_clip must be above 0"),
+        (CQL, {"gamma": 1.0}, r"gamma must be in \[0, 1\)"),
+        (CQL, {"batch_size": 0}, "batch_size must be 1 or more"),
+        (CQL, {"tau": 0.0}, "tau must be in"),
+        (CQL, {"weight": -1.0}, "weight must be 0 or more"),
+        (CQL, {"threshold": float("nan")}, "threshold must be 0 or more"),
+        (CQL, {"policy_rate": 0.0}, "policy_rate must be above 0"),
+    ],
+)
+def test_bad_settings_are_named(kind: Any, settings: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        kind(**settings)
