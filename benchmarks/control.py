@@ -14,8 +14,7 @@ import time
 from functools import partial
 from typing import Any
 
-import numpy as np
-from peers import FOLDER, in_turn, peer_python, rate_of
+from peers import FOLDER, in_turn, matrix_rate_per_core, peer_python, rate_of
 
 from rewardshift import TD3, OnlineBudget
 from rewardshift.training.online import Trainer
@@ -85,23 +84,6 @@ def update_flops(features: int = 17, actions: int = 6, width: int = 256, batch: 
     return targets + critics + policy / 2
 
 
-def matrix_rate(size: int = 256, repeats: int = 400) -> float:
-    """NumPy's floating point operations per second on one core."""
-    matrix = np.random.default_rng(0).random((size, size), np.float32)
-    started = time.perf_counter()
-    for _ in range(repeats):
-        matrix @ matrix
-    return 2 * size**3 * repeats / (time.perf_counter() - started)
-
-
-MATRIX_SCRIPT = """
-import sys
-sys.path.insert(0, "benchmarks")
-import control
-print("RATE", control.matrix_rate())
-"""
-
-
 def _ours(members: int, own: bool = False, processes: int = 1) -> float:
     arguments = [str(members), "own" if own else "shared"]
     return rate_of(sys.executable, OUR_SCRIPT, arguments, processes)
@@ -110,10 +92,6 @@ def _ours(members: int, own: bool = False, processes: int = 1) -> float:
 def _peer(kind: str, processes: int = 1) -> float:
     arguments = [kind, ENV, *map(str, (WARM_UP, SETTLE, STEPS))]
     return rate_of(peer_python(kind), PEER_SCRIPT, arguments, processes)
-
-
-def _matrices() -> float:
-    return rate_of(sys.executable, MATRIX_SCRIPT, [], processes=2) / 2
 
 
 def main() -> None:
@@ -135,7 +113,7 @@ def main() -> None:
         rows.append({"what": what, "rate": rate, "ratio": ratio})
         print(f"{what:36} {rate:7.1f} steps/s  {ratio:5.2f} x SBX", flush=True)
     both = next(row["rate"] for row in rows if row["what"] == "rewardshift, two processes")
-    share = both / 2 * update_flops() / _matrices()
+    share = both / 2 * update_flops() / matrix_rate_per_core()
     rows.append({"what": "share of NumPy's rate per core, steps included", "rate": share})
     print(f"an update is {update_flops() / 1e9:.2f} GFLOP; two processes reach {share:.0%} of")
     print("NumPy's rate of multiplying 256x256 matrices, per core, environment steps included")

@@ -3,17 +3,31 @@
 import os
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from statistics import median
 
+import numpy as np
+
 FOLDER = Path("out") / "bench"
-PEERS = {"sb3": ["stable-baselines3>=2.6"], "sbx": ["sbx-rl>=0.20"]}
+PEERS = {
+    "sb3": ["stable-baselines3>=2.6", "minigrid", "gymnasium[mujoco]", "mujoco<3.12"],
+    "sbx": ["sbx-rl>=0.20", "minigrid", "gymnasium[mujoco]", "mujoco<3.12"],
+    "d3rlpy": ["d3rlpy>=2.8"],  # with a Gymnasium of its own
+}
 ONE_THREAD = {
     "XLA_FLAGS": "--xla_cpu_multi_thread_eigen=false",
     "OMP_NUM_THREADS": "1",
     "OPENBLAS_NUM_THREADS": "1",
 }
+
+MATRIX_SCRIPT = """
+import sys
+sys.path.insert(0, "benchmarks")
+import peers
+print("RATE", peers.matrix_rate())
+"""
 
 
 def peer_python(kind: str) -> str:
@@ -24,8 +38,7 @@ def peer_python(kind: str) -> str:
         subprocess.run([sys.executable, "-m", "venv", str(folder)], check=True)
         install = [str(python), "-m", "pip", "install", "--quiet"]
         subprocess.run([*install, "torch==2.13.0"], check=True)  # first, and this one
-        packages = [*PEERS[kind], "minigrid", "gymnasium[mujoco]", "mujoco<3.12"]
-        subprocess.run([*install, *packages], check=True)
+        subprocess.run([*install, *PEERS[kind]], check=True)
         (folder / "done").touch()
     return str(python.absolute())
 
@@ -43,6 +56,20 @@ def rate_of(python: str, code: str, arguments: list[str], processes: int = 1) ->
     if any(process.returncode for process in running):
         raise SystemExit(f"a benchmark of {python} failed: {arguments}")
     return sum(float(output.split("RATE")[1]) for output in outputs)
+
+
+def matrix_rate(size: int = 256, repeats: int = 400) -> float:
+    """NumPy's floating point operations per second, multiplying matrices."""
+    matrix = np.random.default_rng(0).random((size, size), np.float32)
+    started = time.perf_counter()
+    for _ in range(repeats):
+        matrix @ matrix
+    return 2 * size**3 * repeats / (time.perf_counter() - started)
+
+
+def matrix_rate_per_core() -> float:
+    """That rate on one core, while the other is at it too."""
+    return rate_of(sys.executable, MATRIX_SCRIPT, [], processes=2) / 2
 
 
 def in_turn(

@@ -38,7 +38,9 @@ class RunOptions:
     shift: Annotated[float | None, tyro.conf.arg(metavar="FLOAT")] = None
     """The constant that is added to every reward."""
     seeds: int = 1
-    """How many; 0, 1, 2, ... are run side by side."""
+    """How many, which are run side by side."""
+    first_seed: int = 0
+    """The first of them; the others follow it."""
     out: Annotated[Path | None, tyro.conf.arg(metavar="PATH")] = None
     """The run's folder; by default one in `runs/`, named after the configuration."""
     terminal: Terminal = "zero"
@@ -268,12 +270,13 @@ def train_agent(
         agent = options.agent()
     except ValueError as error:
         raise InputError(str(error)) from error
+    if options.seeds < 1:
+        raise InputError(f"seeds must be 1 or more, got {options.seeds}")
+    seeds = tuple(range(options.first_seed, options.first_seed + options.seeds))
     if isinstance(options, OfflineOptions):
-        run = offline_run(
-            agent, options.data, options.env, options.seeds, options.budget, options.subset()
-        )
+        run = offline_run(agent, options.data, options.env, seeds, options.budget, options.subset())
     else:
-        run = online_run(agent, options.env, options.seeds, options.budget, options.engine)
+        run = online_run(agent, options.env, seeds, options.budget, options.engine)
     folder = options.out or Path("runs") / run.config.name
     with _training_progress(run.config.budget.steps, folder.name) as on_progress:
         result = run.start(folder, on_progress)
