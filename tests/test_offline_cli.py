@@ -1,0 +1,103 @@
+"""Offline training as a user meets it: through the command line."""
+
+import csv
+from pathlib import Path
+
+import gymnasium as gym
+import numpy as np
+import pytest
+from offline_data import random_data
+
+from rewardshift.cli import main
+
+SMALL = (
+    *("--hidden", "8", "8", "--batch-size", "8", "--updates", "6", "--evaluate-every", "3"),
+    *("--evaluation-episodes", "1", "--checkpoint-every", "3"),
+)
+
+
+@pytest.fixture(scope="module")
+def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    data = random_data(lambda: gym.make("Pendulum-v1"), 60)
+    path = tmp_path_factory.mktemp("data") / "pendulum.npz"
+    np.savez(
+        path,
+        observations=data.observation,
+        actions=data.action,
+        rewards=data.reward,
+        terminals=data.terminated,
+        timeouts=data.truncated,
+        next_observations=data.next_observation,
+    )
+    return path
+
+
+@pytest.mark.parametrize(
+    ("agent", "options"),
+    [
+        ("bcq", ("--proposer-hidden", "8", "--candidates", "2")),
+        ("cql", ("--candidates", "2", "--cloning-updates", "2", "--threshold", "5")),
+    ],
+)
+def test_a_run_from_a_file_to_a_film(
+    agent: str, options: tuple[str, ...], file: Path, tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:  # fmt: skip
+    run = str(tmp_path / "run")
+    command = ("train", agent, "--data", str(file), "--env", "Pendulum-v1", "--shift", "8")
+    assert main([*command, *SMALL, *options, "--out", run]) == 0
+    assert "last evaluation: mean return" in capsys.readouterr().out
+    with (tmp_path / "run" / "metrics.csv").open() as lines:
+        rows = list(csv.DictReader(lines))
+    assert [row["step"] for row in rows] == ["3", "6"]
+    for row in rows:
+        difference = float(row["estimate"]) - float(row["shifted_return"])
+        assert float(row["overestimation"]) == pytest.approx(difference, rel=1e-4)
+    before = (tmp_path / "run" / "metrics.csv").read_bytes()
+    assert main(["resume", run]) == 0
+    assert (tmp_path / "run" / "metrics.csv").read_bytes() == before
+    assert main(["play", run]) == 0
+    assert (tmp_path / "run" / "episode.gif").stat().st_size > 1000
+
+
+def test_a_run_notices_that_its_data_have_changed(
+    file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    copy, run = tmp_path / "copy.npz", str(tmp_path / "run")
+    copy.write_bytes(file.read_bytes())
+    command = ("train", "bcq", "--data", str(copy), "--env", "Pendulum-v1", "--transitions", "30")
+    assert main([*command, *SMALL, "--out", run]) == 0
+    with np.load(file) as arrays:
+        changed = dict(arrays)
+    changed["rewards"] = changed["rewards"] + 1
+    np.savez(copy, **changed)
+    assert main(["resume", run]) == 2
+    assert "has changed since the run began" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--data", "{file}"), "does not say its environment"),
+        (("--data", "{file}", "--env", "Hopper-v5"), "observations of 3 numbers"),
+        (("--data", "{file}", "--env", "CartPole-v1"), "BCQ needs continuous actions"),
+        (("--data", "missing.hdf5", "--env", "Pendulum-v1"), "no file 'missing.hdf5'"),
+        (("--data", "embedded/nothing"), "no data set 'embedded/nothing' comes with"),
+        (
+            ("--data", "{file}", "--env", "Pendulum-v1", "--transitions", "99"),
+            "has 60 transitions, 99 were asked for",
+        ),
+        (("--data", "{file}", "--env", "Pendulum-v1", "--shift", "nan"), "bias must be finite"),
+        (("--data", "{file}", "--env", "Pendulum-v1", "--seeds", "0"), "1 or more, got 0"),
+    ],
+)
+def test_bad_input_is_one_line(
+    options: tuple[str, ...], message: str, file: Path, tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:  # fmt: skip
+    filled = [option.format(file=file) for option in options]
+    assert main(["train", "bcq", *filled, "--out", str(tmp_path / "run")]) == 2
+    error = capsys.readouterr().err
+    assert message in error
+    assert len(error.strip().splitlines()) == 1
+    assert not (tmp_path / "run").exists()
