@@ -1,8 +1,10 @@
 from collections.abc import Iterator
+from pathlib import Path
 
 import hypothesis
 import jax
 import pytest
+from data_makers import small, write
 
 # Machines differ in speed and JAX compiles at the first example: no time limit per example.
 hypothesis.settings.register_profile("rewardshift", deadline=None, derandomize=True)
@@ -14,3 +16,18 @@ def x64() -> Iterator[None]:
     """Float64 in JAX, for the laws that hold to 1e-9."""
     with jax.enable_x64(True):
         yield
+
+
+@pytest.fixture(autouse=True)
+def minari_root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Minari's own place, apart from that of whoever runs the tests."""
+    root = tmp_path / "minari"
+    monkeypatch.setenv("MINARI_DATASETS_PATH", str(root))
+    return root
+
+
+@pytest.fixture
+def shipped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A package with one embedded data set."""
+    monkeypatch.setattr("rewardshift.data.minari_sets.EMBEDDED", tmp_path / "embedded")
+    return write(small("Pendulum-v1"), "rewardshift/few-v0", folder=tmp_path / "embedded" / "few")

@@ -31,13 +31,6 @@ from rewardshift.training.runs import train
 BUDGET = OnlineBudget(steps=40, capacity=40, evaluate_every=40, evaluation_episodes=1)
 
 
-@pytest.fixture(autouse=True)
-def minari_root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    root = tmp_path / "minari"
-    monkeypatch.setenv("MINARI_DATASETS_PATH", str(root))
-    return root
-
-
 @pytest.fixture(scope="module")
 def pendulum(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Continuous actions in [-2, 2]; episodes are cut after 200 steps and never terminate."""

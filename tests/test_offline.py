@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from offline_data import random_data
+from data_makers import random_data
 from probes import Aim, Probe
 
 from rewardshift.agents.bcq import BCQ

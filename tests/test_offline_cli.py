@@ -6,7 +6,7 @@ from pathlib import Path
 import gymnasium as gym
 import numpy as np
 import pytest
-from offline_data import random_data
+from data_makers import random_data
 
 from rewardshift.cli import main
 

@@ -1,0 +1,176 @@
+"""Parts of data sets, and what the commands say of them."""
+
+from pathlib import Path
+from typing import Any, get_args
+
+import numpy as np
+import pytest
+from data_makers import ROWS, datasets, same, small, write, write_npz
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from rewardshift.cli import main
+from rewardshift.data import Dataset, Subset, load_dataset
+from rewardshift.data.card import discounted_returns, summarise
+from rewardshift.data.dataset import FIELDS, Pick
+from rewardshift.errors import InputError
+
+
+@settings(max_examples=60)
+@given(dataset=datasets(), data=st.data(), seed=st.integers(0, 99))
+def test_a_part_has_rows_of_the_whole(dataset: Dataset, data: st.DataObject, seed: int) -> None:
+    pick = data.draw(st.sampled_from(get_args(Pick)))
+    count = data.draw(st.integers(1, len(dataset)))
+    part = dataset.subset(Subset(count, pick, seed))
+    assert len(part) == count
+    fields = [field for field in FIELDS if field != "truncated"]
+
+    def rows(of: Dataset) -> list[tuple[bytes, ...]]:
+        return [tuple(getattr(of, f)[i].tobytes() for f in fields) for i in range(len(of))]
+
+    left = rows(dataset)
+    for row in rows(part):
+        left.remove(row)  # each at most as often as it was there
+    same(part, dataset.subset(Subset(count, pick, seed)))
+    ends = part.terminated | part.truncated
+    led, begun = part.next_observation[:-1], part.observation[1:]
+    np.testing.assert_array_equal(led[~ends[:-1]], begun[~ends[:-1]])
+    assert ends[-1]
+
+
+def test_another_seed_is_another_part(tmp_path: Path) -> None:
+    path = write_npz(tmp_path / "a.npz", {**ROWS, "next_observations": ROWS["observations"]})
+    parts = {load_dataset(path, Subset(3, "transitions", seed)).digest for seed in range(8)}
+    assert len(parts) > 3
+    same(load_dataset(path, Subset(3, seed=2)), load_dataset(path).subset(Subset(3, seed=2)))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"transitions": 6}, "has 5 transitions, 6 were asked for"),
+        ({"transitions": 0}, "transitions must be 1 or more, got 0"),
+        ({"transitions": 1, "pick": "rows"}, "pick must be 'episodes' or 'transitions'"),
+        ({"transitions": 1, "seed": -1}, "must be 0 or more, got -1"),
+    ],
+)
+def test_parts_that_cannot_be(arguments: dict[str, Any], message: str, tmp_path: Path) -> None:
+    path = write_npz(tmp_path / "a.npz", ROWS)
+    with pytest.raises(InputError, match=message):
+        load_dataset(path, Subset(**arguments))
+
+
+def test_what_cannot_be_learned_from_is_no_data_set() -> None:
+    columns = {field: getattr(small(), field) for field in FIELDS}
+    for changes, message in (
+        ({"action": columns["action"][:3]}, "has 5 rewards and 3 rows of 'action'"),
+        ({"reward": columns["reward"] * np.nan}, "'reward' is not finite in row 0"),
+        ({"reward": columns["reward"][:0]}, "has no transitions"),
+        ({"observation": np.ones((5, 2), np.float32)}, "must be flat, alike and not empty"),
+        ({"observation": np.ones(5, np.float32)}, "must be flat, alike and not empty"),
+    ):
+        with pytest.raises(InputError, match=message):
+            Dataset("bad", **{**columns, **changes})
+
+
+# Looking at them.
+
+
+def test_the_numbers_of_a_data_set() -> None:
+    summary = summarise(small(ended=False))
+    assert (summary.transitions, summary.episodes) == (5, 2)
+    assert (summary.terminated, summary.truncated, summary.unfinished) == (1, 0, 1)
+    assert (summary.returns, summary.lengths) == ((1.0, 1.5, 2.0), (2.0, 2.5, 3.0))
+    assert summary.rewards == (-4.0, 0.6, 5.0)
+    np.testing.assert_allclose(discounted_returns(small(), 0.5), [0.75, -0.5, 3, -1.5, 5])
+
+
+def test_inspecting_a_data_set(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write(small("Pendulum-v1"), "pendulum/noise-v0")
+    picture = tmp_path / "picture.png"
+    arguments = ["data", "inspect", "pendulum/noise-v0", "--gamma=0.5", f"--picture={picture}"]
+    assert main(arguments) == 0
+    text = capsys.readouterr().out
+    for line in (
+        "environment        Pendulum-v1",
+        "transitions        5",
+        "episodes           2: 1 terminated, 1 truncated",
+        "return             mean 1.5, from 1 to 2",
+        "episode length     mean 2.5, from 2 to 3",
+        "reward             mean 0.6, from -4 to 5",
+        "discounted return  from -1.5 to 5, of every row, at gamma 0.5",
+        "Caution everywhere needs a shift of 0.75 or more: --shift 0.75",
+        "exact with --terminal absorbing only",
+        f"picture: {picture}",
+    ):
+        assert line in text
+    content = picture.read_bytes()
+    assert content.startswith(b"\x89PNG")
+    assert main(arguments) == 0
+    assert picture.read_bytes() == content
+
+
+def test_inspecting_what_needs_no_shift(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    arrays = {**ROWS, "rewards": ROWS["rewards"] + 3, "terminals": ROWS["timeouts"]}
+    assert main(["data", "inspect", str(write_npz(tmp_path / "a.npz", arrays))]) == 0
+    text = capsys.readouterr().out
+    assert "cautious without a shift" in text
+    assert "environment        not known" in text
+    path = write_npz(tmp_path / "b.npz", {**arrays, "rewards": np.zeros(7)})
+    assert main(["data", "inspect", str(path), f"--picture={tmp_path / 'b.png'}"]) == 0
+    assert "no shift can be told from them" in capsys.readouterr().out
+
+
+def test_listing_data_sets(
+    shipped: Path, minari_root: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write(small(), "ab/x-v0")
+    assert main(["data", "list"]) == 0
+    assert capsys.readouterr().out.splitlines() == [
+        "embedded/few  5 transitions, 2 episodes, Pendulum-v1",
+        "ab/x-v0  5 transitions, 2 episodes, not known where",
+    ]
+    (minari_root / "ab" / "y-v0" / "data").mkdir(parents=True)
+    assert main(["data", "list"]) == 0
+    seen = capsys.readouterr()
+    assert len(seen.out.splitlines()) == 2
+    assert "Misconfigured dataset named ab/y-v0" in seen.err
+    (minari_root / "odd" / "data").mkdir(parents=True)
+    assert main(["data", "list"]) == 2
+    assert "Minari cannot list its data sets" in capsys.readouterr().err
+
+
+@pytest.mark.usefixtures("minari_root")
+def test_an_empty_list_says_what_to_do(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("rewardshift.data.minari_sets.EMBEDDED", tmp_path / "embedded")
+    assert main(["data", "list"]) == 0
+    assert capsys.readouterr().out.startswith("no data sets; make one with: rewardshift collect")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["nothing.hdf5"], "there is no file 'nothing.hdf5'"),
+        (["nothing"], "'nothing' is no id of a Minari data set"),
+        (["no/such-v0"], "'no/such-v0' cannot be loaded"),
+        (["embedded/nothing"], "no data set 'embedded/nothing' comes with rewardshift"),
+        (["a.npz", "--gamma=1"], "gamma must be in [0, 1), got 1.0"),
+        (["a.npz", "--gamma=nan"], "gamma must be in [0, 1), got nan"),
+        (["a.npz", "--picture=a.jpg"], "the picture must end in .png, got 'a.jpg'"),
+        (["a.npz", "--picture=no/a.png"], "no folder 'no' for the picture"),
+    ],
+)
+def test_bad_input_is_one_line_and_exit_code_2(
+    arguments: list[str],
+    message: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main(["data", "inspect", *arguments]) == 2
+    error = capsys.readouterr().err
+    assert message in error
+    assert error.count("\n") == 1

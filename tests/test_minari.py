@@ -1,0 +1,278 @@
+"""Minari's data sets and the embedded ones: every bit comes back, and nothing is overwritten."""
+
+import copy
+import json
+import tempfile
+from pathlib import Path
+from typing import Any, get_args
+
+import gymnasium as gym
+import minari
+import numpy as np
+import pytest
+from data_makers import datasets, same, small, types, write
+from hypothesis import given, settings
+
+from rewardshift.data import Dataset, Subset, load_dataset, minari_dataset
+from rewardshift.data.dataset import Pick
+from rewardshift.data.minari_sets import embedded_names
+from rewardshift.errors import InputError
+
+
+@settings(max_examples=30)
+@given(dataset=datasets())
+def test_minari_gives_back_every_bit(dataset: Dataset) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        place = write(dataset, "random/noise-v0", folder=Path(folder) / "set")
+        same(load_dataset(place), dataset)
+
+
+def test_a_data_set_under_an_id(minari_root: Path) -> None:
+    dataset = small("Pendulum-v1")
+    place = write(dataset, "pendulum/noise-v0")
+    assert place == minari_root / "pendulum" / "noise-v0"
+    loaded = load_dataset("pendulum/noise-v0")
+    same(loaded, dataset)
+    assert (loaded.name, loaded.env) == ("pendulum/noise-v0", "Pendulum-v1")
+    assert loaded.note == "Noise."
+    assert loaded.digest == dataset.digest
+    found = minari_dataset("pendulum/noise-v0")
+    assert isinstance(found, minari.MinariDataset)
+    assert list(minari.list_local_datasets()) == ["pendulum/noise-v0"]
+    assert (found.total_episodes, found.total_steps) == (2, 5)
+    assert found.storage.metadata["algorithm_name"] == "Chance"
+    assert found.storage.metadata["recipe"] == {"seed": 1}
+    assert found.action_space == gym.spaces.Box(-2, 2, (1,), np.float32)
+    assert found.observation_space.dtype == np.float32
+    assert repr(found[0]).startswith("EpisodeData(id=0, total_steps=3")
+    env = found.recover_environment()
+    assert env.spec is not None
+    assert env.spec.id == "Pendulum-v1"
+    env.close()
+
+
+def test_the_card_says_what_is_in_it(tmp_path: Path) -> None:
+    place = write(small("Pendulum-v1"), "pendulum/noise-v0", folder=tmp_path / "set")
+    assert sorted(path.name for path in place.iterdir()) == ["README.md", "data"]
+    card = (place / "README.md").read_text()
+    for line in (
+        "# pendulum/noise-v0",
+        "Noise.",
+        "| environment | Pendulum-v1 |",
+        "| episodes | 2: 1 terminated, 1 truncated |",
+        "| return | mean 1.5, from 1 to 2 |",
+        '"seed": 1',
+    ):
+        assert line in card
+
+
+def test_writing_twice_gives_the_same_bytes(tmp_path: Path) -> None:
+    places = [write(small(), "ab/x-v0", folder=tmp_path / name) for name in ("one", "two")]
+    for name in ("README.md", "data/main_data.hdf5", "data/metadata.json"):
+        assert (places[0] / name).read_bytes() == (places[1] / name).read_bytes()
+
+
+def test_nothing_is_overwritten(minari_root: Path, tmp_path: Path) -> None:
+    place = write(small(), "ab/x-v0")
+    before = {path: path.read_bytes() for path in place.rglob("*") if path.is_file()}
+    with pytest.raises(InputError, match="Minari has 'ab/x-v0' already"):
+        write(small(), "ab/x-v0")
+    with pytest.raises(InputError, match="would lie within another Minari data set"):
+        write(small(), "ab/x-v0/y-v0")
+    with pytest.raises(InputError, match="is not an empty folder"):
+        write(small(), "ab/z-v0", folder=place)
+    (tmp_path / "file").write_text("precious")
+    with pytest.raises(InputError, match="is not an empty folder"):
+        write(small(), "ab/z-v0", folder=tmp_path / "file")
+    with pytest.raises(InputError, match="cannot write to the folder"):
+        write(small(), "ab/z-v0", folder=tmp_path / "file" / "within")
+    assert (tmp_path / "file").read_text() == "precious"
+    files = {path: path.read_bytes() for path in place.rglob("*") if path.is_file()}
+    assert files == before
+    (tmp_path / "empty").mkdir()
+    assert write(small(), "ab/z-v0", folder=tmp_path / "empty") == tmp_path / "empty"
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["x", "x-v", "ab/x", "../x-v0", "ab/../../x-v0", "/tmp/x-v0", "ab//x-v0", "ab/cd//x-v0",
+     "a b/x-v0", "data/x-v0", "ab/data/x-v0", "a/x-v0", "x-v0/", "", "x-v0\n", "ab\\x-v0"],
+)  # fmt: skip
+def test_an_id_that_minari_would_not_find_again(name: str, minari_root: Path) -> None:
+    with pytest.raises(InputError, match="is no id of a Minari data set"):
+        write(small(), name)
+    assert not minari_root.exists()
+    with pytest.raises(InputError, match="is no id of a Minari data set"):
+        minari_dataset(name)
+
+
+def test_minaris_folder_may_be_unusable(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("MINARI_DATASETS_PATH", str(tmp_path / "file" / "within"))
+    with pytest.raises(InputError, match="Minari's folder cannot be used"):
+        write(small(), "ab/x-v0")
+
+
+def test_a_write_that_fails_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*_: Any) -> str:
+        raise OSError("no space left")
+
+    monkeypatch.setattr("rewardshift.data.writing.data_card", broken)
+    with pytest.raises(OSError, match="no space left"):
+        write(small(), "ab/x-v0", folder=tmp_path / "sets" / "x")
+    assert not list((tmp_path / "sets").iterdir())
+
+
+def test_what_is_no_sequence_of_episodes_is_not_written(tmp_path: Path) -> None:
+    dataset = small()
+    dataset.next_observation[0] += 1
+    with pytest.raises(InputError, match="row 1 does not go on from where row 0 led"):
+        write(dataset, "ab/x-v0", folder=tmp_path / "set")
+    for pick in get_args(Pick):  # a part is one, whatever it is
+        part = small().subset(Subset(3, pick, seed=1))
+        same(load_dataset(write(part, "ab/x-v0", folder=tmp_path / pick)), part)
+
+
+def test_an_environment_that_does_not_fit_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="'NoSuchCar-v0' cannot be written into a data set"):
+        write(small("NoSuchCar-v0"), "ab/x-v0", folder=tmp_path / "set")
+    with pytest.raises(InputError, match=r"has actions of the shape \(1,\), CartPole-v1 has Disc"):
+        write(small("CartPole-v1"), "ab/x-v0", folder=tmp_path / "set")
+    assert not list(tmp_path.iterdir())
+
+
+def test_an_id_that_is_nowhere() -> None:
+    with pytest.raises(InputError, match=r"'no/such-v0' cannot be loaded: .*rewardshift data list"):
+        load_dataset("no/such-v0")
+
+
+def foreign(
+    folder: Path,
+    observations: gym.Space[Any],
+    actions: gym.Space[Any],
+    episodes: list[dict[str, Any]],
+    **more: Any,
+) -> Path:
+    """A data set as others make it."""
+    from minari.data_collector import EpisodeBuffer  # noqa: PLC0415
+    from minari.dataset.minari_storage import MinariStorage  # noqa: PLC0415
+
+    folder.mkdir()
+    storage = MinariStorage.new(folder / "data", observations, actions, **more)
+    storage.update_metadata({"dataset_id": "ab/x-v0", "minari_version": minari.__version__})
+    storage.update_episodes([EpisodeBuffer(**episode) for episode in episodes])
+    return folder
+
+
+BOX = gym.spaces.Box(-9, 9, (2, 2), np.float64)
+
+
+def episode(count: int, action: np.ndarray, **more: Any) -> dict[str, Any]:
+    return {
+        "observations": np.arange(4.0 * (count + 1)).reshape(count + 1, 2, 2),
+        "actions": action,
+        "rewards": np.arange(count) + 0.5,
+        "terminations": np.zeros(count, bool),
+        "truncations": np.zeros(count, bool),
+        **more,
+    }
+
+
+def test_a_data_set_of_others(tmp_path: Path) -> None:
+    """Float64, two axes, an episode without an end, and an episode without a step."""
+    pair = [episode(3, np.arange(3)), episode(2, np.arange(2))]
+    folder = foreign(tmp_path / "set", BOX, gym.spaces.Discrete(3), pair)
+    dataset = load_dataset(folder)
+    assert dataset.observation.shape == (5, 4)
+    assert types(dataset) == ["float32", "int32", "float32"]
+    np.testing.assert_array_equal(dataset.action, [0, 1, 2, 0, 1])
+    np.testing.assert_array_equal(dataset.next_observation[:, 0], [4, 8, 12, 4, 8])
+    np.testing.assert_array_equal(dataset.truncated, [0, 0, 1, 0, 0])
+    assert (dataset.env, dataset.note) == (None, "")
+
+
+@pytest.mark.parametrize(
+    ("observations", "actions", "message"),
+    [
+        (gym.spaces.Dict({"goal": BOX}), gym.spaces.Discrete(2), "only a Box can be read"),
+        (BOX, gym.spaces.MultiDiscrete([2, 2]), "only a Box of floating point numbers"),
+        (BOX, gym.spaces.Discrete(2, start=1), "Discrete from 0 on"),
+        (BOX, gym.spaces.Box(0, 9, (1,), np.int64), "only a Box of floating point numbers"),
+    ],
+)
+def test_spaces_that_no_agent_takes(
+    observations: gym.Space[Any], actions: gym.Space[Any], message: str, tmp_path: Path
+) -> None:
+    folder = foreign(tmp_path / "set", observations, actions, [])
+    with pytest.raises(InputError, match=message):
+        load_dataset(folder)
+
+
+@pytest.mark.parametrize(
+    ("broken", "message"),
+    [
+        ({"rewards": np.array([0.0, np.nan])}, "episode 0: 'rewards' has nan in row 1"),
+        ({"observations": np.full((3, 2, 2), 1e99)}, "episode 0: 'observations' has 1e+99 in row"),
+        ({"observations": np.ones((2, 2, 2))}, "episode 0: 1 'observations' do not go with 2"),
+        ({"actions": np.ones(3, int)}, "episode 0: 3 'actions' do not go with 2 rewards"),
+    ],
+)
+def test_bad_values_of_others(broken: dict[str, Any], message: str, tmp_path: Path) -> None:
+    bad = episode(2, np.arange(2), **broken)
+    folder = foreign(tmp_path / "set", BOX, gym.spaces.Discrete(3), [bad])
+    with pytest.raises(InputError) as caught:
+        load_dataset(folder)
+    assert message in str(caught.value)
+
+
+def test_an_empty_or_damaged_data_set(tmp_path: Path) -> None:
+    folder = foreign(tmp_path / "set", BOX, gym.spaces.Discrete(3), [])
+    with pytest.raises(InputError, match="has no transitions"):
+        load_dataset(folder)
+    (folder / "data" / "main_data.hdf5").write_bytes(b"nothing")
+    metadata = folder / "data" / "metadata.json"
+    body = json.loads(metadata.read_text())
+    metadata.write_text(json.dumps({**body, "total_episodes": 1}))
+    with pytest.raises(InputError, match="cannot be read"):
+        load_dataset(folder)
+    metadata.write_text(json.dumps({**body, "minari_version": "99.0"}))
+    with pytest.raises(InputError, match="does not support"):
+        load_dataset(folder)
+    metadata.write_text("{")
+    with pytest.raises(InputError, match="cannot be loaded"):
+        load_dataset(folder)
+
+
+def test_an_environment_with_other_settings_is_not_named(tmp_path: Path) -> None:
+    action = np.zeros((1, 1), np.float32)
+    space = gym.spaces.Box(-2, 2, (1,), np.float32)
+    cases: list[tuple[dict[str, Any], str | None]] = [
+        ({}, "Pendulum-v1"),
+        ({"render_mode": "rgb_array"}, "Pendulum-v1"),
+        ({"g": 1.0}, None),
+    ]
+    for number, (options, known) in enumerate(cases):
+        spec = copy.deepcopy(gym.spec("Pendulum-v1"))
+        spec.kwargs = options
+        folder = foreign(tmp_path / f"{number}", BOX, space, [episode(1, action)], env_spec=spec)
+        assert load_dataset(folder).env == known
+    assert 'of Pendulum-v1 with {"g": 1.0}' in load_dataset(folder).note
+
+
+def test_an_embedded_data_set(shipped: Path) -> None:
+    assert embedded_names() == ["few"]
+    dataset = load_dataset("embedded/few")
+    same(dataset, small())
+    assert (dataset.name, dataset.env) == ("embedded/few", "Pendulum-v1")
+    assert isinstance(minari_dataset("embedded/few"), minari.MinariDataset)
+
+
+@pytest.mark.parametrize("name", ["embedded/no", "embedded/", "embedded/../embedded/few"])
+def test_an_embedded_data_set_that_is_not_there(name: str, shipped: Path) -> None:
+    with pytest.raises(InputError, match=r"comes with rewardshift; there are: embedded/few$"):
+        load_dataset(name)
+
+
+def test_those_in_the_package_can_be_loaded() -> None:
+    for name in embedded_names():
+        assert load_dataset(f"embedded/{name}").env is not None
