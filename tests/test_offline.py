@@ -16,9 +16,11 @@ from rewardshift.agents.bcq import BCQ
 from rewardshift.agents.cql import CQL
 from rewardshift.agents.dqn import DQN
 from rewardshift.agents.intrinsic import RND
+from rewardshift.agents.tabular import QLearning, TableSpec, Transition
 from rewardshift.agents.td3 import TD3
 from rewardshift.data.dataset import Dataset
 from rewardshift.errors import InputError
+from rewardshift.shift import Shift
 from rewardshift.training import offline
 from rewardshift.training.config import Agent
 from rewardshift.training.offline import OfflineBudget
@@ -81,6 +83,32 @@ def test_a_positive_shift_keeps_unseen_actions_below_the_seen_ones(seed: int) ->
         return float((values[:, :2].min(axis=1) - values[:, 2]).mean())
 
     assert gap(2.0) > 0 > gap(-2.0)
+
+
+def test_a_positive_shift_keeps_unseen_actions_below_the_seen_ones_in_a_table() -> None:
+    """What is not in the data keeps its zero; the seen ones go where the shift takes them."""
+    for bias in (0.5, -0.5):
+        agent = QLearning(Shift(bias, gamma=0.9))
+        state = agent.init(jax.random.key(0), TableSpec(2, 3))
+        update = jax.jit(partial(agent.update, key=jax.random.key(0)))
+        for number in range(200):
+            here, action = number % 2, number // 2 % 2  # action 2 is never taken
+            values = (here, action, 0.1 * action, 1 - here, False, True)
+            step = Transition(*(jnp.asarray(value) for value in values))
+            state, _ = update(state, step)
+        gap = np.asarray(state.q)[:, :2].min(axis=1) - np.asarray(state.q)[:, 2]
+        assert (np.sign(gap) == np.sign(bias)).all()
+
+
+def test_what_is_thought_of_the_data_is_told() -> None:
+    """Of all rows, if they are few, with actions on the agent's scale."""
+    data = random_data(AIM, 300)
+    result = train_offline(CQL_SMALL, data, AIM, budget=TINY)
+    state, row = jax.tree.map(lambda leaf: leaf[0], result.state), result.rows[-1]
+    unit = (data.action - 1) / 2  # Aim's actions are in [-1, 3]
+    values = CQL_SMALL.action_value(state, jnp.asarray(data.observation), jnp.asarray(unit))
+    assert row.q_seen == pytest.approx(float(values.mean()), rel=1e-4)
+    assert row.unseen_advantage == pytest.approx(row.q_unseen - row.q_seen, abs=1e-5)
 
 
 @pytest.mark.parametrize("terminal", ["zero", "absorbing"])

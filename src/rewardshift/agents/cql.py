@@ -114,8 +114,13 @@ class CQL(Offline):
 
     def value(self, state: CQLState, observation: Array) -> Float[Array, ""]:
         """What the agent thinks that its own action is worth, on the shifted scale."""
-        action = self.greedy(state, observation)[None]
-        return twin_values(state.critics, as_floats(observation)[None], action).min()
+        return self.action_value(state, observation[None], self.greedy(state, observation)[None])[0]
+
+    def action_value(
+        self, state: CQLState, observation: Array, action: Float[Array, "batch size"]
+    ) -> Float[Array, " batch"]:
+        """What the agent thinks of actions, on the shifted scale: the lower of the twins."""
+        return twin_values(state.critics, as_floats(observation), action).min(axis=0)
 
     def update(
         self, state: CQLState, batch: Batch, key: PRNGKeyArray, turn: int

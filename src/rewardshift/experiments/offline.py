@@ -122,6 +122,13 @@ def _panels(name: str) -> tuple[Panel, ...]:
             task=name,
             measure="overestimation",
         ),
+        Panel(
+            f"{name}-unseen",
+            title,
+            "value: unseen - seen actions",
+            task=name,
+            measure="unseen_advantage",
+        ),
     )
 
 

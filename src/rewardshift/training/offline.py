@@ -24,6 +24,8 @@ from rewardshift.training.evaluation import Evaluator
 # A call of about this many seconds lets the progress be seen and an interrupt be heard.
 CALL_SECONDS = 1.0
 LONGEST_CALL = 1024
+# Of so many transitions, spread over the data set, the actions are compared with unseen ones.
+PROBED = 512
 
 
 @dataclass(frozen=True)
@@ -58,7 +60,9 @@ class OfflineRow(NamedTuple):
     the last batch. `estimate` is what the agent thought that its policy was worth where these
     episodes began, `shifted_return` the discounted and shifted return that followed; both are on
     the scale that is trained on. `overestimation` is their difference in units of the primal
-    reward: divided by the shift's scale. These three are empty for agents with several scales.
+    reward: divided by the shift's scale. `q_seen` is what the critics think of the actions in the
+    data, `q_unseen` of random actions in the same states, `unseen_advantage` the second minus the
+    first: above 0, the agent is tempted. The last six are empty for agents with several scales.
     """
 
     seed: int
@@ -69,11 +73,14 @@ class OfflineRow(NamedTuple):
     estimate: float | None = None
     shifted_return: float | None = None
     overestimation: float | None = None
+    q_seen: float | None = None
+    q_unseen: float | None = None
+    unseen_advantage: float | None = None
 
 
 @runtime_checkable
 class Estimating(Protocol):
-    """An agent that can say what its policy is worth."""
+    """An agent with continuous actions that can say what it thinks of its policy and of actions."""
 
     @property
     def shift(self) -> Shift:
@@ -82,6 +89,10 @@ class Estimating(Protocol):
 
     def value(self, state: Any, observation: Any) -> Any:
         """What its policy is worth in a state, on that scale."""
+        ...
+
+    def action_value(self, state: Any, observation: Any, action: Any) -> Any:
+        """What actions are worth, on that scale."""
         ...
 
 
@@ -113,7 +124,7 @@ class OfflineTrainer:
         self._data = as_batch(data, spec, env)
         self.evaluator = Evaluator(agent, env, engine, seeds, budget.evaluation_episodes)
         if isinstance(agent, Estimating):
-            self._value = jax.jit(jax.vmap(jax.vmap(agent.value, in_axes=(None, 0))))
+            self._estimate = _estimator(agent, self._data)
         keys = jax.vmap(lambda seed: jax.random.split(jax.random.key(seed)))(jnp.asarray(seeds))
         self._update_keys = keys[:, 1]
         self.state = jax.jit(jax.vmap(lambda key: agent.init(key, spec)))(keys[:, 0])
@@ -155,11 +166,12 @@ class OfflineTrainer:
         looks: list[list[float]] = [[] for _ in self.seeds]
         if isinstance(self.agent, Estimating):
             shift = self.agent.shift
-            estimate = np.asarray(self._value(self.state, episodes.first)).mean(axis=1)
+            estimate, known, unknown = self._estimate(self.state, episodes.first)
             real = shift.multistep_return(
                 episodes.discounted, episodes.lengths, episodes.terminated
             ).mean(axis=1)
-            looks = np.stack([estimate, real, (estimate - real) / shift.scale], 1).tolist()
+            over = (np.asarray(estimate) - real) / shift.scale
+            looks = np.stack([estimate, real, over, known, unknown, unknown - known], 1).tolist()
         for row, seed in enumerate(self.seeds):
             self.rows.append(
                 OfflineRow(
@@ -210,6 +222,20 @@ def as_batch(data: Dataset, spec: TaskSpec, env: str | MakeEnv) -> Batch:
         intrinsic=jnp.zeros(count),
         lot=jnp.arange(count, dtype=jnp.uint32),
     )
+
+
+def _estimator(agent: Estimating, data: Batch) -> Any:
+    """What every seed thinks of its policy in given states, of actions seen, and of unseen ones."""
+    rows = np.linspace(0, len(data.reward) - 1, min(PROBED, len(data.reward)), dtype=np.int64)
+    observation, action = data.observation[rows], data.action[rows]
+    random = jnp.asarray(np.random.default_rng(0).uniform(-1, 1, action.shape), jnp.float32)
+
+    def estimate(state: Any, first: Any) -> Any:
+        policy = jax.vmap(lambda one: agent.value(state, one))(first)
+        actions = [agent.action_value(state, observation, chosen) for chosen in (action, random)]
+        return policy.mean(), actions[0].mean(), actions[1].mean()
+
+    return jax.jit(jax.vmap(estimate))
 
 
 # A function, not a method: see `training/online.py`.
