@@ -17,7 +17,7 @@ from rewardshift.agents.cql import CQL
 from rewardshift.agents.dqn import DQN, Schedule
 from rewardshift.agents.intrinsic import RND, CountBonus
 from rewardshift.agents.offline import Offline
-from rewardshift.agents.selection import SELECTIONS, Optimistic
+from rewardshift.agents.selection import SELECTIONS, Optimistic, ProgressArgmax, ProgressSoftmax
 from rewardshift.agents.td3 import TD3
 from rewardshift.data.dataset import Pick, Subset
 from rewardshift.envs.engines import EngineName
@@ -176,8 +176,12 @@ class TD3Options(OnlineOptions):
         "uniform"
     )
     """Which member the policy follows."""
+    temperature: float = ProgressSoftmax.temperature
+    """Of "progress-softmax"."""
+    epsilon: float = ProgressArgmax.epsilon
+    """How often "progress-argmax" takes any member."""
     beta: float = Optimistic.beta
-    """How far the "optimistic" selection trusts its optimistic member."""
+    """How far "optimistic" trusts its optimistic member."""
     lead_episodes: int = TD3.lead_episodes
     """For how many episodes at least; 0 draws anew within an episode."""
     lead_steps: int = TD3.lead_steps
@@ -191,8 +195,8 @@ class TD3Options(OnlineOptions):
 
     def agent(self) -> TD3:
         """The agent that the options describe."""
-        numbers = {"beta": self.beta} if self.selection == "optimistic" else {}
-        selection = SELECTIONS[self.selection](**numbers)
+        kind = SELECTIONS[self.selection]
+        selection = kind(**{field.name: getattr(self, field.name) for field in fields(kind)})
         return TD3(**{**self.settings(TD3), "selection": selection})
 
 

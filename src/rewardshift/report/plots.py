@@ -51,6 +51,14 @@ STYLES = {
     "td3+0.5": Style("#d94801", "-."),
     "td3-5": Style("#2171b5", "-"),
     "td3+5": Style("#d94801", "-."),
+    "unshifted": Style("#525252", "--"),
+    "positive": Style("#005a32", "-"),
+    "negative": Style("#d94801", "-."),
+    "positive-absorbing": Style("#74c476", ":"),
+    "+1": Style("#a1d99b", "-"),
+    "+8": Style("#41ab5d", "-."),
+    "+20": Style("#238b8b", ":"),
+    "+50": Style("#00441b", "-"),
 }
 
 PANELS_PER_ROW = 3

@@ -1,0 +1,84 @@
+"""Declarations of figures: whole, readable, and known by what decides them."""
+
+from dataclasses import replace
+from itertools import combinations
+
+import pytest
+
+from rewardshift.errors import InputError
+from rewardshift.experiments import FIGURES, find_figure
+from rewardshift.report.plots import STYLES
+
+figures = pytest.mark.parametrize("name", FIGURES)
+
+
+@figures
+def test_every_declaration_is_whole(name: str) -> None:
+    figure = FIGURES[name]
+    panels = {panel.name for panel in figure.panels}
+    methods = {method.name for method in figure.methods}
+    assert set(figure.presets) == {"smoke", "quick", "paper"}
+    assert [p.decides for p in figure.presets.values()] == [False, True, True]
+    assert figure.presets["paper"].note == ""
+    assert figure.presets["smoke"].note != ""
+    assert figure.presets["quick"].seeds >= 4
+    assert methods <= set(STYLES)
+    assert len(panels) == len(figure.panels)
+    assert len({claim.id for claim in figure.claims}) == len(figure.claims)
+    for panel in figure.panels:
+        assert panel.task in figure.tasks
+    for claim in figure.claims:
+        assert claim.panel in panels
+        assert {claim.better, claim.worse} <= methods
+        assert claim.better != claim.worse
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_styles_of_a_figure_differ(name: str) -> None:
+    colors = [STYLES[method.name].color for method in FIGURES[name].methods]
+    assert len(set(colors)) == len(colors)
+
+
+def luminance(color: str) -> float:
+    red, green, blue = (int(color[i : i + 2], 16) for i in (1, 3, 5))
+    return (0.299 * red + 0.587 * green + 0.114 * blue) / 255
+
+
+@pytest.mark.parametrize("name", sorted(set(FIGURES) - {"curiosity-ablation"}))  # nine lines
+def test_a_figure_can_be_read_in_grey(name: str) -> None:
+    """Lines of the same dashes must differ in lightness."""
+    styles = [STYLES[method.name] for method in FIGURES[name].methods]
+    for a, b in combinations(styles, 2):
+        assert a.line != b.line or abs(luminance(a.color) - luminance(b.color)) > 0.1
+
+
+def test_the_digest_follows_what_decides_the_curves_and_nothing_else() -> None:
+    figure = FIGURES["figure1"]
+    (group,) = figure.groups
+    digest = figure.digest("paper", "zero", group)
+    assert digest == replace(figure, title="another", claims=()).digest("paper", "zero", group)
+    assert digest == figure.digest("quick", "zero", group)  # the same budget, only fewer seeds
+    louder = replace(figure.methods[1], agent=replace(figure.methods[1].agent, bonus=0.2))
+    sizes = FIGURES["maze-sizes"]
+    others = {
+        figure.digest("smoke", "zero", group),
+        figure.digest("paper", "absorbing", group),
+        figure.digest("paper", "zero", (group[0], group[1][:2])),
+        replace(figure, methods=(figure.methods[0], louder)).digest("paper", "zero", group),
+        sizes.digest("paper", "zero", sizes.groups[0]),
+    }
+    assert len(others | {digest}) == 6
+
+
+def test_groups_take_axes_whole_or_one_by_one() -> None:
+    figure = replace(FIGURES["maze-sizes"], unit_spans=("task",))
+    tasks = ("S2", "S5", "S10", "S15", "S20")
+    assert figure.groups == [(tasks, (name,)) for name in ("epsilon-greedy", "count", "shift")]
+    assert len(replace(figure, unit_spans=()).groups) == 15
+
+
+def test_an_unknown_figure_is_refused_with_a_hint() -> None:
+    with pytest.raises(InputError, match="did you mean 'maze-sizes'"):
+        find_figure("maze-size")
+    with pytest.raises(InputError, match="there are: figure1, maze-sizes, curiosity"):
+        find_figure("../elsewhere")

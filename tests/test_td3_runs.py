@@ -1,0 +1,201 @@
+"""Runs of the TD3 family: what is refused, its tasks, the command line, interruptions."""
+
+import copy
+import gc
+import signal
+import weakref
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import gymnasium as gym
+import jax
+import numpy as np
+import pytest
+from probes import Aim
+from test_td3 import BUDGET, SMALL, assert_same
+
+from rewardshift import OnlineBudget, train
+from rewardshift.agents.selection import (
+    SELECTIONS,
+    Mean,
+    Optimistic,
+    ProgressArgmax,
+    ProgressSoftmax,
+    Uniform,
+)
+from rewardshift.cli import main
+from rewardshift.cli.training import TD3Options
+from rewardshift.envs import SPARSE_CHEETAH
+from rewardshift.envs.engines import TaskSpec, make_engine
+from rewardshift.errors import InputError
+from rewardshift.training.online import Trainer
+
+
+def test_evaluation_does_not_touch_training() -> None:
+    budget = OnlineBudget(steps=150, evaluate_every=50, evaluation_episodes=1)
+    rows = [
+        train(SMALL, partial(Aim, 3), budget=replace(budget, evaluation_episodes=n)).rows
+        for n in (1, 4)
+    ]
+    assert [row.loss for row in rows[0]] == [row.loss for row in rows[1]]
+    assert rows[0][0].loss is None  # nothing is learned in the warm-up
+    assert rows[0][-1].loss is not None
+
+
+@pytest.mark.parametrize(
+    ("changes", "match"),
+    [
+        ({"shifts": ()}, "at least one bias"),
+        ({"shifts": (float("nan"),)}, "bias must be finite"),
+        ({"twins": 0}, "twins must be 1 or more, got 0"),
+        ({"policy_delay": 0}, "policy_delay must be 1 or more"),
+        ({"noise": -0.1}, "noise must be 0 or more"),
+        ({"tau": 0.0}, "tau must be in"),
+        ({"noise": float("nan")}, "noise must be 0 or more, got nan"),
+        ({"learning_rate": -1.0}, "learning_rate must be above 0"),
+        ({"hidden": (16, 0)}, r"hidden must be widths of 1 or more, got \(16, 0\)"),
+        ({"mask": 1.5}, "mask must be in"),
+        ({"own_actors": True, "selection": Mean()}, "cannot be mixed"),
+    ],
+)
+def test_bad_settings_are_refused(changes: dict[str, Any], match: str) -> None:
+    with pytest.raises(ValueError, match=match):
+        replace(SMALL, **changes)
+
+
+def unbounded() -> gym.Env[Any, Any]:
+    env = Aim()
+    env.action_space = gym.spaces.Box(-np.inf, np.inf, (1,), np.float32)
+    return env
+
+
+def test_actions_that_no_agent_takes_are_refused() -> None:
+    with pytest.raises(InputError, match="finite bounds"):
+        train(SMALL, unbounded, budget=BUDGET)
+    with pytest.raises(InputError, match="TD3 needs continuous actions"):
+        train(SMALL, "MountainCar-v0", budget=BUDGET)
+    with pytest.raises(InputError, match="diagnose counts visits of discrete actions"):
+        train(SMALL, Aim, budget=replace(BUDGET, diagnose=True))
+
+
+def test_what_cannot_be_made_or_learned_is_refused() -> None:
+    def make() -> gym.Env[Any, Any]:
+        raise gym.error.DependencyNotInstalled("no Box2D here")
+
+    with pytest.raises(InputError, match=r"cannot be made: .*no Box2D here"):
+        train(SMALL, make, budget=BUDGET)
+    with pytest.raises(InputError, match="the warm-up is 1500 steps, the whole training 1500"):
+        train(replace(SMALL, warm_up=1500), Aim, budget=BUDGET)
+
+
+@pytest.mark.parametrize("dtype", [np.uint8, np.int64])
+def test_whole_numbers_as_actions_are_refused(dtype: Any) -> None:
+    def make() -> gym.Env[Any, Any]:
+        env = Aim()
+        env.action_space = gym.spaces.Box(0, 5, (1,), dtype)
+        return env
+
+    with pytest.raises(InputError, match=r"has Box\(0, 5"):
+        train(SMALL, make, budget=BUDGET)
+
+
+def test_the_policy_waits_for_the_second_update() -> None:
+    """As in TD3, whatever the warm-up."""
+    for warm_up in (6, 7):
+        agent = replace(SMALL, warm_up=warm_up)
+        actors = []
+        for updates in (1, 2, 3):
+            budget = OnlineBudget(steps=warm_up + updates, evaluation_episodes=1)
+            actors.append(train(agent, Aim, budget=budget).state.actors[0][0])
+        start = jax.jit(lambda key, agent=agent: agent.init(key, TaskSpec(1, "float32", 0, 1)))
+        first = start(jax.random.split(jax.random.key(0))[0]).actors[0][0]
+        np.testing.assert_array_equal(actors[0][0], first)
+        assert not np.array_equal(actors[1], actors[0])
+        np.testing.assert_array_equal(actors[2], actors[1])
+
+
+def test_a_finished_training_frees_its_replay() -> None:
+    trainer = Trainer(SMALL, Aim, (0,), OnlineBudget(steps=60, evaluation_episodes=1))
+    trainer.run_to_checkpoint()
+    trainer.close()
+    replay = weakref.ref(trainer.replay)
+    del trainer
+    gc.collect()
+    assert replay() is None
+
+
+def test_actions_are_scaled_to_the_bounds() -> None:
+    engine = make_engine(partial(Aim, goal=3.0), 3)
+    engine.restart([0, 1, 2])
+    rewards = engine.step(np.array([[-1.0], [0.0], [1.0]], np.float32)).reward
+    np.testing.assert_allclose(rewards, [1 - 4**2, 1 - 2**2, 1.0])
+
+
+def test_the_sparse_cheetah_pays_for_speed_alone() -> None:
+    env = gym.make(SPARSE_CHEETAH)
+    env.reset(seed=0)
+    env.action_space.seed(0)
+    inner: Any = env.unwrapped
+    paid = []
+    for _ in range(1000):
+        before = inner.data.qpos[0]
+        _, reward, terminated, truncated, _ = env.step(env.action_space.sample())
+        assert reward == float(inner.data.qpos[0] - before > 0.05)
+        assert not terminated
+        paid.append(reward)
+    assert truncated
+    assert 0 < sum(paid) < 300
+    assert copy.deepcopy(inner).distance == 0.05
+
+
+def test_from_the_command_line(tmp_path: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = tmp_path / "run"
+    small = ["--hidden", "8", "--batch-size=8", "--warm-up=20", "--steps=60", "--seeds=2"]
+    small += ["--evaluate-every=30", "--evaluation-episodes=1", f"--out={folder}"]
+    command = ["train", "td3", "--env=Pendulum-v1", "--selection=optimistic", "--beta=0.2"]
+    assert main([*command, "--shifts", "-0.5", "0", "0.5", *small]) == 0
+    assert "over 2 seeds" in capsys.readouterr().out
+    assert main(["resume", str(folder)]) == 0
+    assert main(["play", str(folder), "--seed=1"]) == 0
+    with np.load(folder / "parameters.npz") as parameters:
+        assert "['lead'].leader" in parameters  # so that a film shows who led at the end
+    assert (folder / "episode.gif").read_bytes().startswith(b"GIF")
+    assert main(["train", "td3", "--env=MountainCar-v0"]) == 2
+    assert "TD3 needs continuous actions" in capsys.readouterr().err
+    with pytest.raises(SystemExit):
+        main(["train", "td3", "--env=Pendulum-v1", "--shifts", "many"])
+
+
+def test_a_stopped_run_ends_the_same(tmp_path: Any) -> None:
+    """With everything that a state can hold: own actors, masks, progress."""
+    agent = replace(SMALL, own_actors=True, mask=0.7, selection=ProgressSoftmax(), hidden=(8,))
+    env = partial(Aim, 3, goal=0.0)
+    budget = OnlineBudget(steps=160, evaluate_every=40, evaluation_episodes=1, checkpoint_every=50)
+    whole, cut = tmp_path / "whole", tmp_path / "cut"
+    undisturbed = train(agent, env, seeds=2, budget=budget, folder=whole)
+    assert np.abs(undisturbed.state.lead.progress).min() > 0
+
+    def stop(step: int, _: Any) -> None:
+        if step == 120:
+            signal.raise_signal(signal.SIGTERM)
+
+    assert not train(agent, env, seeds=2, budget=budget, folder=cut, on_progress=stop).finished
+    resumed = train(agent, env, seeds=2, budget=budget, folder=cut)
+    assert resumed.finished
+    assert_same(resumed.state.lead, undisturbed.state.lead)
+    for name in ("metrics.csv", "parameters.npz"):
+        assert (cut / name).read_bytes() == (whole / name).read_bytes()
+
+
+def test_a_selection_takes_its_own_options() -> None:
+    options: Any = {"env": "Pendulum-v1", "temperature": 0.3, "epsilon": 0.4, "beta": 0.2}
+    names: Any = SELECTIONS
+    made = {name: TD3Options(**options, selection=name).agent().selection for name in names}
+    assert list(made.values()) == [
+        Uniform(),
+        ProgressSoftmax(0.3),
+        ProgressArgmax(0.4),
+        Optimistic(0.2),
+        Mean(),
+    ]
