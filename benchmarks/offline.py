@@ -7,8 +7,8 @@ of 256x256 the updates reach, per core. The result is a table of medians and
 `out/bench/offline.json`. Takes about ten minutes.
 """
 
-import itertools
 import json
+import math
 import sys
 import time
 from functools import partial
@@ -19,7 +19,9 @@ import numpy as np
 from peers import FOLDER, in_turn, matrix_rate_per_core, peer_python, rate_of
 
 from rewardshift import BCQ, CQL, Dataset, OfflineBudget
-from rewardshift.training.offline import OfflineTrainer
+from rewardshift.envs.engines import TaskSpec
+from rewardshift.replay import Batch
+from rewardshift.training.offline import OfflineTrainer, as_batch
 
 ROUNDS = 3
 COUNT, FEATURES, ACTIONS = 10_000, 11, 3
@@ -67,10 +69,9 @@ print("RATE", offline.measure(sys.argv[1]))
 """
 
 
-def measure(kind: str) -> float:
-    """Updates per second after the first ones, without evaluations."""
+def _data() -> Dataset:
     generator = np.random.default_rng(0)
-    data = Dataset(
+    return Dataset(
         "random",
         observation=generator.normal(size=(COUNT, FEATURES)).astype(np.float32),
         action=generator.uniform(-1, 1, (COUNT, ACTIONS)).astype(np.float32),
@@ -79,12 +80,16 @@ def measure(kind: str) -> float:
         terminated=np.arange(COUNT) % 500 == 499,
         truncated=np.zeros(COUNT, bool),
     )
+
+
+def measure(kind: str) -> float:
+    """Updates per second after the first ones, without evaluations."""
     agent: Any = BCQ() if kind == "bcq" else CQL()
     updates = UPDATES[kind]
     settle = 15  # the calls grow meanwhile
     far = 10 * (settle + updates)
     budget = OfflineBudget(updates=settle + updates, evaluate_every=far, checkpoint_every=settle)
-    trainer = OfflineTrainer(agent, data, "Hopper-v5", (0,), budget)
+    trainer = OfflineTrainer(agent, as_batch(_data(), "Hopper-v5"), "Hopper-v5", (0,), budget)
     trainer.run_to_checkpoint()
     started = time.perf_counter()
     while trainer.step < settle + updates:
@@ -93,32 +98,26 @@ def measure(kind: str) -> float:
     return updates / (time.perf_counter() - started)
 
 
-def _network(rows: int, *widths: int) -> float:
-    """Floating point operations of a forward pass."""
-    return 2.0 * rows * sum(a * b for a, b in itertools.pairwise(widths))
-
-
 def update_flops(kind: str) -> float:
-    """Floating point operations of an update, those of matrix products alone.
+    """Floating point operations of an update, those of matrix products alone, as it is traced."""
+    agent: Any = BCQ() if kind == "bcq" else CQL()
+    key = jax.random.key(0)
+    state = agent.init(key, TaskSpec(FEATURES, "float32", action_size=ACTIONS))
+    whole = as_batch(_data(), "Hopper-v5")
+    batch = Batch(*(field[: agent.batch_size] for field in whole))
+    traced = jax.make_jaxpr(lambda s, b, k: agent.update(s, b, k, 0))(state, batch, key)
+    return _product_flops(traced.jaxpr)
 
-    A backward pass is counted as two forward passes; where the first layer needs no gradient of
-    its inputs it is less.
-    """
-    pair, latent = FEATURES + ACTIONS, 2 * ACTIONS
-    if kind == "bcq":
-        batch, several = 100, 1000
-        encoder = _network(batch, pair, 750, 750, 2 * latent)
-        decoder = _network(batch, FEATURES + latent, 750, 750, ACTIONS)
-        actor, critic = _network(batch, pair, 400, 300, ACTIONS), _network(batch, pair, 400, 300, 1)
-        targets = (decoder + actor + 2 * critic) * several / batch
-        proposing = 3 * (encoder + decoder)
-        return proposing + targets + 3 * 2 * critic + decoder + 3 * actor + 2 * critic
-    batch, several = 256, 256 * 30
-    hidden = (256, 256, 256)
-    policy = _network(batch, FEATURES, *hidden, 2 * ACTIONS)
-    critic = _network(batch, pair, *hidden, 1)
-    penalty = 3 * 2 * critic * several / batch
-    return penalty + 3 * 2 * critic + 2 * critic + 3 * policy + 2 * 2 * critic + 4 * policy
+
+def _product_flops(jaxpr: Any) -> float:
+    total = 0.0
+    for equation in jaxpr.eqns:
+        if equation.primitive.name == "dot_general":
+            contracted = equation.params["dimension_numbers"][0][0]
+            left, result = equation.invars[0].aval.shape, equation.outvars[0].aval.shape
+            total += 2.0 * math.prod(result) * math.prod(left[axis] for axis in contracted)
+        total += sum(_product_flops(inner) for inner in jax.core.jaxprs_in_params(equation.params))
+    return total
 
 
 def _ours(kind: str, processes: int) -> float:
@@ -135,18 +134,16 @@ def main() -> None:
     FOLDER.mkdir(parents=True, exist_ok=True)
     rows: list[dict[str, Any]] = []
     for kind in UPDATES:
-        base = f"{kind}: d3rlpy"
-        measurements = {
-            base: partial(_peer, kind, 1),
-            f"{kind}: rewardshift": partial(_ours, kind, 1),
-            f"{kind}: d3rlpy, two processes": partial(_peer, kind, 2),
-            f"{kind}: rewardshift, two processes": partial(_ours, kind, 2),
-        }
-        measured = in_turn(measurements, ROUNDS, base)
-        for what, (rate, ratio) in measured.items():
-            rows.append({"what": what, "rate": rate, "ratio": ratio})
-            print(f"{what:36} {rate:7.1f} updates/s  {ratio:5.2f} x d3rlpy", flush=True)
-        both = measured[f"{kind}: rewardshift, two processes"][0]
+        for processes, note in ((1, ""), (2, ", two processes")):
+            base = f"{kind}: d3rlpy{note}"
+            measurements = {
+                base: partial(_peer, kind, processes),
+                f"{kind}: rewardshift{note}": partial(_ours, kind, processes),
+            }
+            for what, (rate, ratio) in in_turn(measurements, ROUNDS, base).items():
+                rows.append({"what": what, "rate": rate, "ratio": ratio})
+                print(f"{what:36} {rate:7.1f} updates/s  {ratio:5.2f} x d3rlpy", flush=True)
+        both = rows[-1]["rate"]
         share = both / 2 * update_flops(kind) / matrix_rate_per_core()
         rows.append({"what": f"{kind}: share of NumPy's rate per core", "rate": share})
         print(

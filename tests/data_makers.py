@@ -83,7 +83,8 @@ def write_hdf5(path: Path, arrays: Arrays) -> Path:
 
 
 def write_npz(path: Path, arrays: Arrays) -> Path:
-    np.savez(path, allow_pickle=True, **arrays)  # as others do it
+    columns: dict[str, Any] = dict(arrays)
+    np.savez(path, **columns)
     return path
 
 

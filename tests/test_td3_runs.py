@@ -25,7 +25,7 @@ from rewardshift.agents.selection import (
     Uniform,
 )
 from rewardshift.cli import main
-from rewardshift.cli.training import TD3Options
+from rewardshift.cli.options import TD3Options
 from rewardshift.envs import SPARSE_CHEETAH
 from rewardshift.envs.engines import TaskSpec, make_engine
 from rewardshift.errors import InputError

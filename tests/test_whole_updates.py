@@ -181,7 +181,7 @@ def torch_cql(agent: CQL, state: Any, batch: Batch) -> Any:  # noqa: C901, PLR09
 
     def gaussian(states: Tensor) -> Any:
         mean, log_deviation = forward(policy, states).chunk(2, dim=-1)
-        base = torch.distributions.Normal(mean, log_deviation.clamp(-20, 2).exp())
+        base = torch.distributions.Normal(mean, log_deviation.clamp(-5, 2).exp())
         squashed = torch.distributions.TransformedDistribution(
             base, [torch.distributions.TanhTransform()]
         )
@@ -211,6 +211,9 @@ def torch_cql(agent: CQL, state: Any, batch: Batch) -> Any:  # noqa: C901, PLR09
         nonlocal done
         policy_key, critic_key = jax.random.split(key)
         target_key, candidate_key = jax.random.split(critic_key)
+        noise = normal(policy_key, COUNT, 2)
+        _, density = drawn(observation, noise)
+        step(temperature_adam, -(temperature * (density.detach().mean() - 2)))
         with torch.no_grad():
             chosen, density = drawn(following, normal(target_key, COUNT, 2))
             value = lowest(target_critics, following, chosen)
@@ -218,9 +221,6 @@ def torch_cql(agent: CQL, state: Any, batch: Batch) -> Any:  # noqa: C901, PLR09
                 value = value - temperature.exp() * density
             target = reward + agent.bias + 0.99 * going_on * value
             actions, densities = candidates(candidate_key)
-        noise = normal(policy_key, COUNT, 2)
-        _, density = drawn(observation, noise)
-        step(temperature_adam, -(temperature * (density.detach().mean() - 2)))
         chosen, density = drawn(observation, noise)
         if done < agent.cloning_updates:
             good = gaussian(observation)[1].log_prob(action)

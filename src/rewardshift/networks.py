@@ -104,7 +104,7 @@ def squashed_log_density(
 
 def _gaussian(outputs: Array) -> tuple[Array, Array]:
     mean, log_deviation = jnp.split(outputs, 2, axis=-1)
-    return mean, jnp.exp(jnp.clip(log_deviation, -20.0, 2.0))
+    return mean, jnp.exp(jnp.clip(log_deviation, -5.0, 2.0))
 
 
 def _log_density(raw: Array, mean: Array, deviation: Array) -> Array:

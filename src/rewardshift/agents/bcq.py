@@ -120,12 +120,6 @@ class BCQ(Offline):
         """What the agent thinks that its own action is worth, on the shifted scale."""
         return self._best(state, observation)[1]
 
-    def action_value(
-        self, state: BCQState, observation: Array, action: Float[Array, "batch size"]
-    ) -> Float[Array, " batch"]:
-        """What the agent thinks of actions, on the shifted scale: the lower of the twins."""
-        return twin_values(state.critics, as_floats(observation), action).min(axis=0)
-
     def update(
         self, state: BCQState, batch: Batch, key: PRNGKeyArray, turn: int
     ) -> tuple[BCQState, dict[str, Float[Array, ""]]]:

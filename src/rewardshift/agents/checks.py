@@ -1,5 +1,6 @@
 """Checks of agents' settings, with messages that name the setting and its value."""
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -7,9 +8,9 @@ from rewardshift.shift import Shift
 
 
 def check_number(agent: Any, name: str, requirement: str, holds: Callable[[float], bool]) -> None:
-    """Refuses a setting that is not as required; NaN never is."""
+    """Refuses a setting that is not as required; what is not finite never is."""
     value = getattr(agent, name)
-    if not holds(value):
+    if not (math.isfinite(value) and holds(value)):
         raise ValueError(f"{name} must be {requirement}, got {value}")
 
 

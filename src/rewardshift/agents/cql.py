@@ -81,8 +81,8 @@ class CQL(Offline):
         super().__post_init__()
         check_widths(self.hidden)
         check_number(self, "candidates", "1 or more", lambda value: value >= 1)
-        for name in ("weight", "cloning_updates"):
-            check_number(self, name, "0 or more", lambda value: value >= 0)
+        check_number(self, "weight", "0 or more", lambda value: value >= 0)
+        check_number(self, "cloning_updates", "in [0, 2^31)", lambda value: 0 <= value < 2**31)
         for name in ("learning_rate", "policy_rate"):
             check_number(self, name, "above 0", lambda value: value > 0)
         if self.threshold is not None:
@@ -116,23 +116,17 @@ class CQL(Offline):
         """What the agent thinks that its own action is worth, on the shifted scale."""
         return self.action_value(state, observation[None], self.greedy(state, observation)[None])[0]
 
-    def action_value(
-        self, state: CQLState, observation: Array, action: Float[Array, "batch size"]
-    ) -> Float[Array, " batch"]:
-        """What the agent thinks of actions, on the shifted scale: the lower of the twins."""
-        return twin_values(state.critics, as_floats(observation), action).min(axis=0)
-
     def update(
         self, state: CQLState, batch: Batch, key: PRNGKeyArray, turn: int
     ) -> tuple[CQLState, dict[str, Float[Array, ""]]]:
         """One step of the temperature, the policy and the critics, all from the same networks."""
         policy_key, critic_key = jax.random.split(key)
         changed = self._improve_policy(state, batch, policy_key)
-        new, metrics = self._improve_critics(state, batch, critic_key)
+        tuned = state._replace(temperature=changed.temperature)
+        new, metrics = self._improve_critics(tuned, batch, critic_key)
         new = new._replace(
             policy=changed.policy,
             policy_optimiser=changed.policy_optimiser,
-            temperature=changed.temperature,
             target_critics=soft_update(state.target_critics, new.critics, self.tau),
             updates=state.updates + 1,
         )

@@ -1,9 +1,13 @@
 """What the agents that learn from fixed data share."""
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
+
+from jaxtyping import Array, Float
 
 from rewardshift.agents.checks import check_number
+from rewardshift.networks import twin_values
+from rewardshift.replay import as_floats
 from rewardshift.shift import Shift, Terminal
 
 
@@ -31,6 +35,8 @@ class Offline:
     period: ClassVar[int] = 1
 
     def __post_init__(self) -> None:
+        for name in ("bias", "scale"):  # as floats, for a configuration is kept as JSON
+            object.__setattr__(self, name, float(getattr(self, name)))
         _ = self.shift  # refuses what is none
         check_number(self, "batch_size", "1 or more", lambda value: value >= 1)
         check_number(self, "tau", "in (0, 1]", lambda value: 0 < value <= 1)
@@ -39,3 +45,9 @@ class Offline:
     def shift(self) -> Shift:
         """What is done to the rewards."""
         return Shift(self.bias, self.scale, self.gamma, self.terminal)
+
+    def action_value(
+        self, state: Any, observation: Array, action: Float[Array, "batch size"]
+    ) -> Float[Array, " batch"]:
+        """What the agent thinks of actions, on the shifted scale: the lower of the twins."""
+        return twin_values(state.critics, as_floats(observation), action).min(axis=0)

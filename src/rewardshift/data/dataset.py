@@ -55,6 +55,7 @@ class Dataset:
         terminated: Whether the transition ended in a terminal state.
         truncated: Whether the episode was cut off after it.
         env: The registered environment, if it is known.
+        parts: Which part of which part it is of what its name stands for.
         note: What the data set says of itself, on one line.
     """
 
@@ -67,6 +68,7 @@ class Dataset:
     truncated: Bool[np.ndarray, " n"]
     env: str | None = None
     note: str = ""
+    parts: tuple[Subset, ...] = ()
 
     def __post_init__(self) -> None:
         count = len(self.reward)
@@ -137,4 +139,4 @@ class Dataset:
         columns = {field: getattr(self, field)[rows] for field in FIELDS}
         cut = np.append(np.diff(rows) != 1, True)  # what follows there is another episode
         columns["truncated"] = columns["truncated"] | (cut & ~columns["terminated"])
-        return replace(self, **columns)
+        return replace(self, **columns, parts=(*self.parts, part))

@@ -91,9 +91,12 @@ def read_minari(source: str | Path) -> Dataset:
     for episode in episodes[:-1]:
         episode["truncated"][-1] |= not episode["terminated"][-1]
     env, note = _environment(found)
+    columns: dict[str, Any] = {
+        key: np.concatenate([episode[key] for episode in episodes]) for key in episodes[0]
+    }
     return Dataset(
         name=str(source),
-        **{key: np.concatenate([episode[key] for episode in episodes]) for key in episodes[0]},
+        **columns,
         env=env,
         note=note,
     )

@@ -193,6 +193,10 @@ def resolve_engine(env: str | MakeEnv, engine: EngineName) -> Literal["gymnasium
     return engine
 
 
+class UnitBox(gym.wrappers.RescaleAction[Any, Any, Any]):
+    """Our own rescaling of actions to [-1, 1], told from one that an environment brings along."""
+
+
 def env_maker(env: str | MakeEnv, **options: Any) -> MakeEnv:
     """A function that makes the environment, with continuous actions in [-1, 1].
 
@@ -213,7 +217,7 @@ def to_unit_box(env: str | MakeEnv, actions: np.ndarray) -> np.ndarray:
     """Continuous actions on the environment's own scale, brought to [-1, 1]."""
     probe = env_maker(env)()
     probe.close()
-    if not isinstance(probe, gym.wrappers.RescaleAction):
+    if not isinstance(probe, UnitBox):
         return actions
     own = probe.env.action_space
     assert isinstance(own, gym.spaces.Box)
@@ -226,7 +230,7 @@ def _in_unit_box(env: gym.Env[Any, Any]) -> gym.Env[Any, Any]:
         return env
     if (space.low == -1).all() and (space.high == 1).all():
         return env
-    return gym.wrappers.RescaleAction(env, np.float32(-1), np.float32(1))
+    return UnitBox(env, np.float32(-1), np.float32(1))
 
 
 def _is_continuous(space: gym.Space[Any]) -> TypeGuard[gym.spaces.Box]:

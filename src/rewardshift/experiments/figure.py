@@ -85,7 +85,7 @@ class Claim:
         statement: The sentence.
         better, worse: Names of the two methods; for "alike", in any order.
         metric: `"auc"`: the mean of the curve. `"final"`: the mean of its last tenth. `"best"`: its
-            highest value. `"drop"`: the second minus the third, 0 if nothing was lost by the end.
+            highest value. `"drop"`: the second minus the third, nearer to 0 if less was lost.
         margin: If given, the claim is that the two are alike: that their difference is
             smaller than this.
         until: If given, only the curve up to this step counts.

@@ -9,7 +9,7 @@ import gymnasium as gym
 import numpy as np
 
 from rewardshift.data.dataset import Dataset
-from rewardshift.envs.engines import TaskSpec, env_maker, flatten
+from rewardshift.envs.engines import TaskSpec, UnitBox, env_maker, flatten
 from rewardshift.errors import InputError
 from rewardshift.training.evaluation import derive_seed
 from rewardshift.training.policy import Policy, load_policy
@@ -127,4 +127,4 @@ def _roll_out(
 
 def _own_scale(env: gym.Env[Any, Any], action: Any) -> Any:
     """What the environment itself is handed by `env_maker`'s wrapper, if there is one."""
-    return env.action(action) if isinstance(env, gym.wrappers.RescaleAction) else action
+    return env.action(action) if isinstance(env, UnitBox) else action

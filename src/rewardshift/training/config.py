@@ -12,14 +12,14 @@ from rewardshift.agents.cql import CQL
 from rewardshift.agents.dqn import DQN
 from rewardshift.agents.intrinsic import RND, CountBonus
 from rewardshift.agents.offline import Offline
-from rewardshift.agents.selection import SELECTIONS
+from rewardshift.agents.selection import SELECTIONS, Mixing
 from rewardshift.agents.td3 import TD3
 from rewardshift.data.dataset import Dataset, Subset
 from rewardshift.data.loading import load_dataset
-from rewardshift.envs.engines import EngineName, MakeEnv, TaskSpec, probe_spec, resolve_engine
+from rewardshift.envs.engines import EngineName, MakeEnv, probe_spec, resolve_engine
 from rewardshift.errors import InputError
 from rewardshift.files import writable_folder, write_atomic
-from rewardshift.training.offline import OfflineBudget, as_batch
+from rewardshift.training.offline import OfflineBudget
 from rewardshift.training.online import OnlineBudget
 
 FORMAT = 3
@@ -33,16 +33,23 @@ class DataConfig:
     Args:
         source: As `load_dataset` takes it.
         digest: Of the contents, so that a run never goes on with other ones.
-        subset: Which part of it, if not all.
+        parts: Which part of which part of it, if not all.
     """
 
     source: str
     digest: str
-    subset: Subset | None = None
+    parts: tuple[Subset, ...] = ()
 
     def load(self) -> Dataset:
         """The data set; refused if it is not the same any more."""
-        data = load_dataset(self.source, self.subset)
+        try:
+            data = load_dataset(self.source)
+        except InputError as error:
+            raise InputError(
+                f"{error}; if the data set was made in memory, go on with train_offline"
+            ) from error
+        for part in self.parts:
+            data = data.subset(part)
         if data.digest != self.digest:
             raise InputError(
                 f"the data set {self.source!r} has changed since the run began: its digest is"
@@ -112,24 +119,23 @@ class RunConfig:
         return sha256(text.encode()).hexdigest()[:12]
 
 
-def _part_to_json(part: Any) -> dict[str, Any]:
+def _part_to_json(part: Any) -> Any:
     """A dataclass with its type beside its fields, and the same for those within it."""
+    if isinstance(part, tuple):
+        return [_part_to_json(item) for item in part]
+    if not dataclasses.is_dataclass(part):
+        return part
     fields = {field.name: getattr(part, field.name) for field in dataclasses.fields(part)}
-    return {
-        "type": type(part).__name__,
-        **{k: _part_to_json(v) if dataclasses.is_dataclass(v) else v for k, v in fields.items()},
-    }
+    return {"type": type(part).__name__, **{k: _part_to_json(v) for k, v in fields.items()}}
 
 
-def _part_from_json(body: dict[str, Any]) -> Any:
-    fields = dict(body)
-    kind = PARTS[fields.pop("type")]
-    for name, value in fields.items():
-        if isinstance(value, dict):
-            fields[name] = _part_from_json(value)
-        elif isinstance(value, list):
-            fields[name] = tuple(value)
-    return kind(**fields)
+def _part_from_json(body: Any) -> Any:
+    if isinstance(body, list):
+        return tuple(_part_from_json(item) for item in body)
+    if not isinstance(body, dict):
+        return body
+    fields = {name: _part_from_json(value) for name, value in body.items()}
+    return PARTS[fields.pop("type")](**fields)
 
 
 def make_config(
@@ -155,14 +161,13 @@ def make_config(
 
 def make_offline_config(
     agent: Agent,
-    data: Dataset,
     env: str | MakeEnv,
     seeds: int | tuple[int, ...],
     budget: OfflineBudget,
-    source: DataConfig,
+    data: DataConfig,
 ) -> RunConfig:
     """The configuration of an offline run, checked as far as that goes without making it."""
-    as_batch(data, _check_task(agent, env), env)
+    _check_task(agent, env)
     for name in ("updates", "evaluate_every", "checkpoint_every"):
         if getattr(budget, name) % agent.period:
             raise InputError(
@@ -171,24 +176,32 @@ def make_offline_config(
             )
     if isinstance(agent, DQN) and agent.intrinsic is not None:
         raise InputError("an intrinsic reward is for exploration; a fixed data set has none")
-    if isinstance(agent, DQN | TD3) and agent.n_step != 1:
-        raise InputError(f"on a data set n_step must be 1, got {agent.n_step}")
+    if isinstance(agent, DQN | TD3):
+        if agent.n_step != 1:
+            raise InputError(f"on a data set n_step must be 1, got {agent.n_step}")
+        mixes = isinstance(agent, TD3) and isinstance(agent.selection, Mixing)
+        if len(agent.shifts) > 1 and not mixes:
+            raise InputError(
+                f"on a data set no episode ends, so no other member comes to lead: one shift, or a"
+                f" selection that mixes, got {agent.shifts}"
+            )
     engine = resolve_engine(env, "auto")
-    return RunConfig(agent, _name(env), _chosen(seeds), budget, engine, source)
+    return RunConfig(agent, _name(env), _chosen(seeds), budget, engine, data)
 
 
-def _check_task(agent: Agent, env: str | MakeEnv) -> TaskSpec:
+def _check_task(agent: Agent, env: str | MakeEnv) -> None:
     spec = probe_spec(env)
     if agent.continuous != bool(spec.action_size):
         kind = "continuous" if agent.continuous else "discrete"
         raise InputError(f"{type(agent).__name__} needs {kind} actions, {env} has others")
-    return spec
 
 
 def _chosen(seeds: int | tuple[int, ...]) -> tuple[int, ...]:
     chosen = tuple(range(seeds)) if isinstance(seeds, int) else tuple(seeds)
-    if not chosen or len(set(chosen)) != len(chosen) or min(chosen) < 0:
-        raise InputError(f"seeds must be 1 or more, or different numbers from 0 on, got {seeds!r}")
+    if not chosen or len(set(chosen)) != len(chosen) or min(chosen) < 0 or max(chosen) >= 2**31:
+        raise InputError(
+            f"seeds must be 1 or more, or different numbers from 0 to 2^31 - 1, got {seeds!r}"
+        )
     return chosen
 
 

@@ -18,11 +18,12 @@ def derive_seed(*parts: int) -> int:
 class Episodes(NamedTuple):
     """What greedy episodes came to, with primal rewards.
 
-    `first` are the observations that they began with, `discounted` the discounted returns;
-    `terminated` tells an end in a terminal state from a time limit.
+    `first` and `last` are the observations that they began and ended with, `discounted` the
+    discounted returns; `terminated` tells an end in a terminal state from a time limit.
     """
 
     first: np.ndarray
+    last: np.ndarray
     returns: Float[np.ndarray, "seed episode"]
     discounted: Float[np.ndarray, "seed episode"]
     lengths: Int[np.ndarray, "seed episode"]
@@ -64,7 +65,7 @@ class Evaluator:
         shape = (len(self._seeds), self._episodes)
         returns, discounted, discount = np.zeros(shape), np.zeros(shape), 1.0
         lengths, terminated = np.zeros(shape, np.int64), np.zeros(shape, bool)
-        running = np.ones(shape, bool)
+        running, last = np.ones(shape, bool), first.copy()
         while running.any():
             actions = np.asarray(self._act(state, observation.reshape(*shape, -1)))
             result = self._engine.step(actions.reshape(-1, *actions.shape[2:]))
@@ -72,10 +73,12 @@ class Evaluator:
             returns += reward
             discounted += discount * reward
             lengths += running
+            last[running.ravel()] = result.next_observation[running.ravel()]
             terminated |= running & result.terminated.reshape(shape)
             running &= ~(result.terminated | result.truncated).reshape(shape)
             observation, discount = result.observation, discount * self._gamma
-        return Episodes(first.reshape(*shape, -1), returns, discounted, lengths, terminated)
+        seen = (first.reshape(*shape, -1), last.reshape(*shape, -1))
+        return Episodes(*seen, returns, discounted, lengths, terminated)
 
     def close(self) -> None:
         """Closes the environments."""

@@ -12,20 +12,23 @@ from typing import Any, NamedTuple, Protocol, runtime_checkable
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jaxtyping import Array, Float
 
 from rewardshift.data.dataset import Dataset
-from rewardshift.envs.engines import EngineName, MakeEnv, TaskSpec, probe_spec, to_unit_box
+from rewardshift.envs.engines import EngineName, MakeEnv, probe_spec, to_unit_box
 from rewardshift.errors import InputError
 from rewardshift.replay import Batch
 from rewardshift.shift import Shift
 from rewardshift.training.common import OnProgress, check_budget, finite_metrics
-from rewardshift.training.evaluation import Evaluator
+from rewardshift.training.evaluation import Episodes, Evaluator
 
 # A call of about this many seconds lets the progress be seen and an interrupt be heard.
 CALL_SECONDS = 1.0
 LONGEST_CALL = 1024
 # Of so many transitions, spread over the data set, the actions are compared with unseen ones.
 PROBED = 512
+# How far an action may be out of its bounds, in units of [-1, 1], and pass for rounding.
+BEYOND = 1e-3
 
 
 @dataclass(frozen=True)
@@ -58,11 +61,12 @@ class OfflineRow(NamedTuple):
 
     `evaluation_return` is the mean primal return of the greedy episodes; `loss` and `q` are of
     the last batch. `estimate` is what the agent thought that its policy was worth where these
-    episodes began, `shifted_return` the discounted and shifted return that followed; both are on
-    the scale that is trained on. `overestimation` is their difference in units of the primal
-    reward: divided by the shift's scale. `q_seen` is what the critics think of the actions in the
-    data, `q_unseen` of random actions in the same states, `unseen_advantage` the second minus the
-    first: above 0, the agent is tempted. The last six are empty for agents with several scales.
+    episodes began, `shifted_return` the discounted and shifted return that followed, beyond a time
+    limit what it thought there; both are on the scale that is trained on. `q_seen` is what the
+    critics think of the actions in the data, `q_unseen` of random actions in the same states.
+    `overestimation` and `unseen_advantage` are the differences of the two pairs (above 0, the
+    agent is wrong, or tempted) in units of the primal reward: divided by the shift's scale. These
+    six are of BCQ and CQL alone.
     """
 
     seed: int
@@ -101,7 +105,7 @@ class OfflineTrainer:
 
     Args:
         agent: The agent's configuration.
-        data: What to learn from.
+        data: What to learn from, as `as_batch` gives it.
         env: Where to evaluate: a registered name, or a function that makes the environment.
         seeds: One row each.
         budget: How long and how.
@@ -113,7 +117,7 @@ class OfflineTrainer:
     def __init__(
         self,
         agent: Any,
-        data: Dataset,
+        data: Batch,
         env: str | MakeEnv,
         seeds: tuple[int, ...],
         budget: OfflineBudget,
@@ -121,10 +125,10 @@ class OfflineTrainer:
     ) -> None:
         self.agent, self.seeds, self.budget = agent, seeds, budget
         spec = probe_spec(env)
-        self._data = as_batch(data, spec, env)
+        self._data, self._call = data, agent.period
         self.evaluator = Evaluator(agent, env, engine, seeds, budget.evaluation_episodes)
         if isinstance(agent, Estimating):
-            self._estimate = _estimator(agent, self._data)
+            self._estimate = _estimator(agent, data)
         keys = jax.vmap(lambda seed: jax.random.split(jax.random.key(seed)))(jnp.asarray(seeds))
         self._update_keys = keys[:, 1]
         self.state = jax.jit(jax.vmap(lambda key: agent.init(key, spec)))(keys[:, 0])
@@ -135,18 +139,17 @@ class OfflineTrainer:
         """Trains up to the next checkpoint, or the end."""
         every, look = self.budget.checkpoint_every, self.budget.evaluate_every
         stop = min(self.budget.updates, (self.step // every + 1) * every)
-        period = self.agent.period
-        call = period
+        longest = LONGEST_CALL // self.agent.period * self.agent.period
         while self.step < stop:
             clock = time.perf_counter()
-            until = min(stop, (self.step // look + 1) * look, self.step + call)
+            until = min(stop, (self.step // look + 1) * look, self.step + self._call)
             self.state, metrics = _updates(
                 self.agent, self.state, self._data, self._update_keys, (self.step, until)
             )
             jax.block_until_ready(metrics)
             self.step = until
             if time.perf_counter() - clock < CALL_SECONDS / 2:
-                call = min(2 * call, LONGEST_CALL // period * period)
+                self._call = max(self.agent.period, min(2 * self._call, longest))
             if self.step % look == 0:
                 self._evaluate(metrics)
             if on_step is not None:
@@ -165,13 +168,7 @@ class OfflineTrainer:
         episodes = self.evaluator(self.state, self.step)
         looks: list[list[float]] = [[] for _ in self.seeds]
         if isinstance(self.agent, Estimating):
-            shift = self.agent.shift
-            estimate, known, unknown = self._estimate(self.state, episodes.first)
-            real = shift.multistep_return(
-                episodes.discounted, episodes.lengths, episodes.terminated
-            ).mean(axis=1)
-            over = (np.asarray(estimate) - real) / shift.scale
-            looks = np.stack([estimate, real, over, known, unknown, unknown - known], 1).tolist()
+            looks = self._look(self.agent.shift, episodes).tolist()
         for row, seed in enumerate(self.seeds):
             self.rows.append(
                 OfflineRow(
@@ -184,19 +181,35 @@ class OfflineTrainer:
                 )
             )
 
+    def _look(self, shift: Shift, episodes: Episodes) -> Float[np.ndarray, "seed column"]:
+        """The last columns of `OfflineRow`."""
+        values = self._estimate(self.state, episodes.first, episodes.last)
+        first, last, seen, unseen = (np.asarray(value) for value in values)
+        ended = (episodes.lengths, episodes.terminated)
+        followed = shift.multistep_return(episodes.discounted, *ended)
+        beyond = np.where(episodes.terminated, 0.0, shift.gamma**episodes.lengths * last)
+        estimate, real = first.mean(axis=1), (followed + beyond).mean(axis=1)
+        over, tempted = (estimate - real) / shift.scale, (unseen - seen) / shift.scale
+        return np.stack([estimate, real, over, seen, unseen, tempted], axis=1)
 
-def as_batch(data: Dataset, spec: TaskSpec, env: str | MakeEnv) -> Batch:
+
+def as_batch(data: Dataset, env: str | MakeEnv) -> Batch:
     """The whole data set as agents take it, with continuous actions in [-1, 1].
 
     Args:
-        data: The data set.
-        spec: Of the task.
+        data: The data set; refused if it does not fit the task.
         env: The task, whose bounds the actions of the data set have.
     """
+    spec = probe_spec(env)
     if data.observation.shape[1] != spec.features:
         raise InputError(
             f"the data set {data.name!r} has observations of {data.observation.shape[1]} numbers,"
             f" {env} of {spec.features}"
+        )
+    if spec.dtype == "uint8" and data.observation.dtype != np.uint8:
+        raise InputError(
+            f"the data set {data.name!r} has observations of {data.observation.dtype},"
+            f" {env} has bytes"
         )
     action = data.action
     if spec.action_size:
@@ -206,6 +219,13 @@ def as_batch(data: Dataset, spec: TaskSpec, env: str | MakeEnv) -> Batch:
                 f" {env} of {spec.action_size} numbers"
             )
         action = to_unit_box(env, action.astype(np.float32))
+        beyond = np.flatnonzero((np.abs(action) > 1 + BEYOND).any(axis=1))
+        if beyond.size:
+            raise InputError(
+                f"the data set {data.name!r} has an action out of the bounds of {env} in row"
+                f" {beyond[0]}: {data.action[beyond[0]]}"
+            )
+        action = np.clip(action, -1, 1)
     elif action.ndim != 1 or action.min() < 0 or action.max() >= spec.num_actions:
         raise InputError(
             f"the data set {data.name!r} has other actions than {env}, which has those from 0 to"
@@ -224,16 +244,22 @@ def as_batch(data: Dataset, spec: TaskSpec, env: str | MakeEnv) -> Batch:
     )
 
 
+def unseen_actions(shape: tuple[int, ...]) -> Float[Array, "..."]:
+    """Random actions, from a stream that no data set is likely to be made of."""
+    generator = np.random.default_rng([0x5EED, 7])
+    return jnp.asarray(generator.uniform(-1, 1, shape), jnp.float32)
+
+
 def _estimator(agent: Estimating, data: Batch) -> Any:
     """What every seed thinks of its policy in given states, of actions seen, and of unseen ones."""
     rows = np.linspace(0, len(data.reward) - 1, min(PROBED, len(data.reward)), dtype=np.int64)
     observation, action = data.observation[rows], data.action[rows]
-    random = jnp.asarray(np.random.default_rng(0).uniform(-1, 1, action.shape), jnp.float32)
+    random = unseen_actions(action.shape)
 
-    def estimate(state: Any, first: Any) -> Any:
-        policy = jax.vmap(lambda one: agent.value(state, one))(first)
+    def estimate(state: Any, first: Any, last: Any) -> Any:
+        policy = [jax.vmap(lambda one: agent.value(state, one))(where) for where in (first, last)]
         actions = [agent.action_value(state, observation, chosen) for chosen in (action, random)]
-        return policy.mean(), actions[0].mean(), actions[1].mean()
+        return *policy, actions[0].mean(), actions[1].mean()
 
     return jax.jit(jax.vmap(estimate))
 

@@ -11,7 +11,7 @@ import io
 import signal
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -37,7 +37,7 @@ from rewardshift.training.config import (
     networks_of,
     read_config,
 )
-from rewardshift.training.offline import OfflineBudget, OfflineRow, OfflineTrainer
+from rewardshift.training.offline import OfflineBudget, OfflineRow, OfflineTrainer, as_batch
 from rewardshift.training.online import OnlineBudget, Row, Trainer
 
 
@@ -95,29 +95,31 @@ def online_run(
 
 def offline_run(
     agent: Agent,
-    data: Dataset | str,
+    data: Dataset | Path | str,
     env: str | MakeEnv | None = None,
     seeds: int | tuple[int, ...] = 1,
     budget: OfflineBudget | None = None,
     subset: Subset | None = None,
 ) -> Run:
     """What `train_offline` starts; the arguments are its."""
-    source = data if isinstance(data, str) else data.name
-    if isinstance(data, str):
-        loaded = load_dataset(data, subset)
-    else:
-        loaded = data if subset is None else data.subset(subset)
+    loaded = data if isinstance(data, Dataset) else load_dataset(data)
+    if subset is not None:
+        loaded = loaded.subset(subset)
     place = env if env is not None else loaded.env
     if place is None:
-        raise InputError(f"the data set {source!r} does not say its environment; name one: env")
-    chosen = budget or OfflineBudget()
-    config = make_offline_config(
-        agent, loaded, place, seeds, chosen, DataConfig(source, loaded.digest, subset)
-    )
-    return Run(
-        config,
-        lambda: OfflineTrainer(agent, loaded, place, config.seeds, chosen, config.engine),
-    )
+        raise InputError(
+            f"the data set {loaded.name!r} does not say its environment; name one: env"
+        )
+    source = DataConfig(loaded.name, loaded.digest, loaded.parts)
+    config = make_offline_config(agent, place, seeds, budget or OfflineBudget(), source)
+    return _offline(config, loaded, place)
+
+
+def _offline(config: RunConfig, data: Dataset, env: str | MakeEnv) -> Run:
+    assert isinstance(config.budget, OfflineBudget)
+    batch = as_batch(data, env)
+    settings = (config.agent, batch, env, config.seeds, config.budget, config.engine)
+    return Run(config, lambda: OfflineTrainer(*settings))
 
 
 def train(
@@ -147,7 +149,7 @@ def train(
 
 def train_offline(
     agent: Agent,
-    data: Dataset | str,
+    data: Dataset | Path | str,
     env: str | MakeEnv | None = None,
     *,
     seeds: int | tuple[int, ...] = 1,
@@ -172,13 +174,11 @@ def train_offline(
 def resume(folder: Path | str, on_progress: OnProgress | None = None) -> Result:
     """Goes on with the run in a folder."""
     config = read_config(Path(folder))
-    agent, env, seeds, budget = config.agent, config.env, config.seeds, config.budget
-    if isinstance(budget, OnlineBudget):
-        run = online_run(agent, env, seeds, budget, config.engine)
+    if config.data is not None:
+        run = _offline(config, config.data.load(), config.env)
     else:
-        assert config.data is not None
-        run = offline_run(agent, config.data.load(), env, seeds, budget)
-        run = replace(run, config=config)
+        assert isinstance(config.budget, OnlineBudget)
+        run = online_run(config.agent, config.env, config.seeds, config.budget, config.engine)
     return run.start(folder, on_progress)
 
 
@@ -269,8 +269,14 @@ def write_metrics(path: Path, kind: type[Row] | type[OfflineRow], rows: list[Any
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(kind._fields)
-    writer.writerows(["" if value is None else f"{value:.9g}" for value in row] for row in rows)
+    writer.writerows([_cell(value) for value in row] for row in rows)
     write_atomic(path, text.getvalue())
+
+
+def _cell(value: float | None) -> str:
+    if value is None:
+        return ""
+    return str(value) if isinstance(value, int) else f"{value:.9g}"
 
 
 def _write_events(folder: Path, rows: list[Any]) -> None:

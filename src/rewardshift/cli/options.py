@@ -1,0 +1,245 @@
+"""What `rewardshift train` takes: the settings of every agent, each with its help."""
+
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import tyro
+
+from rewardshift.agents.bcq import BCQ
+from rewardshift.agents.cql import CQL
+from rewardshift.agents.dqn import DQN, Schedule
+from rewardshift.agents.intrinsic import RND, CountBonus
+from rewardshift.agents.offline import Offline
+from rewardshift.agents.selection import SELECTIONS, Optimistic, ProgressArgmax, ProgressSoftmax
+from rewardshift.agents.td3 import TD3
+from rewardshift.data.dataset import Pick, Subset
+from rewardshift.envs.engines import EngineName
+from rewardshift.errors import InputError
+from rewardshift.shift import Terminal
+from rewardshift.training.config import Agent
+from rewardshift.training.offline import OfflineBudget
+from rewardshift.training.online import OnlineBudget
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunOptions:
+    """What every training takes."""
+
+    shift: Annotated[float | None, tyro.conf.arg(metavar="FLOAT")] = None
+    """The constant that is added to every reward."""
+    seeds: int = 1
+    """How many, which are run side by side."""
+    first_seed: int = 0
+    """The first of them; the others follow it."""
+    out: Annotated[Path | None, tyro.conf.arg(metavar="PATH")] = None
+    """The run's folder; by default one in `runs/`, named after the configuration."""
+    terminal: Terminal = "zero"
+    """What happens at a terminal state: "zero" as in the paper, or "absorbing"."""
+
+    def settings(self, agent: type[Agent]) -> dict[str, Any]:
+        """The agent's settings among the options, by the names that it has for them."""
+        names = {field.name for field in fields(agent)} & {field.name for field in fields(self)}
+        return {name: getattr(self, name) for name in names}
+
+
+@dataclass(frozen=True, kw_only=True)
+class OnlineOptions(RunOptions):
+    """What every training in an environment takes."""
+
+    env: str
+    """A registered Gymnasium environment."""
+    shifts: tuple[float, ...] = ()
+    """Several: Random Reward Shift, a member for each."""
+    engine: EngineName = "auto"
+    """EnvPool where it has the very same task and is faster ("auto"), or one of the two."""
+
+    def settings(self, agent: type[Agent]) -> dict[str, Any]:
+        """See `RunOptions`; with the shift of each member."""
+        if self.shift is not None and self.shifts:
+            raise InputError("give either --shift or --shifts")
+        biases = self.shifts or (self.shift if self.shift is not None else 0.0,)
+        return {**super().settings(agent), "shifts": biases}
+
+
+@dataclass(frozen=True, kw_only=True)
+class OfflineOptions(RunOptions):
+    """What every training on a data set takes."""
+
+    data: str
+    """A data set: embedded/NAME, a Minari id, or an HDF5 or npz file."""
+    env: Annotated[str | None, tyro.conf.arg(metavar="STR")] = None
+    """Where to evaluate, if the data set does not say."""
+    transitions: Annotated[int | None, tyro.conf.arg(metavar="INT")] = None
+    """How many of the data set's transitions to take, if not all."""
+    pick: Pick = "episodes"
+    """Whole episodes (the last is cut), or transitions one by one."""
+    data_seed: int = 0
+    """Of that choice."""
+    scale: float = 1.0
+    """The factor on every reward."""
+    gamma: float = Offline.gamma
+    """The discount."""
+    tau: float = Offline.tau
+    """How far the target networks move at every update."""
+    budget: tyro.conf.OmitArgPrefixes[OfflineBudget] = field(default_factory=OfflineBudget)
+    """How long and how."""
+
+    def subset(self) -> Subset | None:
+        """The part of the data set that the options ask for."""
+        if self.transitions is None:
+            if (self.pick, self.data_seed) != ("episodes", 0):
+                raise InputError("--pick and --data-seed choose --transitions; say how many")
+            return None
+        return Subset(self.transitions, self.pick, self.data_seed)
+
+    def settings(self, agent: type[Agent]) -> dict[str, Any]:
+        """See `RunOptions`; with the shift as a bias."""
+        return {**super().settings(agent), "bias": self.shift if self.shift is not None else 0.0}
+
+
+@dataclass(frozen=True, kw_only=True)
+class DQNOptions(OnlineOptions):
+    """DQN, for discrete actions."""
+
+    intrinsic: Literal["none", "rnd", "count"] = "none"
+    """An intrinsic reward beside the environment's."""
+    intrinsic_bias: float = 0.0
+    """The shift of the intrinsic reward; -1 makes it negative."""
+    gamma: float = DQN.gamma
+    """The discount."""
+    hidden: tuple[int, ...] = DQN.hidden
+    """Widths of the hidden layers."""
+    learning_rate: float = DQN.learning_rate
+    """Of Adam."""
+    batch_size: int = DQN.batch_size
+    """Transitions per update."""
+    tau: float = DQN.tau
+    """How far the target network moves at every update."""
+    double: bool = DQN.double
+    """Double DQN."""
+    n_step: int = DQN.n_step
+    """How many rewards a target sums up."""
+    epsilon: Schedule = DQN.epsilon
+    """Linear as in the paper, or exponential as in the authors' code."""
+    budget: tyro.conf.OmitArgPrefixes[OnlineBudget] = field(default_factory=OnlineBudget)
+    """How long and how."""
+
+    def agent(self) -> DQN:
+        """The agent that the options describe."""
+        sources = {
+            "none": None,
+            "rnd": RND(self.intrinsic_bias),
+            "count": CountBonus(self.intrinsic_bias),
+        }
+        return DQN(**{**self.settings(DQN), "intrinsic": sources[self.intrinsic]})
+
+
+@dataclass(frozen=True, kw_only=True)
+class TD3Options(OnlineOptions):
+    """TD3, for continuous actions."""
+
+    gamma: float = TD3.gamma
+    """The discount."""
+    hidden: tuple[int, ...] = TD3.hidden
+    """Widths of the hidden layers of actors and critics."""
+    learning_rate: float = TD3.learning_rate
+    """Of Adam."""
+    batch_size: int = TD3.batch_size
+    """Transitions per update."""
+    tau: float = TD3.tau
+    """How far the target networks move at every update of the policy."""
+    noise: float = TD3.noise
+    """Standard deviation of the exploration noise; actions are in [-1, 1] inside."""
+    target_noise: float = TD3.target_noise
+    """Standard deviation of the noise that smooths the target policy."""
+    policy_delay: int = TD3.policy_delay
+    """Updates of the critics per update of the policy."""
+    twins: int = TD3.twins
+    """Critics of a member, whose minimum is the target."""
+    warm_up: int = TD3.warm_up
+    """Steps with random actions and without updates, at first."""
+    n_step: int = TD3.n_step
+    """How many rewards a target sums up."""
+    own_actors: bool = TD3.own_actors
+    """An actor for every member: Bootstrapped TD3."""
+    mask: float = TD3.mask
+    """The share of the transitions that a member learns from, another share for each."""
+    selection: Literal["uniform", "progress-softmax", "progress-argmax", "optimistic", "mean"] = (
+        "uniform"
+    )
+    """Which member the policy follows."""
+    temperature: float = ProgressSoftmax.temperature
+    """Of "progress-softmax"."""
+    epsilon: float = ProgressArgmax.epsilon
+    """How often "progress-argmax" takes any member."""
+    beta: float = Optimistic.beta
+    """How far "optimistic" trusts its optimistic member."""
+    lead_episodes: int = TD3.lead_episodes
+    """For how many episodes at least; 0 draws anew within an episode."""
+    lead_steps: int = TD3.lead_steps
+    """For how many steps at least."""
+    budget: tyro.conf.OmitArgPrefixes[OnlineBudget] = field(
+        default_factory=lambda: OnlineBudget(
+            steps=1_000_000, capacity=1_000_000, evaluate_every=5_000
+        )
+    )
+    """How long and how."""
+
+    def agent(self) -> TD3:
+        """The agent that the options describe."""
+        kind = SELECTIONS[self.selection]
+        selection = kind(**{field.name: getattr(self, field.name) for field in fields(kind)})
+        return TD3(**{**self.settings(TD3), "selection": selection})
+
+
+@dataclass(frozen=True, kw_only=True)
+class BCQOptions(OfflineOptions):
+    """BCQ, on a data set with continuous actions."""
+
+    hidden: tuple[int, ...] = BCQ.hidden
+    """Widths of the hidden layers of the actor and the critics."""
+    proposer_hidden: tuple[int, ...] = BCQ.proposer_hidden
+    """Widths of the hidden layers of the auto-encoder that proposes actions."""
+    learning_rate: float = BCQ.learning_rate
+    """Of Adam."""
+    batch_size: int = BCQ.batch_size
+    """Transitions per update."""
+    perturbation: float = BCQ.perturbation
+    """How far the actor may move a proposed action."""
+    candidates: int = BCQ.candidates
+    """Proposed actions per following state, in a target."""
+    minimum_weight: float = BCQ.minimum_weight
+    """The share of the lower twin in a target."""
+
+    def agent(self) -> BCQ:
+        """The agent that the options describe."""
+        return BCQ(**self.settings(BCQ))
+
+
+@dataclass(frozen=True, kw_only=True)
+class CQLOptions(OfflineOptions):
+    """CQL, on a data set with continuous actions."""
+
+    hidden: tuple[int, ...] = CQL.hidden
+    """Widths of the hidden layers of the policy and the critics."""
+    learning_rate: float = CQL.learning_rate
+    """Of Adam for the critics."""
+    policy_rate: float = CQL.policy_rate
+    """Of Adam for the policy and the temperature."""
+    batch_size: int = CQL.batch_size
+    """Transitions per update."""
+    candidates: int = CQL.candidates
+    """Actions that the penalty looks at from each of its three sources."""
+    weight: float = CQL.weight
+    """Of the penalty."""
+    threshold: Annotated[float | None, tyro.conf.arg(metavar="FLOAT")] = CQL.threshold
+    """Where the tuned penalty is kept (the Lagrange form); by default it is not tuned."""
+    entropy_backup: bool = CQL.entropy_backup
+    """Whether targets count the policy's entropy."""
+    cloning_updates: int = CQL.cloning_updates
+    """For how many updates the policy imitates the data, at first."""
+
+    def agent(self) -> CQL:
+        """The agent that the options describe."""
+        return CQL(**self.settings(CQL))
