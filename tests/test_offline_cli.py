@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from data_makers import random_data
 
+from rewardshift import CQL, OfflineBudget, Subset, load_dataset, train_offline
 from rewardshift.cli import main
 
 SMALL = (
@@ -60,6 +61,14 @@ def test_a_run_from_a_file_to_a_film(
     assert (tmp_path / "run" / "episode.gif").stat().st_size > 1000
 
 
+def test_a_part_made_beforehand_can_be_gone_on_with(file: Path, tmp_path: Path) -> None:
+    part = load_dataset(file, Subset(40)).subset(Subset(30, "transitions", 1))
+    agent = CQL(hidden=(8,), batch_size=8, candidates=2)
+    budget = OfflineBudget(updates=2, evaluate_every=2, evaluation_episodes=1)
+    train_offline(agent, part, "Pendulum-v1", budget=budget, folder=tmp_path / "run")
+    assert main(["resume", str(tmp_path / "run")]) == 0
+
+
 def test_a_run_notices_that_its_data_have_changed(
     file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -88,6 +97,7 @@ def test_a_run_notices_that_its_data_have_changed(
             "has 60 transitions, 99 were asked for",
         ),
         (("--data", "{file}", "--env", "Pendulum-v1", "--shift", "nan"), "bias must be finite"),
+        (("--data", "{file}", "--env", "Pendulum-v1", "--data-seed", "1"), "say how many"),
         (("--data", "{file}", "--env", "Pendulum-v1", "--seeds", "0"), "1 or more, got 0"),
     ],
 )
