@@ -19,7 +19,7 @@ import numpy as np
 from peers import FOLDER, in_turn, matrix_rate_per_core, peer_python, rate_of
 
 from rewardshift import BCQ, CQL, Dataset, OfflineBudget
-from rewardshift.envs.engines import TaskSpec
+from rewardshift.envs.tasks import TaskSpec
 from rewardshift.replay import Batch
 from rewardshift.training.offline import OfflineTrainer, as_batch
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from rewardshift.agents.bcq import BCQ
 from rewardshift.agents.cql import CQL, CQLState
-from rewardshift.envs.engines import TaskSpec
+from rewardshift.envs.tasks import TaskSpec
 from rewardshift.networks import squash, squashed_log_density
 from rewardshift.replay import Batch
 

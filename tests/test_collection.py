@@ -17,7 +17,7 @@ from rewardshift.agents.td3 import TD3
 from rewardshift.cli import main
 from rewardshift.data import Dataset, load_dataset, minari_dataset
 from rewardshift.data.dataset import FIELDS
-from rewardshift.envs.engines import env_maker, flatten, probe_spec
+from rewardshift.envs.tasks import env_maker, flatten, probe_spec
 from rewardshift.errors import InputError
 from rewardshift.training.checkpoints import npz_bytes
 from rewardshift.training.collection import collect

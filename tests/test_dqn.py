@@ -13,7 +13,7 @@ from probes import Probe, delayed_value
 from rewardshift import Shift
 from rewardshift.agents.dqn import DQN, DQNState
 from rewardshift.agents.intrinsic import RND, CountBonus
-from rewardshift.envs.engines import TaskSpec
+from rewardshift.envs.tasks import TaskSpec
 from rewardshift.networks import apply_mlp
 from rewardshift.replay import Batch
 from rewardshift.training.online import OnlineBudget

@@ -14,13 +14,11 @@ from rewardshift.envs.engines import (
     ENVPOOL_TASKS,
     EnvPoolEngine,
     GymnasiumEngine,
-    TaskSpec,
-    env_maker,
     make_engine,
     resolve_engine,
-    task_spec,
 )
 from rewardshift.envs.minigrid import MAX_STEPS, four_rooms_id
+from rewardshift.envs.tasks import TaskSpec, env_maker, task_spec
 from rewardshift.errors import InputError
 
 GRIDS = [name for name in ENVPOOL_TASKS if name != "MountainCar-v0"]

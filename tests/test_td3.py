@@ -13,7 +13,7 @@ from probes import Aim, delayed_value
 from rewardshift import TD3, OnlineBudget, Shift, ddpg, train
 from rewardshift.agents.selection import Mean, Optimistic
 from rewardshift.agents.td3 import TD3State
-from rewardshift.envs.engines import TaskSpec
+from rewardshift.envs.tasks import TaskSpec
 from rewardshift.replay import Batch
 
 BIASES = (-0.5, 0.0, 0.5)

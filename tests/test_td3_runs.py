@@ -27,7 +27,8 @@ from rewardshift.agents.selection import (
 from rewardshift.cli import main
 from rewardshift.cli.options import TD3Options
 from rewardshift.envs import SPARSE_CHEETAH
-from rewardshift.envs.engines import TaskSpec, make_engine
+from rewardshift.envs.engines import make_engine
+from rewardshift.envs.tasks import TaskSpec
 from rewardshift.errors import InputError
 from rewardshift.training.online import Trainer
 

@@ -14,7 +14,7 @@ import torch
 
 from rewardshift.agents.bcq import BCQ
 from rewardshift.agents.cql import CQL
-from rewardshift.envs.engines import TaskSpec
+from rewardshift.envs.tasks import TaskSpec
 from rewardshift.replay import Batch
 
 SPEC = TaskSpec(4, "float32", action_size=2)

@@ -12,7 +12,7 @@ from jaxtyping import Array, Float, Int, PRNGKeyArray
 from rewardshift.agents.checks import check_number, check_widths
 from rewardshift.agents.offline import Offline
 from rewardshift.agents.targets import one_step_target
-from rewardshift.envs.engines import TaskSpec
+from rewardshift.envs.tasks import TaskSpec
 from rewardshift.networks import (
     MLP,
     adam_step,

@@ -13,7 +13,7 @@ from rewardshift.agents.checks import check_number, check_shifts, check_widths
 from rewardshift.agents.intrinsic import Intrinsic
 from rewardshift.agents.selection import Uniform
 from rewardshift.agents.targets import member_targets
-from rewardshift.envs.engines import TaskSpec
+from rewardshift.envs.tasks import TaskSpec
 from rewardshift.networks import MLP, adam_step, apply_mlp, huber, init_mlp, soft_update
 from rewardshift.replay import Batch, as_floats
 from rewardshift.shift import Shift, Terminal

@@ -24,7 +24,7 @@ from rewardshift.agents.selection import (
     next_lead,
 )
 from rewardshift.agents.targets import member_targets
-from rewardshift.envs.engines import TaskSpec
+from rewardshift.envs.tasks import TaskSpec
 from rewardshift.networks import MLP, adam_step, apply_mlp, init_mlps, soft_update
 from rewardshift.replay import Batch, as_floats
 from rewardshift.shift import Terminal

@@ -9,7 +9,7 @@ import gymnasium as gym
 import numpy as np
 
 from rewardshift.data.dataset import Dataset
-from rewardshift.envs.engines import TaskSpec, UnitBox, env_maker, flatten
+from rewardshift.envs.tasks import TaskSpec, UnitBox, env_maker, flatten
 from rewardshift.errors import InputError
 from rewardshift.training.evaluation import derive_seed
 from rewardshift.training.policy import Policy, load_policy

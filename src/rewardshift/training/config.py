@@ -16,7 +16,8 @@ from rewardshift.agents.selection import SELECTIONS, Mixing
 from rewardshift.agents.td3 import TD3
 from rewardshift.data.dataset import Dataset, Subset
 from rewardshift.data.loading import load_dataset
-from rewardshift.envs.engines import EngineName, MakeEnv, probe_spec, resolve_engine
+from rewardshift.envs.engines import EngineName, resolve_engine
+from rewardshift.envs.tasks import MakeEnv, probe_spec
 from rewardshift.errors import InputError
 from rewardshift.files import writable_folder, write_atomic
 from rewardshift.training.offline import OfflineBudget

@@ -7,7 +7,8 @@ import jax
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from rewardshift.envs.engines import EngineName, MakeEnv, make_engine
+from rewardshift.envs.engines import EngineName, make_engine
+from rewardshift.envs.tasks import MakeEnv
 
 
 def derive_seed(*parts: int) -> int:

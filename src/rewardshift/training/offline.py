@@ -15,7 +15,8 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from rewardshift.data.dataset import Dataset
-from rewardshift.envs.engines import EngineName, MakeEnv, probe_spec, to_unit_box
+from rewardshift.envs.engines import EngineName
+from rewardshift.envs.tasks import MakeEnv, probe_spec, to_unit_box
 from rewardshift.errors import InputError
 from rewardshift.replay import Batch
 from rewardshift.shift import Shift

@@ -16,7 +16,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from rewardshift.envs.engines import EngineName, MakeEnv, make_engine
+from rewardshift.envs.engines import EngineName, make_engine
+from rewardshift.envs.tasks import MakeEnv
 from rewardshift.replay import RecordLayout, Replay
 from rewardshift.training.common import (
     OnProgress,

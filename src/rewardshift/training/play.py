@@ -8,7 +8,7 @@ from typing import Any
 import imageio.v3 as imageio
 import numpy as np
 
-from rewardshift.envs.engines import env_maker, flatten
+from rewardshift.envs.tasks import env_maker, flatten
 from rewardshift.errors import InputError
 from rewardshift.training.evaluation import derive_seed
 from rewardshift.training.policy import load_policy

@@ -17,7 +17,8 @@ from typing import Any
 
 from rewardshift.data.dataset import Dataset, Subset
 from rewardshift.data.loading import load_dataset
-from rewardshift.envs.engines import EngineName, MakeEnv
+from rewardshift.envs.engines import EngineName
+from rewardshift.envs.tasks import MakeEnv
 from rewardshift.errors import InputError
 from rewardshift.files import write_atomic
 from rewardshift.training.checkpoints import (
