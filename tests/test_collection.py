@@ -143,8 +143,10 @@ def test_any_agent_has_a_policy(agent: CQL | BCQ, tmp_path: Path) -> None:
     shapes = jax.eval_shape(jax.vmap(lambda key: agent.init(key, probe_spec(config.env))), keys)
     generator = np.random.default_rng(0)
     networks = jax.tree.map(
-        lambda leaf: generator.standard_normal(leaf.shape, np.float32), networks_of(agent, shapes)
+        lambda leaf: generator.standard_normal(leaf.shape, np.float32),
+        networks_of(agent, shapes, 0),
     )
+    networks["step"] = np.asarray(7, np.int64)
     (folder / "parameters.npz").write_bytes(npz_bytes(networks))
     actions = [collect(folder, 5, run_seed=seed).action for seed in (0, 4)]
     assert np.abs(actions).max() <= 2
@@ -175,7 +177,7 @@ def test_a_run_that_cannot_act(cartpole: Path, tmp_path: Path) -> None:
         collect(tmp_path, 10)
     config = (cartpole / "config.json").read_text()
     (tmp_path / "config.json").write_text(config)
-    with pytest.raises(InputError, match="is not finished: rewardshift resume"):
+    with pytest.raises(InputError, match="has no checkpoint yet: rewardshift resume"):
         collect(tmp_path, 10)
     (tmp_path / "parameters.npz").write_bytes(b"")
     with pytest.raises(InputError, match=r"parameters\.npz' cannot be used"):

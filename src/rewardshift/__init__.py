@@ -6,6 +6,7 @@ from rewardshift.agents.dqn import DQN
 from rewardshift.agents.intrinsic import RND, CountBonus
 from rewardshift.agents.td3 import TD3, ddpg
 from rewardshift.data import Dataset, Subset, load_dataset
+from rewardshift.hindsight import Hindsight
 from rewardshift.shift import (
     Shift,
     equivalent_bias,
@@ -25,6 +26,7 @@ __all__ = [
     "TD3",
     "CountBonus",
     "Dataset",
+    "Hindsight",
     "OfflineBudget",
     "OnlineBudget",
     "Shift",

@@ -110,8 +110,11 @@ class Replay:
         n_step: How many rewards a sampled return sums up, fewer where an episode ends.
     """
 
+    # How many random numbers a sampled transition takes.
+    draws = 1
+
     def __init__(
-        self, rows: int, capacity: int, layout: RecordLayout, *, gamma: float, n_step: int = 1
+        self, rows: int, capacity: int, layout: RecordLayout, *, gamma: float = 1.0, n_step: int = 1
     ) -> None:
         self.layout, self.gamma, self.n_step = layout, gamma, n_step
         self.capacity, self.added = capacity, 0

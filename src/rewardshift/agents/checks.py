@@ -26,3 +26,9 @@ def check_widths(hidden: Sequence[int]) -> None:
     """Refuses hidden layers without units."""
     if any(width < 1 for width in hidden):
         raise ValueError(f"hidden must be widths of 1 or more, got {tuple(hidden)}")
+
+
+def check_hindsight(agent: Any) -> None:
+    """Refuses hindsight together with what it does not go with."""
+    if agent.hindsight is not None and agent.n_step != 1:
+        raise ValueError(f"hindsight needs n_step=1, got {agent.n_step}")

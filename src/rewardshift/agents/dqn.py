@@ -9,11 +9,17 @@ import jax.numpy as jnp
 import optax
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
-from rewardshift.agents.checks import check_number, check_shifts, check_widths
+from rewardshift.agents.checks import (
+    check_hindsight,
+    check_number,
+    check_shifts,
+    check_widths,
+)
 from rewardshift.agents.intrinsic import Intrinsic
 from rewardshift.agents.selection import Uniform
 from rewardshift.agents.targets import member_targets
 from rewardshift.envs.tasks import TaskSpec
+from rewardshift.hindsight import Hindsight
 from rewardshift.networks import MLP, adam_step, apply_mlp, huber, init_mlp, soft_update
 from rewardshift.replay import Batch, as_floats
 from rewardshift.shift import Shift, Terminal
@@ -52,6 +58,7 @@ class DQN:
         epsilon: `"linear"`: from 0.9 to 0.05 over the first fifth of training, the paper's
             word. `"exponential"`: 0.05 + 0.85 exp(-steps / 200), the authors' code.
         intrinsic: An intrinsic reward that is added to the extrinsic one.
+        hindsight: How goals are relabelled, in a goal task.
     """
 
     shifts: tuple[float, ...] = (0.0,)
@@ -65,6 +72,7 @@ class DQN:
     n_step: int = 1
     epsilon: Schedule = "linear"
     intrinsic: Intrinsic | None = None
+    hindsight: Hindsight | None = None
 
     networks: ClassVar[tuple[str, ...]] = ("online", "leader")
     continuous: ClassVar[bool] = False
@@ -78,6 +86,7 @@ class DQN:
             check_number(self, name, "1 or more", lambda value: value >= 1)
         check_number(self, "learning_rate", "above 0", lambda value: value > 0)
         check_number(self, "tau", "in (0, 1]", lambda value: 0 < value <= 1)
+        check_hindsight(self)
         if self.intrinsic is not None and self.n_step != 1:
             raise ValueError(f"an intrinsic reward needs n_step=1, got {self.n_step}")
 

@@ -5,6 +5,7 @@ from typing import Any, Protocol, runtime_checkable
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
+from rewardshift.hindsight import Hindsight
 from rewardshift.replay import Batch
 from rewardshift.shift import Shift, Terminal
 
@@ -33,6 +34,11 @@ class Members(Protocol):
         """How many rewards the transitions of a batch sum up."""
         ...
 
+    @property
+    def hindsight(self) -> Hindsight | None:
+        """How goals are relabelled, and in which range values then are."""
+        ...
+
 
 def member_targets(
     agent: Members, batch: Batch, value: Float[Array, "member batch"], bonus: Any = 0.0
@@ -47,7 +53,11 @@ def member_targets(
     """
     shift = Shift(jnp.asarray(agent.shifts)[:, None], 1.0, agent.gamma, agent.terminal)
     if agent.n_step == 1:
-        return one_step_target(shift, batch, value, bonus)
+        target = one_step_target(shift, batch, value, bonus)
+        if agent.hindsight is None or agent.hindsight.reward_range is None:
+            return target
+        possible = jnp.clip(target, *agent.hindsight.value_range(shift))
+        return jnp.where(batch.terminated, target, possible)
     reward = shift.multistep_return(batch.reward, batch.steps, batch.terminated)
     discount = agent.gamma**batch.steps
     return reward + bonus + discount * jnp.where(batch.terminated, 0.0, value)

@@ -14,7 +14,13 @@ import optax
 from jax.scipy.special import ndtri
 from jaxtyping import Array, Bool, Float, PRNGKeyArray
 
-from rewardshift.agents.checks import check_number, check_shifts, check_widths
+from rewardshift.agents.checks import (
+    check_hindsight,
+    check_number,
+    check_shifts,
+    check_widths,
+)
+from rewardshift.agents.normaliser import Normaliser, init_normaliser, normalise, take_note
 from rewardshift.agents.selection import (
     Lead,
     Mixing,
@@ -25,6 +31,7 @@ from rewardshift.agents.selection import (
 )
 from rewardshift.agents.targets import member_targets
 from rewardshift.envs.tasks import TaskSpec
+from rewardshift.hindsight import Hindsight
 from rewardshift.networks import MLP, adam_step, apply_mlp, init_mlps, soft_update
 from rewardshift.replay import Batch, as_floats
 from rewardshift.shift import Terminal
@@ -47,6 +54,7 @@ class TD3State(NamedTuple):
     actor_optimiser: optax.OptState
     critic_optimiser: optax.OptState
     lead: Lead
+    normaliser: Normaliser | tuple[()]
 
 
 @dataclass(frozen=True)
@@ -66,6 +74,7 @@ class TD3:
         batch_size: Transitions per update.
         tau: How far the target networks move at every update of the policy.
         noise: Standard deviation of the exploration noise; actions are in [-1, 1].
+        random_actions: The probability of an action that is drawn uniformly instead.
         target_noise: Standard deviation of the noise that smooths the target policy.
         target_noise_clip: Where that noise is cut off.
         policy_delay: Updates of the critics per update of the policy.
@@ -77,6 +86,8 @@ class TD3:
         selection: Which member leads.
         lead_episodes: For how many episodes at least. 0: not to the end of one either.
         lead_steps: For how many steps at least.
+        normalise: Whether observations are scaled by their running mean and deviation.
+        hindsight: How goals are relabelled, in a goal task.
     """
 
     shifts: tuple[float, ...] = (0.0,)
@@ -87,6 +98,7 @@ class TD3:
     batch_size: int = 256
     tau: float = 0.005
     noise: float = 0.1
+    random_actions: float = 0.0
     target_noise: float = 0.2
     target_noise_clip: float = 0.5
     policy_delay: int = 2
@@ -98,8 +110,10 @@ class TD3:
     selection: Selection = field(default_factory=Uniform)
     lead_episodes: int = 1
     lead_steps: int = 1000
+    normalise: bool = False
+    hindsight: Hindsight | None = None
 
-    networks: ClassVar[tuple[str, ...]] = ("actors", "critics", "lead")
+    networks: ClassVar[tuple[str, ...]] = ("actors", "critics", "lead", "normaliser")
     continuous: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
@@ -113,6 +127,8 @@ class TD3:
         check_number(self, "learning_rate", "above 0", lambda value: value > 0)
         for name in ("tau", "mask"):
             check_number(self, name, "in (0, 1]", lambda value: 0 < value <= 1)
+        check_number(self, "random_actions", "in [0, 1]", lambda value: 0 <= value <= 1)
+        check_hindsight(self)
         if self.own_actors and isinstance(self.selection, Mixing):
             raise ValueError(f"actors of their own cannot be mixed, got {self.selection}")
 
@@ -138,38 +154,54 @@ class TD3:
             actor_optimiser=adam.init(actors),
             critic_optimiser=adam.init(critics),
             lead=first_lead(members, jax.random.uniform(lead_key)),
+            normaliser=init_normaliser(spec.features) if self.normalise else (),
         )
 
     def greedy(self, state: TD3State, observation: Array) -> Float[Array, " size"]:
         """The action of the policy, without noise."""
         leader = state.lead.leader if self.own_actors else 0
         actor = jax.tree.map(lambda leaf: leaf[leader], state.actors)
-        return jnp.tanh(apply_mlp(actor, as_floats(observation)))
+        return jnp.tanh(apply_mlp(actor, self._see(state, observation)))
 
     def values(
         self, state: TD3State, observation: Float[Array, "batch features"], action: Array
     ) -> Float[Array, "member batch"]:
         """What each member thinks of actions, on its own scale: the lower of its twins."""
-        return _values(state.critics, observation, action[None]).min(axis=1)
+        return _values(state.critics, self._see(state, observation), action[None]).min(axis=1)
+
+    def _see(self, state: TD3State, observation: Array) -> Float[Array, "*batch features"]:
+        """Observations as the networks take them."""
+        floats = as_floats(observation)
+        if isinstance(state.normaliser, Normaliser):
+            return normalise(state.normaliser, floats)
+        return floats
 
     def draws(self, spec: TaskSpec) -> int:
         """How many random numbers `act` takes."""
-        return spec.action_size
+        return spec.action_size * (2 if self.random_actions else 1) + bool(self.random_actions)
 
     def act(
         self, state: TD3State, observation: Array, draws: Float[Array, " size"], explore: Any
     ) -> Float[Array, " size"]:
-        """The greedy action with noise, or in the warm-up a random one."""
-        deviate = ndtri(jnp.maximum(draws, SMALLEST))
-        noisy = self.greedy(state, observation) + self.noise * deviate
-        return jnp.where(explore, 2 * draws - 1, jnp.clip(noisy, -1.0, 1.0))
+        """The greedy action with noise, or a random one: always in the warm-up."""
+        greedy = self.greedy(state, observation)
+        uniform, at_random = draws[: greedy.size], explore
+        if self.random_actions:
+            uniform, roll = draws[greedy.size : -1], draws[-1]
+            at_random = explore | (roll < self.random_actions)
+        deviate = ndtri(jnp.maximum(draws[: greedy.size], SMALLEST))
+        noisy = jnp.clip(greedy + self.noise * deviate, -1.0, 1.0)
+        return jnp.where(at_random, 2 * uniform - 1, noisy)
 
     def exploration(self, step: int, steps: int) -> bool:
         """Whether it is the warm-up, with random actions."""
         return step < self.warm_up
 
     def observe(self, state: TD3State, observation: Array) -> tuple[TD3State, Float[Array, ""]]:
-        """Nothing: there is no intrinsic reward."""
+        """Takes note of what is acted in; there is no intrinsic reward."""
+        if isinstance(state.normaliser, Normaliser):
+            seen = take_note(state.normaliser, as_floats(observation))
+            state = state._replace(normaliser=seen)
         return state, jnp.zeros(())
 
     def lead(self, state: TD3State, draw: Float[Array, ""], ended: Any, total: Any) -> TD3State:
@@ -184,7 +216,7 @@ class TD3:
         self, state: TD3State, batch: Batch, key: PRNGKeyArray, turn: int
     ) -> tuple[TD3State, dict[str, Float[Array, ""]]]:
         """One step of every member on the same batch, and in its turn one of the policy."""
-        observation = as_floats(batch.observation)
+        observation = self._see(state, batch.observation)
         target = self._target(state, batch, key)
         weight = self._weight(batch)
 
@@ -206,7 +238,7 @@ class TD3:
         self, state: TD3State, batch: Batch, key: PRNGKeyArray
     ) -> Float[Array, "member batch"]:
         """What each member's values should have been."""
-        following = as_floats(batch.next_observation)
+        following = self._see(state, batch.next_observation)
         action = jnp.tanh(jax.vmap(apply_mlp, in_axes=(0, None))(state.target_actors, following))
         if self.target_noise:
             noise = self.target_noise * jax.random.normal(key, action.shape[1:])

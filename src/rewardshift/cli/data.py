@@ -26,7 +26,7 @@ from rewardshift.errors import InputError
 from rewardshift.files import write_atomic
 from rewardshift.shift import Shift, suggest_shift
 from rewardshift.training.collection import OnCollected, collect
-from rewardshift.training.config import read_config
+from rewardshift.training.policy import load_policy
 
 PACKAGES = ("rewardshift", "gymnasium", "jax", "minari", "mujoco", "numpy")
 
@@ -43,10 +43,10 @@ def collect_data(
     run_seed: int = 0,
     folder: Annotated[Path | None, tyro.conf.arg(metavar="PATH")] = None,
 ) -> None:
-    """Write what the policy of a finished run does as a Minari data set.
+    """Write what the policy of a run does as a Minari data set.
 
-    The same command gives the same data set. A README.md beside the data says what is in it and
-    how it was made.
+    A run that was stopped has the policy of its last checkpoint. The same command gives the same
+    data set. A README.md beside the data says what is in it and how it was made.
 
     Args:
         run: The folder of the run.
@@ -58,7 +58,8 @@ def collect_data(
         run_seed: Which of the run's seeds acts.
         folder: Where to write it, if not to Minari's own place: a new or empty folder.
     """
-    config = read_config(run)
+    policy = load_policy(run, run_seed)
+    config = policy.config
     check_target(id, folder)
     settings: dict[str, Any] = {
         "transitions": transitions,
@@ -76,12 +77,14 @@ def collect_data(
         id,
         algorithm=algorithm,
         description=(
-            f"{transitions} transitions of {algorithm} on {config.env}, with noise {noise:g} and"
+            f"{transitions} transitions of {algorithm} on {config.env} after {policy.step} steps of"
+            f" training, with noise {noise:g} and"
             f" {random_actions:.0%} random actions"
         ),
         recipe={
             "command": shlex.join(["rewardshift", "collect", run.name, f"--id={id}", *options]),
             "run": config.to_json(),
+            "trained_steps": policy.step,
             "versions": {name: importlib.metadata.version(name) for name in PACKAGES},
         },
         folder=folder,

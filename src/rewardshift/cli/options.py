@@ -16,6 +16,7 @@ from rewardshift.agents.td3 import TD3
 from rewardshift.data.dataset import Pick, Subset
 from rewardshift.envs.engines import EngineName
 from rewardshift.errors import InputError
+from rewardshift.hindsight import Hindsight
 from rewardshift.shift import Terminal
 from rewardshift.training.config import Agent
 from rewardshift.training.offline import OfflineBudget
@@ -53,13 +54,31 @@ class OnlineOptions(RunOptions):
     """Several: Random Reward Shift, a member for each."""
     engine: EngineName = "auto"
     """EnvPool where it has the very same task and is faster ("auto"), or one of the two."""
+    hindsight: Literal["none", "future", "final", "episode"] = "none"
+    """In a goal task: which achieved goals take the place of the desired one."""
+    hindsight_ratio: float = Hindsight.ratio
+    """How many transitions are relabelled for each that is left as it was."""
+    success_ends: bool = Hindsight.success_ends
+    """Whether reaching a goal is terminal, for hindsight."""
+    reward_range: Annotated[tuple[float, float] | None, tyro.conf.arg(metavar="FLOAT FLOAT")] = None
+    """For hindsight: the lowest and the highest reward, if values are to be kept in their range."""
 
     def settings(self, agent: type[Agent]) -> dict[str, Any]:
         """See `RunOptions`; with the shift of each member."""
         if self.shift is not None and self.shifts:
             raise InputError("give either --shift or --shifts")
         biases = self.shifts or (self.shift if self.shift is not None else 0.0,)
-        return {**super().settings(agent), "shifts": biases}
+        return {**super().settings(agent), "shifts": biases, "hindsight": self._hindsight()}
+
+    def _hindsight(self) -> Hindsight | None:
+        given = (self.hindsight_ratio, self.success_ends, self.reward_range)
+        if self.hindsight != "none":
+            return Hindsight(self.hindsight, *given)
+        if given != (Hindsight.ratio, Hindsight.success_ends, Hindsight.reward_range):
+            raise InputError(
+                "--hindsight-ratio, --success-ends and --reward-range are for --hindsight"
+            )
+        return None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -151,6 +170,8 @@ class TD3Options(OnlineOptions):
     """How far the target networks move at every update of the policy."""
     noise: float = TD3.noise
     """Standard deviation of the exploration noise; actions are in [-1, 1] inside."""
+    random_actions: float = TD3.random_actions
+    """The probability of an action that is drawn uniformly instead."""
     target_noise: float = TD3.target_noise
     """Standard deviation of the noise that smooths the target policy."""
     policy_delay: int = TD3.policy_delay
@@ -179,6 +200,8 @@ class TD3Options(OnlineOptions):
     """For how many episodes at least; 0 draws anew within an episode."""
     lead_steps: int = TD3.lead_steps
     """For how many steps at least."""
+    normalise: bool = TD3.normalise
+    """Scale observations by their running mean and deviation."""
     budget: tyro.conf.OmitArgPrefixes[OnlineBudget] = field(
         default_factory=lambda: OnlineBudget(
             steps=1_000_000, capacity=1_000_000, evaluate_every=5_000

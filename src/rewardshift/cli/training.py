@@ -80,7 +80,7 @@ def play(
     seed: int = 0,
     episode: int = 0,
 ) -> None:
-    """Record an episode of a finished run as a GIF or MP4.
+    """Record an episode of a run as a GIF or MP4.
 
     Args:
         folder: Of the run.

@@ -39,7 +39,9 @@ class Step(NamedTuple):
     """One step of every row.
 
     `next_observation` is what the action led to. `observation` is what to act on next: the
-    same, or the first of a new episode where the row has ended.
+    same, or the first of a new episode where the row has ended. `success` is whether
+    the environment says in its info, as `is_success`, that its goal is reached; NaN if it does not
+    say.
     """
 
     next_observation: np.ndarray
@@ -47,6 +49,7 @@ class Step(NamedTuple):
     terminated: np.ndarray
     truncated: np.ndarray
     observation: np.ndarray
+    success: np.ndarray
 
 
 @runtime_checkable
@@ -69,7 +72,7 @@ class Engine(Protocol):
 
 
 class GymnasiumEngine:
-    """Any Gymnasium environment with Box or MiniGrid observations.
+    """Any Gymnasium environment that has a `TaskSpec`.
 
     Args:
         make: Makes one environment.
@@ -91,18 +94,20 @@ class GymnasiumEngine:
         following = np.empty((rows, self.spec.features), self.spec.dtype)
         reward = np.empty(rows, np.float32)
         terminated, truncated = np.empty(rows, bool), np.empty(rows, bool)
+        success = np.full(rows, np.nan)
         restarted = {}
         chosen = actions if self.spec.action_size else actions.tolist()
         for row, (env, action) in enumerate(zip(self._envs, chosen, strict=True)):
-            raw, reward[row], terminated[row], truncated[row], _ = env.step(action)
+            raw, reward[row], terminated[row], truncated[row], info = env.step(action)
             following[row] = flatten(raw, self.spec)
+            success[row] = info.get("is_success", np.nan)
             if terminated[row] or truncated[row]:
                 restarted[row] = flatten(env.reset()[0], self.spec)
         observation = following
         if restarted:
             observation = following.copy()
             observation[list(restarted)] = list(restarted.values())
-        return Step(following, reward, terminated, truncated, observation)
+        return Step(following, reward, terminated, truncated, observation, success)
 
     def close(self) -> None:
         """See `Engine`."""
@@ -142,7 +147,8 @@ class EnvPoolEngine:
         if ended.size:
             current = following.copy()
             current[ended] = self._flat(self._pool.reset(ended.astype(np.int32))[0])
-        return Step(following, reward.astype(np.float32), terminated, truncated, current)
+        told = np.full(self._rows, np.nan)  # none of these tasks says
+        return Step(following, reward.astype(np.float32), terminated, truncated, current, told)
 
     def _flat(self, observation: Any) -> np.ndarray:
         image = observation["image"] if isinstance(observation, dict) else observation

@@ -1,5 +1,6 @@
 """What a task is for an agent: flat observations, actions in [-1, 1] or numbered."""
 
+import importlib.util
 from collections.abc import Callable
 from typing import Any, NamedTuple, TypeGuard
 
@@ -11,19 +12,32 @@ from rewardshift.errors import InputError
 
 MakeEnv = Callable[[], gym.Env[Any, Any]]
 
+# The observations of a goal task, in the order in which they are put into one line.
+GOAL_KEYS = ("observation", "achieved_goal", "desired_goal")
+
 
 class TaskSpec(NamedTuple):
     """What an agent has to know of a task.
 
     `features` and `dtype` are of the flat observations. A task has either `num_actions`
     discrete actions or continuous ones of `action_size` numbers, always in [-1, 1]; the other
-    is 0.
+    is 0. In a goal task the last numbers of an observation are the goal that was achieved and
+    then the desired one, of `goal_size` numbers each; elsewhere that is 0.
     """
 
     features: int
     dtype: str
     num_actions: int = 0
     action_size: int = 0
+    goal_size: int = 0
+
+    def achieved(self, observation: np.ndarray) -> np.ndarray:
+        """The part of flat observations, a view of them, that says which goal is achieved."""
+        return observation[..., -2 * self.goal_size : -self.goal_size]
+
+    def desired(self, observation: np.ndarray) -> np.ndarray:
+        """The part of flat observations, a view of them, that says which goal is desired."""
+        return observation[..., -self.goal_size :]
 
 
 class UnitBox(gym.wrappers.RescaleAction[Any, Any, Any]):
@@ -40,10 +54,21 @@ def env_maker(env: str | MakeEnv, **options: Any) -> MakeEnv:
     if not isinstance(env, str):
         return lambda: _in_unit_box(env())
     try:
-        gym.spec(env)
+        _find(env)
     except (gym.error.Error, ImportError) as error:
         raise InputError(f"no environment {env!r}: {error}") from error
     return lambda: _in_unit_box(gym.make(env, **options))
+
+
+def _find(env: str) -> None:
+    """Refuses what is not registered, once Gymnasium-Robotics has had its turn."""
+    try:
+        gym.spec(env)
+    except gym.error.NameNotFound:
+        if importlib.util.find_spec("gymnasium_robotics") is None:
+            raise
+        importlib.import_module("gymnasium_robotics")  # registers its tasks
+        gym.spec(env)
 
 
 def to_unit_box(env: str | MakeEnv, actions: np.ndarray) -> np.ndarray:
@@ -73,6 +98,9 @@ def _is_continuous(space: gym.Space[Any]) -> TypeGuard[gym.spaces.Box]:
 
 def flatten(observation: Any, spec: TaskSpec) -> np.ndarray:
     """One environment's observation as the agents take it."""
+    if spec.goal_size:
+        parts = [np.asarray(observation[name], np.float32).ravel() for name in GOAL_KEYS]
+        return np.concatenate(parts)
     image = observation["image"] if isinstance(observation, dict) else observation
     return np.asarray(image, spec.dtype).reshape(-1)
 
@@ -91,21 +119,42 @@ def probe_spec(env: str | MakeEnv) -> TaskSpec:
 
 def task_spec(env: gym.Env[Any, Any]) -> TaskSpec:
     """The task's spec; refuses what no agent here can take."""
-    observations = env.observation_space
-    if isinstance(observations, gym.spaces.Dict):  # MiniGrid: the image is what is seen
-        observations = observations.spaces.get("image", observations)
-    if not isinstance(observations, gym.spaces.Box):
-        raise InputError(
-            f"observations must be a Box, or a Dict with an image; {env} has {observations}"
-        )
-    dtype = "uint8" if observations.dtype == np.uint8 else "float32"
-    features = int(np.prod(observations.shape))
+    features, dtype, goal_size = _observation_spec(env)
     match env.action_space:
         case gym.spaces.Discrete(start=0, n=n):
-            return TaskSpec(features, dtype, num_actions=int(n))
+            return TaskSpec(features, dtype, num_actions=int(n), goal_size=goal_size)
         case gym.spaces.Box(shape=(size,)) as box if _is_continuous(box):
-            return TaskSpec(features, dtype, action_size=size)
+            return TaskSpec(features, dtype, action_size=size, goal_size=goal_size)
     raise InputError(
         "actions must be Discrete from 0 on, or a Box of floating point numbers with finite"
         f" bounds and one axis; {env} has {env.action_space}"
     )
+
+
+def _observation_spec(env: gym.Env[Any, Any]) -> tuple[int, str, int]:
+    """The features of flat observations, their dtype, and how many of them are a goal."""
+    match env.observation_space:
+        case gym.spaces.Dict(spaces={"image": gym.spaces.Box() as box}):  # MiniGrid
+            return _size(box), "uint8" if box.dtype == np.uint8 else "float32", 0
+        case gym.spaces.Box() as box:
+            return _size(box), "uint8" if box.dtype == np.uint8 else "float32", 0
+        case gym.spaces.Dict(spaces=spaces) if set(spaces) == set(GOAL_KEYS) and all(
+            isinstance(space, gym.spaces.Box | gym.spaces.MultiBinary) for space in spaces.values()
+        ):
+            sizes = {name: _size(spaces[name]) for name in GOAL_KEYS}
+            if spaces["achieved_goal"].shape != spaces["desired_goal"].shape:
+                raise InputError(
+                    "achieved_goal and desired_goal must have the same shape; in"
+                    f" {env} they have {spaces['achieved_goal'].shape} and"
+                    f" {spaces['desired_goal'].shape}"
+                )
+            return sum(sizes.values()), "float32", sizes["desired_goal"]
+        case other:
+            raise InputError(
+                "observations must be a Box, a Dict with an image, or a Dict of Boxes named"
+                f" {', '.join(GOAL_KEYS)}; {env} has {other}"
+            )
+
+
+def _size(space: gym.Space[Any]) -> int:
+    return int(np.prod(space.shape or ()))

@@ -28,7 +28,7 @@ def collect(
     *,
     on_progress: OnCollected | None = None,
 ) -> Dataset:
-    """Rolls out the greedy policy of a finished run in its environment.
+    """Rolls out the greedy policy of a run in its environment.
 
     The same for the same arguments. The last episode is truncated where there are enough
     transitions. Actions are kept on the environment's own scale.

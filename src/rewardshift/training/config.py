@@ -7,6 +7,8 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from rewardshift.agents.bcq import BCQ
 from rewardshift.agents.cql import CQL
 from rewardshift.agents.dqn import DQN
@@ -17,9 +19,11 @@ from rewardshift.agents.td3 import TD3
 from rewardshift.data.dataset import Dataset, Subset
 from rewardshift.data.loading import load_dataset
 from rewardshift.envs.engines import EngineName, resolve_engine
-from rewardshift.envs.tasks import MakeEnv, probe_spec
+from rewardshift.envs.goals import goal_reward
+from rewardshift.envs.tasks import MakeEnv, env_maker, probe_spec
 from rewardshift.errors import InputError
 from rewardshift.files import writable_folder, write_atomic
+from rewardshift.hindsight import Hindsight
 from rewardshift.training.offline import OfflineBudget
 from rewardshift.training.online import OnlineBudget
 
@@ -62,7 +66,10 @@ class DataConfig:
 # What a configuration may be made of, by name.
 PARTS: dict[str, Any] = {
     part.__name__: part
-    for part in (DQN, TD3, BCQ, CQL, RND, CountBonus, Subset, DataConfig, *SELECTIONS.values())
+    for part in (
+        *(DQN, TD3, BCQ, CQL, RND, CountBonus, Hindsight, Subset, DataConfig),
+        *SELECTIONS.values(),
+    )
 }
 
 
@@ -150,6 +157,8 @@ def make_config(
     if isinstance(agent, Offline):
         raise InputError(f"{type(agent).__name__} learns from a data set, not from {env}")
     _check_task(agent, env)
+    if agent.hindsight is not None:
+        _check_goals(env, budget)
     if agent.warm_up >= budget.steps:
         raise InputError(
             f"nothing would be learned: the warm-up is {agent.warm_up} steps,"
@@ -180,6 +189,8 @@ def make_offline_config(
     if isinstance(agent, DQN | TD3):
         if agent.n_step != 1:
             raise InputError(f"on a data set n_step must be 1, got {agent.n_step}")
+        if agent.hindsight is not None:
+            raise InputError("hindsight relabels what is collected; a fixed data set is as it is")
         mixes = isinstance(agent, TD3) and isinstance(agent.selection, Mixing)
         if len(agent.shifts) > 1 and not mixes:
             raise InputError(
@@ -188,6 +199,19 @@ def make_offline_config(
             )
     engine = resolve_engine(env, "auto")
     return RunConfig(agent, _name(env), _chosen(seeds), budget, engine, data)
+
+
+def _check_goals(env: str | MakeEnv, budget: OnlineBudget) -> None:
+    """Refuses what hindsight cannot relabel, or not from whole episodes."""
+    goal_reward(env)
+    probe = env_maker(env)()
+    probe.close()
+    longest = probe.spec.max_episode_steps if probe.spec is not None else None
+    if longest is not None and budget.capacity < longest:
+        raise InputError(
+            f"a capacity of {budget.capacity} is too small for hindsight: an episode of {env} has"
+            f" up to {longest} steps"
+        )
 
 
 def _check_task(agent: Agent, env: str | MakeEnv) -> None:
@@ -238,6 +262,7 @@ def read_config(folder: Path) -> RunConfig:
         raise InputError(f"no run in {str(folder)!r}: {path.name}: {error}") from error
 
 
-def networks_of(agent: Agent, state: Any) -> dict[str, Any]:
-    """What `parameters.npz` keeps of an agent's state."""
-    return {name: getattr(state, name) for name in agent.networks}
+def networks_of(agent: Agent, state: Any, step: int) -> dict[str, Any]:
+    """What `parameters.npz` keeps of an agent's state, and after how many steps that is."""
+    networks = {name: getattr(state, name) for name in agent.networks}
+    return {"step": np.asarray(step, np.int64), **networks}

@@ -21,6 +21,7 @@ class Episodes(NamedTuple):
 
     `first` and `last` are the observations that they began and ended with, `discounted` the
     discounted returns; `terminated` tells an end in a terminal state from a time limit.
+    `success` is whether a goal was reached at the last step, NaN if the task does not say.
     """
 
     first: np.ndarray
@@ -29,6 +30,7 @@ class Episodes(NamedTuple):
     discounted: Float[np.ndarray, "seed episode"]
     lengths: Int[np.ndarray, "seed episode"]
     terminated: Bool[np.ndarray, "seed episode"]
+    success: Float[np.ndarray, "seed episode"]
 
 
 class Evaluator:
@@ -66,6 +68,7 @@ class Evaluator:
         shape = (len(self._seeds), self._episodes)
         returns, discounted, discount = np.zeros(shape), np.zeros(shape), 1.0
         lengths, terminated = np.zeros(shape, np.int64), np.zeros(shape, bool)
+        success = np.full(shape, np.nan)
         running, last = np.ones(shape, bool), first.copy()
         while running.any():
             actions = np.asarray(self._act(state, observation.reshape(*shape, -1)))
@@ -76,10 +79,11 @@ class Evaluator:
             lengths += running
             last[running.ravel()] = result.next_observation[running.ravel()]
             terminated |= running & result.terminated.reshape(shape)
+            success[running] = result.success.reshape(shape)[running]
             running &= ~(result.terminated | result.truncated).reshape(shape)
             observation, discount = result.observation, discount * self._gamma
         seen = (first.reshape(*shape, -1), last.reshape(*shape, -1))
-        return Episodes(*seen, returns, discounted, lengths, terminated)
+        return Episodes(*seen, returns, discounted, lengths, terminated, success)
 
     def close(self) -> None:
         """Closes the environments."""

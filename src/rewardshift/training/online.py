@@ -17,7 +17,9 @@ import jax.numpy as jnp
 import numpy as np
 
 from rewardshift.envs.engines import EngineName, make_engine
+from rewardshift.envs.goals import goal_reward
 from rewardshift.envs.tasks import MakeEnv
+from rewardshift.hindsight import HindsightReplay
 from rewardshift.replay import RecordLayout, Replay
 from rewardshift.training.common import (
     OnProgress,
@@ -64,6 +66,7 @@ class Row(NamedTuple):
     `evaluation_return` is the mean primal return of the greedy episodes, `training_return`
     that of the episodes finished since the last evaluation (empty if none was). `loss` and
     `q` are of the last batch, `q` on the scale that is trained on; both are empty in the warm-up.
+    `success_rate` is the share of the greedy episodes that ended at a goal, where the task says.
     The rest is empty unless the budget says `diagnose`; see `Diagnosis`.
     """
 
@@ -74,6 +77,7 @@ class Row(NamedTuple):
     training_return: float | None
     loss: float | None
     q: float | None
+    success_rate: float | None = None
     q_visited: float | None = None
     q_unvisited: float | None = None
     disagreement_visited: float | None = None
@@ -118,12 +122,13 @@ class Trainer:
         self.engine = make_engine(env, len(seeds), engine)
         spec = self.engine.spec
         self.layout = RecordLayout(spec.features, spec.dtype, spec.action_size)
-        self.replay = Replay(
-            len(seeds),
-            min(budget.capacity, budget.steps),
-            self.layout,
-            gamma=agent.gamma,
-            n_step=agent.n_step,
+        size = (len(seeds), min(budget.capacity, budget.steps), self.layout)
+        self.replay = (
+            Replay(*size, gamma=agent.gamma, n_step=agent.n_step)
+            if agent.hindsight is None
+            else HindsightReplay(
+                *size, spec=spec, hindsight=agent.hindsight, reward=goal_reward(env)
+            )
         )
         self.evaluator = Evaluator(agent, env, engine, seeds, budget.evaluation_episodes)
         keys = jax.vmap(lambda seed: jax.random.split(jax.random.key(seed)))(jnp.asarray(seeds))
@@ -205,7 +210,7 @@ class Trainer:
     def _randomness(self, step: int) -> Iterator[Draws]:
         """What every step from this one on needs, functions of (seed, step)."""
         acting = 1 + self.agent.draws(self.engine.spec)
-        size = (BLOCK, acting + self.agent.batch_size)
+        size = (BLOCK, acting + self.agent.batch_size * self.replay.draws)
         while True:
             block, offset = divmod(step, BLOCK)
             keys = np.asarray(_block_keys(self._update_keys, block))
@@ -219,7 +224,9 @@ class Trainer:
 
     def _evaluate(self, metrics: dict[str, Any]) -> None:
         seen = finite_metrics(metrics, self.step, self.seeds)
-        returns = self.evaluator(self.state, self.step).returns.mean(axis=1)
+        episodes = self.evaluator(self.state, self.step)
+        returns = episodes.returns.mean(axis=1)
+        successes = episodes.success.mean(axis=1)
         looks: list[list[float]] = [[] for _ in self.seeds]
         if self.budget.diagnose:
             actions = self.engine.spec.num_actions
@@ -237,6 +244,7 @@ class Trainer:
                     else None,
                     loss=seen["loss"][row] if seen else None,
                     q=seen["q"][row] if seen else None,
+                    success_rate=None if np.isnan(successes[row]) else float(successes[row]),
                     **dict(zip(Diagnosis._fields, looks[row], strict=False)),
                 )
             )

@@ -17,7 +17,7 @@ FRAMES_PER_SECOND = 15
 
 
 def record_episode(folder: Path, film: Path, seed: int, episode: int) -> float:
-    """Plays a greedy episode of a finished run into a GIF or MP4.
+    """Plays a greedy episode of a run into a GIF or MP4.
 
     Args:
         folder: Of the run.

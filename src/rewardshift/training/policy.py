@@ -1,4 +1,4 @@
-"""The policy of a finished run."""
+"""The policy of a run."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -22,17 +22,19 @@ class Policy:
 
     Args:
         config: Of the run that it is from.
+        step: After how many of its steps.
         spec: Of its task.
         act: The action for a flat observation, as an environment of `env_maker` takes it.
     """
 
     config: RunConfig
+    step: int
     spec: TaskSpec
     act: Callable[[np.ndarray], np.ndarray | np.integer]
 
 
 def load_policy(folder: Path, seed: int) -> Policy:
-    """The greedy policy of a finished run.
+    """The greedy policy of a run, at its end or where it was stopped: at its last checkpoint.
 
     Args:
         folder: Of the run.
@@ -43,7 +45,9 @@ def load_policy(folder: Path, seed: int) -> Policy:
         raise InputError(f"the run has the seeds {list(config.seeds)}, not {seed}")
     path = folder / "parameters.npz"
     if not path.exists():
-        raise InputError(f"the run in {str(folder)!r} is not finished: rewardshift resume {folder}")
+        raise InputError(
+            f"the run in {str(folder)!r} has no checkpoint yet: rewardshift resume {folder}"
+        )
     spec = probe_spec(config.env)
 
     def init(seeds: jax.Array) -> Any:
@@ -52,14 +56,14 @@ def load_policy(folder: Path, seed: int) -> Policy:
     # Only the shapes: what is not in the file, no policy looks at.
     states = jax.eval_shape(init, np.asarray(config.seeds))
     template = jax.tree.map(
-        lambda leaf: np.empty(leaf.shape, leaf.dtype), networks_of(config.agent, states)
+        lambda leaf: np.empty(leaf.shape, leaf.dtype), networks_of(config.agent, states, 0)
     )
     try:
         networks = read_npz(path, template)
     except DAMAGE as error:
         raise InputError(f"{str(path)!r} cannot be used: {one_line(error)}") from error
-    row = config.seeds.index(seed)
+    step, row = int(networks.pop("step")), config.seeds.index(seed)
     state = states._replace(**jax.tree.map(lambda leaf: jnp.asarray(leaf[row]), networks))
     greedy = jax.jit(lambda observation: config.agent.greedy(state, observation))
     # A scalar where it is one.
-    return Policy(config, spec, lambda observation: np.asarray(greedy(observation))[()])
+    return Policy(config, step, spec, lambda observation: np.asarray(greedy(observation))[()])

@@ -2,7 +2,8 @@
 
 `config.json` says what is run, `metrics.csv` what came of it; both are the same for the same
 configuration, whatever happened on the way. Times are in `timing.csv`, curves for TensorBoard
-in `tensorboard/`, checkpoints in `checkpoints/`, the final networks in `parameters.npz`.
+in `tensorboard/`, checkpoints in `checkpoints/`, the networks at the last one in
+`parameters.npz`.
 """
 
 import contextlib
@@ -215,7 +216,6 @@ def _run_in_folder(
                 _note_time(folder, trainer.step, time.perf_counter() - clock)
         except KeyboardInterrupt:
             return Result(trainer.rows, trainer.state, config, False, trainer.step)
-    write_atomic(folder / "parameters.npz", npz_bytes(networks_of(config.agent, trainer.state)))
     return Result(trainer.rows, trainer.state, config, True, trainer.step)
 
 
@@ -226,7 +226,7 @@ def _save(
     segments: dict[str, str],
     before: int,
 ) -> dict[str, str]:
-    """Writes the metrics and a checkpoint."""
+    """Writes the metrics, the networks and a checkpoint."""
     write_metrics(folder / "metrics.csv", _row_type(trainer), trainer.rows)
     _write_events(folder, [row for row in trainer.rows if row.step > before])
     checkpoint = Checkpoint(
@@ -239,6 +239,8 @@ def _save(
     )
     capacity = trainer.replay.capacity if trainer.replay else 0
     records = trainer.replay.newest(trainer.step - before) if trainer.replay else None
+    networks = networks_of(config.agent, trainer.state, trainer.step)
+    write_atomic(folder / "parameters.npz", npz_bytes(networks))
     return save_checkpoint(folder / "checkpoints", checkpoint, records, capacity)
 
 

@@ -1,0 +1,58 @@
+"""Flipping bits until they are as desired: the smallest task that needs hindsight."""
+
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+
+from rewardshift.envs.tasks import GOAL_KEYS
+
+Observation = dict[str, np.ndarray]
+
+
+class BitFlip(gym.Env[Observation, np.integer]):
+    """Bits, of which an action flips one; -1 for every step after which they are not the goal.
+
+    Of 2^n goals, a random walk of n steps meets one by chance alone. The goal is terminal, and an
+    episode is truncated after as many steps as there are bits.
+
+    Args:
+        bits: How many.
+    """
+
+    def __init__(self, bits: int = 16) -> None:
+        if bits < 1:
+            raise ValueError(f"bits must be 1 or more, got {bits}")
+        self.bits = bits
+        space = gym.spaces.MultiBinary(bits)
+        self.observation_space = gym.spaces.Dict(dict.fromkeys(GOAL_KEYS, space))  # type: ignore[assignment]
+        self.action_space = gym.spaces.Discrete(bits)
+
+    def reset(
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[Observation, dict[str, Any]]:
+        """Random bits, and a random goal."""
+        super().reset(seed=seed)
+        self._steps = 0
+        self._state, self._goal = self.np_random.integers(2, size=(2, self.bits), dtype=np.int8)
+        return self._observe(), {}
+
+    def step(
+        self, action: np.integer | int
+    ) -> tuple[Observation, float, bool, bool, dict[str, Any]]:
+        """Flips a bit."""
+        self._steps += 1
+        self._state[action] ^= 1
+        reward = float(self.compute_reward(self._state, self._goal, {}))
+        reached, truncated = reward == 0, self._steps >= self.bits
+        return self._observe(), reward, reached, truncated and not reached, {"is_success": reached}
+
+    def compute_reward(self, achieved_goal: Any, desired_goal: Any, info: Any) -> np.ndarray:
+        """0 where all bits are as desired, else -1; for one pair of goals or for many."""
+        return (
+            -(np.asarray(achieved_goal) != np.asarray(desired_goal)).any(axis=-1).astype(np.float32)
+        )
+
+    def _observe(self) -> Observation:
+        parts = (self._state, self._state, self._goal)
+        return {name: part.copy() for name, part in zip(GOAL_KEYS, parts, strict=True)}

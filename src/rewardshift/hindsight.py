@@ -1,0 +1,173 @@
+"""Hindsight experience replay: what was achieved, taken for what had been desired.
+
+Rewards of real and of relabelled transitions come from the same function, the task's own
+`compute_reward`, on the goals as the replay keeps them. They are primal, like all rewards in a
+replay, and shifted where the others are, so the two can never disagree.
+"""
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Float, Int, UInt32
+
+from rewardshift.envs.goals import GoalReward
+from rewardshift.envs.tasks import TaskSpec
+from rewardshift.errors import InputError
+from rewardshift.replay import RecordLayout, Replay
+from rewardshift.shift import Shift
+
+Strategy = Literal["future", "final", "episode"]
+RUNNING = np.iinfo(np.int64).max
+
+
+@dataclass(frozen=True)
+class Hindsight:
+    """How transitions are relabelled when they are sampled.
+
+    Args:
+        strategy: With what was achieved at a random later step of the episode (`"future"`, from
+            the transition itself on), at its last one (`"final"`), or at any (`"episode"`). An
+            episode that is still running ends, for this, where it is.
+        ratio: How many transitions are relabelled for each that is left as it was.
+        success_ends: Whether a transition that reaches its goal, before or after it is relabelled,
+            is terminal. It reaches it if it pays what achieving exactly the desired goal pays.
+        reward_range: The lowest and the highest primal reward, if targets are to be kept within
+            what such rewards can add up to. The range is shifted as the rewards are. Without
+            `success_ends` the task must be one that never terminates.
+    """
+
+    strategy: Strategy = "future"
+    ratio: float = 4.0
+    success_ends: bool = False
+    reward_range: tuple[float, float] | None = None
+
+    def __post_init__(self) -> None:
+        if self.strategy not in ("future", "final", "episode"):
+            raise ValueError(f"strategy must be future, final or episode, got {self.strategy!r}")
+        if not 0 <= self.ratio < np.inf:
+            raise ValueError(f"ratio must be finite and 0 or more, got {self.ratio}")
+        if self.reward_range is not None:
+            low, high = self.reward_range
+            if not -np.inf < low <= high < np.inf:
+                raise ValueError(
+                    "reward_range must be two finite numbers, the lower one first,"
+                    f" got {self.reward_range}"
+                )
+
+    def value_range(self, shift: Shift) -> tuple[Any, Any]:
+        """What rewards in `reward_range` can add up to, shifted: over all time, or up to a goal."""
+        assert self.reward_range is not None
+        assert shift.gamma is not None
+        low, high = self.reward_range
+        least, most = (shift.reward(reward, False) / (1 - shift.gamma) for reward in (low, high))
+        if self.success_ends:
+            least = jnp.minimum(least, shift.reward(low, True))
+            most = jnp.maximum(most, shift.reward(high, True))
+        return least, most
+
+
+class HindsightReplay(Replay):
+    """A replay of a goal task that relabels what it samples.
+
+    Args:
+        rows, capacity, layout: As in `Replay`.
+        spec: Of the task.
+        hindsight: How to relabel.
+        reward: Of the task.
+    """
+
+    # For a transition: which one, whether it is relabelled, and with which goal.
+    draws = 3
+
+    def __init__(
+        self,
+        rows: int,
+        capacity: int,
+        layout: RecordLayout,
+        *,
+        spec: TaskSpec,
+        hindsight: Hindsight,
+        reward: GoalReward,
+    ) -> None:
+        super().__init__(rows, capacity, layout)
+        self.spec, self.hindsight, self.reward = spec, hindsight, reward
+        # Of each transition's episode: the numbers of its first transition and of the one after
+        # its last, counted over all that were ever added.
+        self._start = np.zeros((rows, capacity), np.int64)
+        self._stop = np.full((rows, capacity), RUNNING)
+        self._began = np.zeros(rows, np.int64)
+
+    def add(self, **fields: np.ndarray) -> None:
+        """See `Replay`."""
+        slot = self.added % self.capacity
+        super().add(**fields)
+        self._start[:, slot] = self._began
+        self._stop[:, slot] = RUNNING
+        for row in np.flatnonzero(fields["ended"]):
+            length = self.added - self._began[row]
+            if length > self.capacity:
+                raise InputError(
+                    f"an episode of {length} steps does not fit into a replay of {self.capacity};"
+                    " take a greater capacity"
+                )
+            self._stop[row, self._slots(length)] = self.added
+            self._began[row] = self.added
+
+    def restore(self, records: np.ndarray, added: int) -> None:
+        """See `Replay`. Takes it that no episode goes on behind the records."""
+        super().restore(records, added)
+        ended = self.newest(self.size)["ended"] != 0
+        numbers = np.arange(added - self.size, added)
+        slots = self._slots(self.size)
+        begins = np.where(np.roll(ended, 1, axis=1), numbers, numbers[0])
+        self._start[:, slots] = np.maximum.accumulate(begins, axis=1)
+        ends = np.where(ended, numbers + 1, added)[:, ::-1]
+        self._stop[:, slots] = np.minimum.accumulate(ends, axis=1)[:, ::-1]
+        self._began[:] = added
+
+    def sample(self, uniforms: Float[np.ndarray, "row batch"]) -> UInt32[np.ndarray, "row batch _"]:
+        """Packed transitions, with replacement, one for every `draws` numbers in [0, 1)."""
+        choice, relabel, pick = np.split(uniforms, self.draws, axis=1)
+        oldest = self.added - self.size
+        number = oldest + (choice * self.size).astype(np.int64)
+        records = self.records.reshape(-1)
+        batch = records[number % self.capacity + self._first]
+        source = records[self._goal_number(number, pick) % self.capacity + self._first]
+        share = self.hindsight.ratio / (1 + self.hindsight.ratio)
+        achieved = self.spec.achieved(batch["next_observation"])
+        before = self.spec.desired(batch["next_observation"]).copy()
+        goal = np.where(
+            (relabel < share)[..., None], self.spec.achieved(source["next_observation"]), before
+        )
+        for name in ("observation", "next_observation"):
+            self.spec.desired(batch[name])[...] = goal
+        batch["reward"] = self._rewards(achieved, goal)
+        if self.hindsight.success_ends:
+            other_end = (batch["terminated"] != 0) & ~self._reached(achieved, before)
+            batch["terminated"] = other_end | self._reached(achieved, goal)
+        return batch.view(np.uint32).reshape(*number.shape, -1)
+
+    def _goal_number(
+        self, number: Int[np.ndarray, "row batch"], pick: Float[np.ndarray, "row batch"]
+    ) -> Int[np.ndarray, "row batch"]:
+        """Which transition's achieved goal each one is relabelled with."""
+        slots = number % self.capacity + self._first
+        stop = np.minimum(self._stop.take(slots), self.added)
+        match self.hindsight.strategy:
+            case "future":
+                first = number
+            case "final":
+                first = stop - 1
+            case "episode":
+                first = np.maximum(self._start.take(slots), self.added - self.size)
+        return first + (pick * (stop - first)).astype(np.int64)
+
+    def _reached(self, achieved: np.ndarray, desired: np.ndarray) -> np.ndarray:
+        return self._rewards(achieved, desired) == self._rewards(desired, desired)
+
+    def _rewards(self, achieved: np.ndarray, desired: np.ndarray) -> np.ndarray:
+        size = self.spec.goal_size
+        flat = self.reward(achieved.reshape(-1, size), desired.reshape(-1, size))
+        return flat.reshape(achieved.shape[:-1])
