@@ -106,7 +106,7 @@ class HindsightReplay(Replay):
         self._start[:, slot] = self._began
         self._stop[:, slot] = RUNNING
         for row in np.flatnonzero(fields["ended"]):
-            length = self.added - self._began[row]
+            length = self.added - int(self._began[row])
             if length > self.capacity:
                 raise InputError(
                     f"an episode of {length} steps does not fit into a replay of {self.capacity};"

@@ -181,7 +181,7 @@ class TD3:
         return spec.action_size * (2 if self.random_actions else 1) + bool(self.random_actions)
 
     def act(
-        self, state: TD3State, observation: Array, draws: Float[Array, " size"], explore: Any
+        self, state: TD3State, observation: Array, draws: Float[Array, " draws"], explore: Any
     ) -> Float[Array, " size"]:
         """The greedy action with noise, or a random one: always in the warm-up."""
         greedy = self.greedy(state, observation)

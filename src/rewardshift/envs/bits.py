@@ -47,11 +47,10 @@ class BitFlip(gym.Env[Observation, np.integer]):
         reached, truncated = reward == 0, self._steps >= self.bits
         return self._observe(), reward, reached, truncated and not reached, {"is_success": reached}
 
-    def compute_reward(self, achieved_goal: Any, desired_goal: Any, info: Any) -> np.ndarray:
+    def compute_reward(self, achieved_goal: Any, desired_goal: Any, info: Any) -> Any:
         """0 where all bits are as desired, else -1; for one pair of goals or for many."""
-        return (
-            -(np.asarray(achieved_goal) != np.asarray(desired_goal)).any(axis=-1).astype(np.float32)
-        )
+        differ = np.asarray(achieved_goal) != np.asarray(desired_goal)
+        return -differ.any(axis=-1).astype(np.float32)
 
     def _observe(self) -> Observation:
         parts = (self._state, self._state, self._goal)

@@ -5,13 +5,12 @@ from typing import Any
 
 import gymnasium as gym
 import numpy as np
-from jaxtyping import Float
 
 from rewardshift.envs.tasks import GOAL_KEYS, MakeEnv, env_maker, flatten, task_spec
 from rewardshift.errors import InputError
 
-# The rewards of goals that were achieved, `[transition, number]`, and of those desired.
-GoalReward = Callable[[np.ndarray, np.ndarray], Float[np.ndarray, " transition"]]
+# From goals that were achieved, `[transition, number]`, and those desired, to rewards.
+GoalReward = Callable[[np.ndarray, np.ndarray], np.ndarray]
 
 
 def goal_reward(env: str | MakeEnv) -> GoalReward:
@@ -34,18 +33,17 @@ def goal_reward(env: str | MakeEnv) -> GoalReward:
     compute = task.get_wrapper_attr("compute_reward")
     shape = task.observation_space["desired_goal"].shape  # type: ignore[index]
 
-    def reward(achieved: np.ndarray, desired: np.ndarray) -> Float[np.ndarray, " transition"]:
+    def reward(achieved: np.ndarray, desired: np.ndarray) -> np.ndarray:
         rows = len(achieved)
         goals = (achieved.reshape(rows, *shape), desired.reshape(rows, *shape))
         return np.asarray(compute(*goals, {}), np.float32)
 
-    _check(task, lambda raw: reward(*_two_rows(flatten(raw, spec), spec.goal_size)))
+    def of_step(raw: Any) -> np.ndarray:
+        twice = np.stack([flatten(raw, spec)] * 2)
+        return reward(spec.achieved(twice), spec.desired(twice))
+
+    _check(task, of_step)
     return reward
-
-
-def _two_rows(observation: np.ndarray, size: int) -> tuple[np.ndarray, np.ndarray]:
-    both = np.stack([observation, observation])
-    return both[:, -2 * size : -size], both[:, -size:]
 
 
 def _check(task: gym.Env[Any, Any], rewards: Callable[[Any], np.ndarray]) -> None:

@@ -1,6 +1,8 @@
 """What a task is for an agent: flat observations, actions in [-1, 1] or numbered."""
 
+import contextlib
 import importlib.util
+import io
 from collections.abc import Callable
 from typing import Any, NamedTuple, TypeGuard
 
@@ -64,10 +66,12 @@ def _find(env: str) -> None:
     """Refuses what is not registered, once Gymnasium-Robotics has had its turn."""
     try:
         gym.spec(env)
-    except gym.error.NameNotFound:
+    except gym.error.NameNotFound as error:
         if importlib.util.find_spec("gymnasium_robotics") is None:
-            raise
-        importlib.import_module("gymnasium_robotics")  # registers its tasks
+            hint = ": pip install 'rewardshift[robotics]'" if env.startswith("Fetch") else ""
+            raise gym.error.NameNotFound(f"{error}{hint}") from error
+        with contextlib.redirect_stderr(io.StringIO()):  # a note about tasks of the Adroit hand
+            importlib.import_module("gymnasium_robotics")  # registers its tasks
         gym.spec(env)
 
 

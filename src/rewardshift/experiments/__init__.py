@@ -10,6 +10,7 @@ from rewardshift.experiments.control import (
     SPARSE_CHEETAH_FIGURE,
 )
 from rewardshift.experiments.curiosity import CURIOSITY, CURIOSITY_ABLATION, CURIOSITY_STORED
+from rewardshift.experiments.fetch import FETCH
 from rewardshift.experiments.figure import Figure
 from rewardshift.experiments.maze import FIGURE1, MAZE_SIZES
 from rewardshift.experiments.offline import OFFLINE, OFFLINE_ABLATION
@@ -21,6 +22,7 @@ FIGURES = {
         *(CURIOSITY, CURIOSITY_ABLATION, CURIOSITY_STORED),
         *(CONTROL, CONTROL_ABLATION, SPARSE_CHEETAH_FIGURE, HUMANOID),
         *(OFFLINE, OFFLINE_ABLATION),
+        FETCH,
     )
 }
 

@@ -164,7 +164,7 @@ def made_with() -> dict[str, str | None]:
     """What the results depend on beside the declaration."""
     packages = (
         *("rewardshift", "jax", "jaxlib", "optax", "numpy", "scipy"),
-        *("gymnasium", "minigrid", "mujoco", "envpool"),
+        *("gymnasium", "gymnasium-robotics", "minigrid", "mujoco", "envpool"),
     )
     return {
         "commit": _commit(),

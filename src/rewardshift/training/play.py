@@ -1,6 +1,7 @@
 """One episode of a trained run, as a film."""
 
 import importlib.util
+import os
 import warnings
 from pathlib import Path
 from typing import Any
@@ -33,9 +34,18 @@ def record_episode(folder: Path, film: Path, seed: int, episode: int) -> float:
     if film.suffix == ".mp4" and importlib.util.find_spec("imageio_ffmpeg") is None:
         raise InputError("an MP4 needs ffmpeg: pip install 'rewardshift[video]', or make a GIF")
     policy = load_policy(folder, seed)
+    if not {"MUJOCO_GL", "DISPLAY", "WAYLAND_DISPLAY"} & set(os.environ):
+        os.environ["MUJOCO_GL"] = "egl"  # MuJoCo's own choice needs a screen
     env = env_maker(policy.config.env, render_mode="rgb_array")()
     observation, _ = env.reset(seed=derive_seed(seed, 0, 1 + episode))
-    frames, total, done = [env.render()], 0.0, False
+    try:
+        frames: list[Any] = [env.render()]
+    except Exception as error:  # of any graphics library
+        raise InputError(
+            f"{policy.config.env} cannot be drawn here: {error}. For MuJoCo, try MUJOCO_GL=egl or"
+            " MUJOCO_GL=osmesa in the environment"
+        ) from error
+    total, done = 0.0, False
     while not done:
         action = policy.act(flatten(observation, policy.spec))
         observation, reward, terminated, truncated, _ = env.step(action)
@@ -50,5 +60,5 @@ def record_episode(folder: Path, film: Path, seed: int, episode: int) -> float:
     )
     with warnings.catch_warnings():  # ffmpeg is forked, while nothing of JAX's is running
         warnings.filterwarnings("ignore", "os.fork", RuntimeWarning)
-        imageio.imwrite(film, np.stack(frames), **options)  # type: ignore[arg-type]
+        imageio.imwrite(film, np.stack(frames), **options)
     return total

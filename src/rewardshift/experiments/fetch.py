@@ -1,0 +1,128 @@
+"""Fetch with hindsight: the reward's sign as the only difference."""
+
+from dataclasses import dataclass, replace
+
+from rewardshift.agents.td3 import TD3, ddpg
+from rewardshift.experiments.figure import Claim, Figure, Method, Metric, Panel, Preset
+from rewardshift.experiments.online import run_online
+from rewardshift.hindsight import Hindsight
+from rewardshift.shift import Terminal
+from rewardshift.training.online import OnlineBudget
+
+
+@dataclass(frozen=True)
+class Task:
+    """A task of the figure.
+
+    Args:
+        env: The registered environment.
+    """
+
+    env: str
+
+
+@dataclass(frozen=True)
+class FetchBudget:
+    """How much of the figure to run.
+
+    Args:
+        reach_steps, push_steps: Environment steps of each seed.
+        width: Of the three hidden layers.
+        batch_size, warm_up: As in `TD3`.
+        evaluations: Points of a curve.
+        evaluation_episodes: Episodes behind each point.
+    """
+
+    reach_steps: int = 20_000
+    push_steps: int = 500_000
+    width: int = 256
+    batch_size: int = 256
+    warm_up: int = 1000
+    evaluations: int = 50
+    evaluation_episodes: int = 20
+
+    def configure(self, agent: TD3, task: Task, terminal: Terminal) -> TD3:
+        """See `OnlineFigureBudget`."""
+        return replace(
+            agent,
+            terminal=terminal,
+            hidden=(self.width,) * 3,
+            batch_size=self.batch_size,
+            warm_up=self.warm_up,
+        )
+
+    def online(self, task: str) -> OnlineBudget:
+        """See `OnlineFigureBudget`."""
+        steps = self.reach_steps if task == "FetchReach" else self.push_steps
+        return OnlineBudget(
+            steps=steps,
+            capacity=steps,
+            evaluate_every=steps // self.evaluations,
+            evaluation_episodes=self.evaluation_episodes,
+        )
+
+
+def _method(bias: float, label: str) -> Method:
+    """DDPG with hindsight as its authors have it, whose values are kept in the shifted range."""
+    agent = ddpg(
+        shifts=(bias,),
+        gamma=0.98,
+        learning_rate=1e-3,
+        noise=0.2,
+        random_actions=0.3,
+        normalise=True,
+        hindsight=Hindsight(reward_range=(-1.0, 0.0)),
+    )
+    return Method(f"fetch{bias:+g}", label, agent)
+
+
+TASKS = {name: Task(f"{name}-v4") for name in ("FetchReach", "FetchPush")}
+METRICS: dict[Metric, str] = {"auc": "over the whole training", "final": "at its end"}
+
+
+def _claims(task: str) -> list[Claim]:
+    return [
+        Claim(f"{task}-{x}-above-{y}-{metric}", task, f"{statement} {when}{source}.", x, y, metric)
+        for x, y, statement, source in (
+            ("fetch+0", "fetch+1", "-1 and 0 do better than 0 and +1", ""),
+            ("fetch-1", "fetch+0", "-2 and -1 do better than -1 and 0", " (not the paper's claim)"),
+        )
+        for metric, when in METRICS.items()
+    ]
+
+
+FETCH = Figure(
+    name="fetch",
+    title="Fetch with hindsight: the same reward with another sign",
+    tasks=TASKS,
+    panels=tuple(
+        Panel(t, t, "success rate", task=t, measure="success_rate", y_range=(0, 1)) for t in TASKS
+    ),
+    methods=(
+        _method(0.0, "-1, 0 (default)"),
+        _method(1.0, "0, +1 (shift +1)"),
+        _method(-1.0, "-2, -1 (shift -1)"),
+    ),
+    claims=tuple(claim for task in TASKS for claim in _claims(task)),
+    presets={
+        "smoke": Preset(
+            seeds=2,
+            budget=FetchBudget(200, 200, 8, 8, 50, evaluations=2, evaluation_episodes=1),
+            seconds=60,
+            note="200 steps and 8 units: shows that it runs, nothing else",
+            decides=False,
+        ),
+        "quick": Preset(
+            seeds=4,
+            budget=FetchBudget(push_steps=100_000, width=64, batch_size=64, evaluation_episodes=10),
+            seconds=5000,
+            note="hidden layers of 64 units, batches of 64, 10 instead of 20 evaluation episodes,"
+            " FetchPush over 100,000 of 500,000 steps",
+        ),
+        "paper": Preset(seeds=4, budget=FetchBudget(), seconds=25_000),
+    },
+    x_label="environment steps",
+    run=run_online,
+    unit_spans=(),
+    seeds_per_unit=1,
+)

@@ -1,0 +1,221 @@
+"""Goal tasks: how they are seen, what is refused, and that hindsight solves them."""
+
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import gymnasium as gym
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from gymnasium.utils.env_checker import check_env
+
+from rewardshift import DQN, TD3, Hindsight, OnlineBudget, ShiftReward, train
+from rewardshift.agents.normaliser import init_normaliser, normalise, take_note
+from rewardshift.cli import main
+from rewardshift.envs import BIT_FLIP
+from rewardshift.envs.bits import BitFlip
+from rewardshift.envs.engines import make_engine
+from rewardshift.envs.goals import goal_reward
+from rewardshift.envs.tasks import TaskSpec
+from rewardshift.errors import InputError
+from rewardshift.training.collection import collect
+from rewardshift.training.policy import load_policy
+
+BITS = DQN(gamma=0.98, hidden=(256,), batch_size=128)
+HER = replace(BITS, hindsight=Hindsight(success_ends=True))
+SHORT = OnlineBudget(steps=5000, capacity=5000, evaluate_every=5000, evaluation_episodes=20)
+TINY = OnlineBudget(
+    steps=160, capacity=160, evaluate_every=80, evaluation_episodes=1, checkpoint_every=80
+)
+REACH = TD3(
+    hidden=(8,),
+    batch_size=8,
+    warm_up=20,
+    normalise=True,
+    random_actions=0.3,
+    hindsight=Hindsight(reward_range=(-1.0, 0.0)),
+)
+
+
+@pytest.mark.parametrize(("agent", "low", "high"), [(HER, 0.9, 1.0), (BITS, 0.0, 0.1)])
+def test_sixteen_bits_need_hindsight(agent: DQN, low: float, high: float) -> None:
+    row = train(agent, BIT_FLIP, budget=SHORT).rows[-1]
+    assert row.success_rate is not None
+    assert low <= row.success_rate <= high
+
+
+def test_bits_are_an_environment() -> None:
+    env = gym.make(BIT_FLIP, bits=3)
+    check_env(env.unwrapped, skip_render_check=True)
+    first, _ = env.reset(seed=1)
+    wrong = np.flatnonzero(first["achieved_goal"] != first["desired_goal"])
+    for bit in wrong[:-1]:
+        _, reward, terminated, truncated, info = env.step(int(bit))
+        assert (reward, terminated, truncated, info["is_success"]) == (-1, False, False, False)
+    _, reward, terminated, truncated, info = env.step(int(wrong[-1]))
+    assert (reward, terminated, truncated, info["is_success"]) == (0, True, False, True)
+    env.reset(seed=1)
+    ends = [env.step(int(wrong[0]))[2:4] for _ in range(3)]
+    assert ends == [(False, False), (False, False), (False, True)]
+    with pytest.raises(ValueError, match="bits must be 1 or more, got 0"):
+        BitFlip(0)
+
+
+def test_goals_stand_at_the_end_of_an_observation() -> None:
+    engine = make_engine("FetchReach-v4", 2, "gymnasium")
+    assert engine.spec == TaskSpec(16, "float32", action_size=4, goal_size=3)
+    flat = engine.restart([3, 4])
+    env = gym.make("FetchReach-v4")
+    raw, _ = env.reset(seed=4)
+    np.testing.assert_array_equal(flat[1, :10], raw["observation"].astype(np.float32))
+    np.testing.assert_array_equal(
+        engine.spec.achieved(flat)[1], raw["achieved_goal"].astype(np.float32)
+    )
+    np.testing.assert_array_equal(
+        engine.spec.desired(flat)[1], raw["desired_goal"].astype(np.float32)
+    )
+    step = engine.step(np.zeros((2, 4), np.float32))
+    assert step.success.tolist() == [0.0, 0.0]
+    engine.close()
+
+
+class Strange(BitFlip):
+    """Bits with something wrong."""
+
+    def __init__(self, wrong: str) -> None:
+        super().__init__(3)
+        self.wrong = wrong
+        spaces: Any = self.observation_space
+        if wrong == "shapes":
+            spaces["desired_goal"] = gym.spaces.MultiBinary(2)
+
+    def compute_reward(self, achieved_goal: Any, desired_goal: Any, info: Any) -> Any:
+        reward = super().compute_reward(achieved_goal, desired_goal, info)
+        match self.wrong:
+            case "single":
+                return float(reward)
+            case "sum":
+                return reward.sum()
+            case "another" if reward.ndim:
+                return reward - 1
+        return reward
+
+
+class Mute(BitFlip):
+    """Bits that do not say what a goal pays."""
+
+    def __getattribute__(self, name: str) -> Any:
+        if name == "compute_reward":
+            raise AttributeError(name)
+        return super().__getattribute__(name)
+
+    def step(self, action: Any) -> Any:
+        return self._observe(), 0.0, False, True, {}
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        ("CartPole-v1", "hindsight needs observations that are a Dict of observation, achieved"),
+        (partial(Strange, "shapes"), r"the same shape; in .* they have \(3,\) and \(2,\)"),
+        (partial(Strange, "single"), "must take goals in batches, .* it raised TypeError"),
+        (partial(Strange, "sum"), r"for two it gave the shape \(\)"),
+        (partial(Strange, "another"), "says -2 where a step paid -1"),
+        (Mute, "hindsight needs an environment with compute_reward; .* has none"),
+    ],
+)
+def test_what_cannot_be_relabelled_is_refused(make: Any, message: str, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=message):
+        train(HER, make, budget=TINY, folder=tmp_path / "run")
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_replay_too_small_for_an_episode_is_refused() -> None:
+    with pytest.raises(InputError, match=r"capacity of 49 is too small .* up to 50 steps"):
+        train(REACH, "FetchReach-v4", budget=replace(TINY, capacity=49))
+
+
+def test_a_shifted_environment_relabels_with_its_own_rewards() -> None:
+    reward = goal_reward(lambda: ShiftReward(BitFlip(3), 1.0))
+    bits = np.array([[0, 1, 0], [1, 1, 1]], np.float32)
+    np.testing.assert_array_equal(reward(bits, bits[[0, 0]]), [1.0, 0.0])
+
+
+def test_observations_are_scaled_by_what_was_seen() -> None:
+    seen = np.random.default_rng(0).normal(3.0, [0.5, 2.0, 0.0], (500, 3)).astype(np.float32)
+    normaliser = init_normaliser(3)
+    normaliser, _ = jax.lax.scan(
+        lambda n, x: (take_note(n, x), None), normaliser, jnp.asarray(seen)
+    )
+    deviation = np.maximum(seen.std(axis=0), 0.01)
+    expected = np.clip((seen - seen.mean(axis=0)) / deviation, -5, 5)
+    np.testing.assert_allclose(normalise(normaliser, jnp.asarray(seen)), expected, atol=1e-3)
+    far = normalise(normaliser, jnp.asarray([[1e6, -1e6, 3.0]]))
+    np.testing.assert_allclose(far, [[5.0, -5.0, 0.0]], atol=1e-3)
+    assert np.isfinite(normalise(init_normaliser(3), jnp.asarray(seen))).all()
+
+
+def test_some_actions_are_random_and_the_others_are_near_the_greedy_one() -> None:
+    agent = replace(REACH, noise=0.0)
+    spec = TaskSpec(5, "float32", action_size=2)
+    state = agent.init(jax.random.key(0), spec)
+    observation = jnp.ones(5)
+    greedy = agent.greedy(state, observation)
+    draws = np.random.default_rng(0).random((2000, agent.draws(spec)), np.float32)
+    act = jax.jit(jax.vmap(lambda d, e: agent.act(state, observation, d, e), in_axes=(0, None)))
+    actions = np.asarray(act(draws, False))
+    other = np.abs(actions - greedy).max(axis=1) > 1e-5
+    assert other.mean() == pytest.approx(0.3, abs=0.04)
+    assert np.abs(actions[other].mean(axis=0)).max() < 0.1
+    assert (np.abs(act(draws, True) - greedy).max(axis=1) > 1e-5).all()
+
+
+@pytest.fixture(scope="module")
+def reached(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("reach") / "run"
+    train(REACH, "FetchReach-v4", seeds=2, budget=TINY, folder=folder)
+    return folder
+
+
+def test_a_run_with_hindsight_goes_on_the_same(reached: Path, tmp_path: Path) -> None:
+    def stop(step: int, rows: Any) -> None:
+        if step == 100:
+            raise KeyboardInterrupt
+
+    folder = tmp_path / "run"
+    first = train(REACH, "FetchReach-v4", seeds=2, budget=TINY, folder=folder, on_progress=stop)
+    assert not first.finished
+    assert load_policy(folder, 1).step == 80
+    train(REACH, "FetchReach-v4", seeds=2, budget=TINY, folder=folder)
+    for name in ("metrics.csv", "parameters.npz"):
+        assert (folder / name).read_bytes() == (reached / name).read_bytes()
+
+
+def test_a_policy_keeps_its_scale(reached: Path) -> None:
+    policy = load_policy(reached, 0)
+    result = train(REACH, "FetchReach-v4", seeds=2, budget=TINY, folder=reached)
+    state = jax.tree.map(lambda leaf: leaf[0], result.state)
+    assert float(state.normaliser.seen) >= 160
+    observation = np.linspace(0, 1, 16, dtype=np.float32)
+    greedy = REACH.greedy(state, jnp.asarray(observation))
+    np.testing.assert_allclose(policy.act(observation), greedy, atol=1e-6)
+
+
+def test_from_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    small = "--steps 60 --evaluate-every 30 --evaluation-episodes 1 --batch-size 4 --hidden 4"
+    reach = f"train td3 --env FetchReach-v4 --warm-up 10 --shift 1 {small}".split()
+    more = "--hindsight final --hindsight-ratio 2 --reward-range -1 0 --normalise --success-ends"
+    run = tmp_path / "run"
+    assert main([*reach, *more.split(), "--out", str(run)]) == 0
+    header, *lines = (run / "metrics.csv").read_text().splitlines()
+    rate = [line.split(",")[header.split(",").index("success_rate")] for line in lines]
+    assert set(rate) <= {"0", "1"}
+    assert '"type": "Hindsight"' in (run / "config.json").read_text()
+    assert collect(run, 60).observation.shape == (60, 16)
+    assert main([*reach, "--hindsight-ratio", "2", "--out", str(tmp_path / "none")]) == 2
+    assert "are for --hindsight" in capsys.readouterr().err
+    assert main([*reach, "--hindsight", "future", "--env", "Pendulum-v1"]) == 2
+    assert "hindsight needs observations that are a Dict" in capsys.readouterr().err

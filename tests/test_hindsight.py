@@ -1,0 +1,238 @@
+"""Relabelling, against what may be read off episodes whose transitions are numbered."""
+
+from itertools import accumulate
+from typing import Any, get_args
+
+import gymnasium as gym
+import gymnasium_robotics
+import hypothesis.strategies as st
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from hypothesis import given, settings
+
+from rewardshift import DQN, TD3, Shift
+from rewardshift.agents.targets import member_targets
+from rewardshift.envs.goals import goal_reward
+from rewardshift.envs.tasks import TaskSpec
+from rewardshift.errors import InputError
+from rewardshift.hindsight import Hindsight, HindsightReplay, Strategy
+from rewardshift.replay import Batch, RecordLayout
+
+SPEC = TaskSpec(3, "float32", num_actions=2, goal_size=1)  # its number, achieved, desired
+ORIGINAL = -7.0
+
+
+def sparse(achieved: np.ndarray, desired: np.ndarray) -> np.ndarray:
+    return -(achieved != desired).any(axis=1).astype(np.float32)
+
+
+def numbered(
+    lengths: list[int], capacity: int, hindsight: Hindsight, *, rows: int = 1, running: int = 0
+) -> HindsightReplay:
+    """Episodes of these lengths, and some steps of one more; every transition achieves its number.
+
+    Rows have the same episodes, but achieve 1,000 more than the row before.
+    """
+    layout = RecordLayout(SPEC.features, SPEC.dtype)
+    replay = HindsightReplay(rows, capacity, layout, spec=SPEC, hindsight=hindsight, reward=sparse)
+    ends = set(accumulate(lengths))
+    offset = 1000.0 * np.arange(rows)
+    for number in range(sum(lengths) + running):
+        before = np.stack([offset + number, offset + number - 1, np.full(rows, ORIGINAL)], axis=1)
+        after = np.stack([offset + number, offset + number, np.full(rows, ORIGINAL)], axis=1)
+        replay.add(
+            observation=before,
+            next_observation=after,
+            action=np.zeros(rows),
+            reward=np.full(rows, 99.0),  # never to be seen again
+            terminated=np.zeros(rows, bool),
+            ended=np.full(rows, number + 1 in ends),
+        )
+    return replay
+
+
+def sampled(replay: HindsightReplay, count: int, seed: int = 0) -> Batch:
+    rows = len(replay.records)
+    draws = np.random.default_rng(seed).random((rows, 3 * count), np.float32)
+    return jax.tree.map(np.asarray, jax.jit(replay.layout.unpack)(replay.sample(draws)))
+
+
+episodes = st.lists(st.integers(1, 6), min_size=1, max_size=8)
+
+
+@settings(max_examples=60)
+@given(episodes, st.integers(6, 30), st.integers(0, 5), st.sampled_from(get_args(Strategy)))
+def test_goals_are_those_that_a_strategy_may_take(
+    lengths: list[int], capacity: int, running: int, strategy: Strategy
+) -> None:
+    replay = numbered(lengths, capacity, Hindsight(strategy, ratio=1e9), rows=2, running=running)
+    batch = sampled(replay, 200)
+    stops = [*accumulate(lengths), sum(lengths) + running]
+    oldest = replay.added - replay.size
+    for row in range(2):
+        seen: dict[int, set[int]] = {}
+        for observation in batch.observation[row] - 1000 * row:
+            seen.setdefault(int(observation[0]), set()).add(int(observation[2]))
+        for number, goals in seen.items():
+            stop = next(stop for stop in stops if stop > number)
+            start = max([oldest, *(s for s in stops if s <= number)])
+            allowed = {
+                "future": set(range(number, stop)),
+                "final": {stop - 1},
+                "episode": set(range(start, stop)),
+            }[strategy]
+            assert goals <= allowed, (number, goals, allowed)
+    np.testing.assert_array_equal(batch.observation[..., 2], batch.next_observation[..., 2])
+
+
+def test_every_goal_that_may_be_taken_is_taken() -> None:
+    replay = numbered([3, 5], 8, Hindsight(ratio=1e9))
+    batch = sampled(replay, 3000)
+    pairs = {(int(o[0]), int(o[2])) for o in batch.observation[0]}
+    expected = {(n, g) for n in range(3) for g in range(n, 3)}
+    assert pairs == expected | {(n, g) for n in range(3, 8) for g in range(n, 8)}
+
+
+def test_one_in_five_stays_as_it_was_and_none_without_a_ratio() -> None:
+    batch = sampled(numbered([4, 4], 8, Hindsight()), 5000)
+    assert (batch.observation[..., 2] == ORIGINAL).mean() == pytest.approx(0.2, abs=0.02)
+    batch = sampled(numbered([4, 4], 8, Hindsight(ratio=0.0)), 100)
+    assert (batch.observation[..., 2] == ORIGINAL).all()
+
+
+def test_rewards_of_real_and_relabelled_transitions_are_computed_alike() -> None:
+    batch = sampled(numbered([4, 4], 8, Hindsight()), 500)
+    reached = batch.next_observation[..., 1] == batch.next_observation[..., 2]
+    assert 0 < reached.mean() < 1
+    np.testing.assert_array_equal(batch.reward, np.where(reached, 0.0, -1.0))
+    assert not batch.terminated.any()
+
+
+def test_success_ends_where_that_is_asked_for() -> None:
+    replay = numbered([4, 4], 8, Hindsight(success_ends=True))
+    replay.records["terminated"][0, 5] = 1  # some other end
+    batch = sampled(replay, 500)
+    np.testing.assert_array_equal(
+        batch.terminated, (batch.reward == 0) | (batch.observation[..., 0] == 5)
+    )
+
+
+def test_an_end_at_the_goal_is_none_for_another_goal() -> None:
+    replay = numbered([4], 4, Hindsight(success_ends=True))
+    replay.records["next_observation"][0, 3] = (3.0, ORIGINAL, ORIGINAL)
+    replay.records["terminated"][0, 3] = 1
+    batch = sampled(replay, 300)
+    last, goal = batch.observation[..., 0] == 3, batch.observation[..., 2]
+    assert batch.terminated[last].all()  # with either goal it is at the goal
+    replay.hindsight = Hindsight("episode", ratio=1e9, success_ends=True)
+    batch = sampled(replay, 300)
+    last, goal = batch.observation[..., 0] == 3, batch.observation[..., 2]
+    np.testing.assert_array_equal(batch.terminated[last], goal[last] == ORIGINAL)
+
+
+@settings(max_examples=30)
+@given(episodes, st.integers(6, 20), st.sampled_from(get_args(Strategy)))
+def test_what_is_restored_samples_the_same(
+    lengths: list[int], capacity: int, strategy: Strategy
+) -> None:
+    replay = numbered(lengths, capacity, Hindsight(strategy), rows=2)
+    other = numbered([1], capacity, Hindsight(strategy), rows=2)
+    other.restore(replay.newest(replay.size), replay.added)
+    for twin in (replay, other):  # and goes on the same
+        fields = {name: replay.records[name][:, 0] for name in replay.records.dtype.names or ()}
+        twin.add(**{name: fields[name].copy() for name in fields if name != "padding"})
+    for ours, theirs in zip(sampled(replay, 50), sampled(other, 50), strict=True):
+        np.testing.assert_array_equal(ours, theirs)
+
+
+def test_an_episode_longer_than_the_ring() -> None:
+    with pytest.raises(InputError, match="an episode of 9 steps does not fit into a replay of 8"):
+        numbered([9], 8, Hindsight())
+
+
+@pytest.fixture(scope="module")
+def fetch() -> Any:
+    gym.register_envs(gymnasium_robotics)
+    return gym.make("FetchReach-v4").unwrapped
+
+
+@given(st.lists(st.integers(-3, 3), min_size=3, max_size=3), st.integers(-4, 4))
+def test_rewards_are_the_environments_own_up_to_the_last_bit(
+    fetch: Any, direction: list[int], bits: int
+) -> None:
+    """Goals at the very distance of the threshold, in float32, and a few bits beside it."""
+    norm = max(float(np.linalg.norm(direction)), 1.0)
+    achieved = np.array([1.3, 0.7, 0.5], np.float32)
+    desired = (achieved + np.array(direction) / norm * fetch.distance_threshold).astype(np.float32)
+    for _ in range(abs(bits)):
+        desired = np.nextafter(desired, np.float32(np.inf * np.sign(bits)))
+    reward = reward_of_reach()(np.stack([achieved] * 3), np.stack([desired] * 3))
+    own = fetch.compute_reward(achieved, desired, {})
+    np.testing.assert_array_equal(reward, np.full(3, own))
+
+
+REACH: list[Any] = []
+
+
+def reward_of_reach() -> Any:
+    """Made once: it makes an environment."""
+    if not REACH:
+        REACH.append(goal_reward("FetchReach-v4"))
+    return REACH[0]
+
+
+biases = st.floats(-3, 3, allow_nan=False)
+
+
+@given(biases, st.floats(0.0, 0.99), st.booleans())
+def test_a_range_is_shifted_as_the_values_are(bias: float, gamma: float, ends: bool) -> None:
+    """With absorbing goals, or none that end, another bias is another initial value."""
+    hindsight = Hindsight(reward_range=(-1.0, 0.5), success_ends=ends)
+    plain = hindsight.value_range(Shift(0.0, gamma=gamma, terminal="absorbing"))
+    shifted = hindsight.value_range(Shift(bias, gamma=gamma, terminal="absorbing"))
+    moved = [value + bias / (1 - gamma) for value in plain]
+    np.testing.assert_allclose(shifted, moved, rtol=1e-4, atol=1e-3)
+
+
+@given(biases, st.integers(1, 30), st.sampled_from(["zero", "absorbing"]))
+def test_no_sum_of_rewards_is_out_of_the_range(bias: float, steps: int, terminal: Any) -> None:
+    shift = Shift(bias, gamma=0.9, terminal=terminal)
+    least, most = Hindsight(reward_range=(-1.0, 0.0), success_ends=True).value_range(shift)
+    for reward in (-1.0, 0.0):
+        value = shift.reward(reward, True)
+        for _ in range(steps - 1):
+            value = shift.reward(reward, False) + 0.9 * value
+        assert least - 1e-3 <= value <= most + 1e-3
+
+
+@pytest.mark.parametrize("agent", [TD3, DQN])
+def test_targets_stay_in_the_range_unless_the_task_ends(agent: Any) -> None:
+    bound = agent(shifts=(0.0, -1.0), gamma=0.9, hindsight=Hindsight(reward_range=(-1.0, 0.0)))
+    flag = np.array([False, False, True])
+    zeros = jnp.zeros((3, 1))
+    batch = Batch(zeros, zeros, jnp.full(3, -1.0), zeros, flag, *(jnp.ones(3),) * 3)  # type: ignore[arg-type]
+    value = jnp.array([[-50.0, 50.0, 50.0]] * 2)
+    expected = [[-10.0, 0.0, -1.0], [-20.0, -10.0, -2.0]]
+    np.testing.assert_allclose(member_targets(bound, batch, value), expected, rtol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"ratio": -1.0}, "ratio must be finite and 0 or more, got -1.0"),
+        ({"ratio": float("nan")}, "ratio must be finite"),
+        ({"reward_range": (0.0, -1.0)}, r"the lower one first, got \(0.0, -1.0\)"),
+        ({"reward_range": (-float("inf"), 0.0)}, "two finite numbers"),
+    ],
+)
+def test_bad_settings_are_named(settings: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        Hindsight(**settings)
+
+
+@pytest.mark.parametrize("agent", [TD3, DQN])
+def test_hindsight_takes_single_steps(agent: Any) -> None:
+    with pytest.raises(ValueError, match="hindsight needs n_step=1, got 3"):
+        agent(n_step=3, hindsight=Hindsight())
