@@ -10,44 +10,41 @@ with actors of their own. It also says what share of NumPy's own rate of multipl
 
 import json
 import sys
-import time
 from functools import partial
 from typing import Any
 
-from peers import FOLDER, in_turn, matrix_rate_per_core, peer_python, rate_of
+from peers import (
+    CLOCK,
+    FOLDER,
+    in_turn,
+    matrix_rate_per_core,
+    peer_python,
+    rate_of,
+    steps_per_second,
+)
 
-from rewardshift import TD3, OnlineBudget
-from rewardshift.training.online import Trainer
+from rewardshift import TD3
 
 ROUNDS = 3
 WARM_UP, SETTLE, STEPS = 300, 60, 500
 ENV = "HalfCheetah-v5"
 
-# What a peer runs, in its own environment: train, and say the rate after the first updates.
-PEER_SCRIPT = """
-import sys, time
+# What a peer runs, in its own environment.
+PEER_SCRIPT = (
+    CLOCK
+    + """
 import gymnasium as gym
 kind, env_id, warm_up, settle, steps = sys.argv[1], sys.argv[2], *map(int, sys.argv[3:])
 if kind == "sb3":
     from stable_baselines3 import TD3
 else:
     from sbx import TD3
-from stable_baselines3.common.callbacks import BaseCallback
-
-class Clock(BaseCallback):
-    started = None
-    def _on_step(self):
-        if self.num_timesteps == warm_up + settle:
-            self.started = time.perf_counter()
-        return True
-
-clock = Clock()
 model = TD3("MlpPolicy", gym.make(env_id), learning_rate=3e-4, buffer_size=100_000,
             batch_size=256, learning_starts=warm_up, train_freq=1, gradient_steps=1,
             policy_kwargs={"net_arch": [256, 256]}, verbose=0)
-model.learn(warm_up + settle + steps, callback=clock)
-print("RATE", steps / (time.perf_counter() - clock.started))
+measure(model, warm_up + settle, steps)
 """
+)
 
 OUR_SCRIPT = """
 import sys
@@ -58,20 +55,9 @@ print("RATE", control.measure(int(sys.argv[1]), sys.argv[2] == "own"))
 
 
 def measure(members: int, own_actors: bool) -> float:
-    """Steps per second after the first updates, without evaluations."""
+    """Steps per second after the first updates."""
     agent = TD3(shifts=(0.0,) * members, own_actors=own_actors, warm_up=WARM_UP)
-    total = WARM_UP + SETTLE + STEPS
-    budget = OnlineBudget(steps=total, evaluate_every=10 * total, checkpoint_every=10 * total)
-    trainer = Trainer(agent, ENV, (0,), budget)
-    started = 0.0
-
-    def clock(step: int, _: Any) -> None:
-        nonlocal started
-        if step == WARM_UP + SETTLE:
-            started = time.perf_counter()
-
-    trainer.run_to_checkpoint(clock)
-    return STEPS / (time.perf_counter() - started)
+    return steps_per_second(agent, ENV, 1, WARM_UP + SETTLE, STEPS)
 
 
 def update_flops(features: int = 17, actions: int = 6, width: int = 256, batch: int = 256) -> float:

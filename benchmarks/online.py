@@ -9,23 +9,22 @@ train one seed; their rate is what one process gives. The result is a table of m
 
 import json
 import sys
-import time
 from functools import partial
 from typing import Any
 
-from peers import FOLDER, in_turn, peer_python, rate_of
+from peers import CLOCK, FOLDER, in_turn, peer_python, rate_of, steps_per_second
 
-from rewardshift import DQN, RND, OnlineBudget
-from rewardshift.training.online import Trainer
+from rewardshift import DQN, RND
 
 ROUNDS = 3
 WARM_UP = 500
 STEPS = {"rewardshift": 6000, "peer": 2500, "rnd": 500}
 TASKS = {"MountainCar": "MountainCar-v0", "MultiRoom": "MiniGrid-MultiRoom-N2-S4-v0"}
 
-# What a peer runs, in its own environment: train, and say the rate after the warm-up.
-PEER_SCRIPT = """
-import sys, time
+# What a peer runs, in its own environment.
+PEER_SCRIPT = (
+    CLOCK
+    + """
 import gymnasium as gym, minigrid
 from minigrid.wrappers import ImgObsWrapper
 kind, env_id, warm_up, steps = sys.argv[1], sys.argv[2], int(sys.argv[3]), int(sys.argv[4])
@@ -33,7 +32,6 @@ if kind == "sb3":
     from stable_baselines3 import DQN
 else:
     from sbx import DQN
-from stable_baselines3.common.callbacks import BaseCallback
 
 def make():
     env = gym.make(env_id)
@@ -41,20 +39,12 @@ def make():
         env = gym.wrappers.FlattenObservation(ImgObsWrapper(env))
     return env
 
-class Clock(BaseCallback):
-    started = None
-    def _on_step(self):
-        if self.num_timesteps == warm_up:
-            self.started = time.perf_counter()
-        return True
-
-clock = Clock()
 model = DQN("MlpPolicy", make(), learning_rate=1e-3, buffer_size=100_000, batch_size=64,
             learning_starts=1, train_freq=1, gradient_steps=1, tau=0.05,
             target_update_interval=1, gamma=0.95, policy_kwargs={"net_arch": [64]}, verbose=0)
-model.learn(warm_up + steps, callback=clock)
-print("RATE", steps / (time.perf_counter() - clock.started))
+measure(model, warm_up, steps)
 """
+)
 
 OUR_SCRIPT = """
 import sys
@@ -68,18 +58,7 @@ print("RATE", online.measure(env, *map(int, numbers)))
 def measure(env: str, seeds: int, rnd: int, steps: int) -> float:
     """Steps per second of all seeds together, after the warm-up, without evaluations."""
     agent = DQN(shifts=(-0.5,), intrinsic=RND(-1.0, rnd) if rnd else None)
-    total = WARM_UP + steps
-    budget = OnlineBudget(steps=total, evaluate_every=10 * total, checkpoint_every=10 * total)
-    trainer = Trainer(agent, env, tuple(range(seeds)), budget)
-    started = 0.0
-
-    def clock(step: int, _: Any) -> None:
-        nonlocal started
-        if step == WARM_UP:
-            started = time.perf_counter()
-
-    trainer.run_to_checkpoint(clock)
-    return seeds * steps / (time.perf_counter() - started)
+    return steps_per_second(agent, env, seeds, WARM_UP, steps)
 
 
 def _peer(kind: str, env: str) -> float:

@@ -7,12 +7,19 @@ import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from statistics import median
+from typing import Any
 
 import numpy as np
 
+from rewardshift import OnlineBudget
+from rewardshift.training.online import Trainer
+
 FOLDER = Path("out") / "bench"
 PEERS = {
-    "sb3": ["stable-baselines3>=2.6", "minigrid", "gymnasium[mujoco]", "mujoco<3.12"],
+    "sb3": [
+        *("stable-baselines3>=2.6", "minigrid", "gymnasium[mujoco]", "mujoco<3.12"),
+        "gymnasium-robotics>=1.4,<2",
+    ],
     "sbx": ["sbx-rl>=0.20", "minigrid", "gymnasium[mujoco]", "mujoco<3.12"],
     "d3rlpy": ["d3rlpy>=2.8"],  # with a Gymnasium of its own
 }
@@ -21,6 +28,26 @@ ONE_THREAD = {
     "OMP_NUM_THREADS": "1",
     "OPENBLAS_NUM_THREADS": "1",
 }
+
+# For scripts that train with Stable-Baselines3 or SBX: says the rate after the first steps.
+CLOCK = """
+import sys, time
+from stable_baselines3.common.callbacks import BaseCallback
+
+class Clock(BaseCallback):
+    def __init__(self, first):
+        super().__init__()
+        self.first = first
+    def _on_step(self):
+        if self.num_timesteps == self.first:
+            self.started = time.perf_counter()
+        return True
+
+def measure(model, first, steps):
+    clock = Clock(first)
+    model.learn(first + steps, callback=clock)
+    print("RATE", steps / (time.perf_counter() - clock.started))
+"""
 
 MATRIX_SCRIPT = """
 import sys
@@ -56,6 +83,22 @@ def rate_of(python: str, code: str, arguments: list[str], processes: int = 1) ->
     if any(process.returncode for process in running):
         raise SystemExit(f"a benchmark of {python} failed: {arguments}")
     return sum(float(output.split("RATE")[1]) for output in outputs)
+
+
+def steps_per_second(agent: Any, env: str, seeds: int, first: int, steps: int) -> float:
+    """Of all seeds together, after the first steps, without evaluations."""
+    total = first + steps
+    budget = OnlineBudget(steps=total, evaluate_every=10 * total, checkpoint_every=10 * total)
+    trainer = Trainer(agent, env, tuple(range(seeds)), budget)
+    started = 0.0
+
+    def clock(step: int, _: Any) -> None:
+        nonlocal started
+        if step == first:
+            started = time.perf_counter()
+
+    trainer.run_to_checkpoint(clock)
+    return seeds * steps / (time.perf_counter() - started)
 
 
 def matrix_rate(size: int = 256, repeats: int = 200, goes: int = 10) -> float:
