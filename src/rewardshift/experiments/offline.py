@@ -4,11 +4,37 @@ from dataclasses import dataclass, replace
 
 from rewardshift.agents.bcq import BCQ
 from rewardshift.agents.cql import CQL
+from rewardshift.data.dataset import Dataset
+from rewardshift.data.loading import load_dataset
+from rewardshift.errors import InputError
 from rewardshift.experiments.figure import Claim, Curve, Figure, Method, Metric, Panel, Preset, Unit
 from rewardshift.experiments.online import curves_of
 from rewardshift.shift import Terminal
 from rewardshift.training.offline import OfflineBudget
 from rewardshift.training.runs import train_offline
+
+
+@dataclass(frozen=True)
+class Embedded:
+    """A data set that comes with the package.
+
+    Args:
+        name: As `load_dataset` takes it, after `embedded/`.
+        digest: Of its contents, so that results of other ones are never taken for these.
+    """
+
+    name: str
+    digest: str
+
+    def load(self) -> Dataset:
+        """The data set; refused if it is not the one that the figure means."""
+        data = load_dataset(f"embedded/{self.name}")
+        if data.digest != self.digest:
+            raise InputError(
+                f"the data set embedded/{self.name} is not the one of this figure: its digest is"
+                f" {data.digest}, not {self.digest}"
+            )
+        return data
 
 
 @dataclass(frozen=True)
@@ -22,7 +48,7 @@ class Task:
     """
 
     agent: BCQ | CQL
-    data: str
+    data: Embedded
     size: float = 8.0
 
 
@@ -93,19 +119,24 @@ def run_offline(figure: Figure, unit: Unit) -> list[Curve]:
     budget: OfflineFigureBudget = unit.budget
     result = train_offline(
         budget.configure(task, treatment, unit.terminal),
-        task.data,
+        task.data.load(),
         seeds=unit.seeds,
         budget=budget.offline(),
     )
     return curves_of(figure, unit, result.rows)
 
 
+IMITATE = Embedded("hopper-imitate", "62e4b1f692da0536")
+EXPERT = Embedded("hopper-expert", "84a89ace080a0ead")
+HOPPER = Embedded("hopper-medium", "a5fc1a3839771099")
+WALKER = Embedded("walker2d-medium", "0b2335d1f2d54b02")
+
 TASKS = {
-    "BCQ-hopper-imitate": Task(BCQ(), "embedded/hopper-imitate"),
-    "BCQ-hopper-medium": Task(BCQ(), "embedded/hopper-medium"),
-    "CQL-hopper-expert": Task(CQL(), "embedded/hopper-expert"),
-    "CQL-hopper-medium": Task(CQL(), "embedded/hopper-medium", size=1.0),
-    "CQL-walker2d-medium": Task(CQL(), "embedded/walker2d-medium", size=50.0),
+    "BCQ-hopper-imitate": Task(BCQ(), IMITATE),
+    "BCQ-hopper-medium": Task(BCQ(), HOPPER),
+    "CQL-hopper-expert": Task(CQL(), EXPERT),
+    "CQL-hopper-medium": Task(CQL(), HOPPER, size=1.0),
+    "CQL-walker2d-medium": Task(CQL(), WALKER, size=50.0),
 }
 BCQ_TASKS = [name for name, task in TASKS.items() if isinstance(task.agent, BCQ)]
 METRICS: dict[Metric, str] = {"final": "by the last evaluations", "best": "by the best one"}
@@ -176,15 +207,15 @@ SMOKE = Preset(
 QUICK = Preset(
     seeds=4,
     budget=OfflineFigureBudget(
-        updates=50_000,
-        evaluations=50,
+        updates=25_000,
+        evaluations=25,
         evaluation_episodes=5,
-        cloning_updates=4_000,
+        cloning_updates=2_000,
         width=64,
         batch_size=64,
     ),
-    seconds=7000,
-    note="50,000 of 500,000 updates, hidden layers of 64 units, batches of 64, 4,000 instead of"
+    seconds=4500,
+    note="25,000 of 500,000 updates, hidden layers of 64 units, batches of 64, 2,000 instead of"
     " 40,000 updates of behaviour cloning, 5 instead of 10 evaluation episodes, four of five tasks",
     tasks=(*BCQ_TASKS, "CQL-hopper-medium", "CQL-walker2d-medium"),
 )

@@ -132,6 +132,6 @@ def merge_made_with(units: Sequence[UnitResult]) -> dict[str, Any]:
     """What the units were made with; where they differ, every answer once."""
     merged: dict[str, Any] = {}
     for key in units[0].made_with:
-        answers = list(dict.fromkeys(unit.made_with[key] for unit in units))
+        answers = list(dict.fromkeys(unit.made_with.get(key) for unit in units))
         merged[key] = answers[0] if len(answers) == 1 else answers
     return merged

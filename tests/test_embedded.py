@@ -1,0 +1,68 @@
+"""The data sets that come with the package, and the figures that are made of them."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from rewardshift import load_dataset
+from rewardshift.data import minari_dataset
+from rewardshift.data.minari_sets import EMBEDDED
+from rewardshift.errors import InputError
+from rewardshift.experiments.figure import Unit
+from rewardshift.experiments.offline import HOPPER, OFFLINE, TASKS
+
+# What a mean return must be for the data to be called so.
+RETURNS = {
+    "hopper-imitate": (2500, 4000),
+    "hopper-expert": (2500, 4000),
+    "hopper-medium": (800, 1800),
+    "walker2d-medium": (800, 1800),
+}
+
+
+def test_nothing_else_is_there() -> None:
+    assert {path.name for path in EMBEDDED.iterdir()} == set(RETURNS)
+
+
+@pytest.mark.parametrize("name", RETURNS)
+def test_a_set_is_what_its_card_says(name: str) -> None:
+    data = load_dataset(f"embedded/{name}")
+    low, high = RETURNS[name]
+    assert len(data) == 10_000
+    assert low <= data.returns.mean() <= high
+    card = (EMBEDDED / name / "README.md").read_text()
+    assert f"| digest | {data.digest} |" in card
+    assert f"mean {data.returns.mean():.6g}" in card
+    assert '"trained_steps"' in card
+    assert np.abs(data.action).max() <= 1
+
+
+@pytest.mark.parametrize("name", RETURNS)
+def test_a_set_is_one_of_minaris(name: str) -> None:
+    data, minari = load_dataset(f"embedded/{name}"), minari_dataset(f"embedded/{name}")
+    assert (minari.total_steps, minari.total_episodes) == (len(data), len(data.episodes))
+    first = minari[0]
+    np.testing.assert_array_equal(first.rewards, data.reward[data.episodes[0]])
+
+
+@pytest.mark.parametrize("task", TASKS)
+def test_a_figure_means_the_data_that_are_there(task: str) -> None:
+    assert TASKS[task].data.load().env in ("Hopper-v5", "Walker2d-v5")
+
+
+def test_other_data_are_refused() -> None:
+    with pytest.raises(InputError, match="is not the one of this figure: its digest is a5fc"):
+        replace(HOPPER, digest="0").load()
+
+
+def test_a_unit_of_the_figure() -> None:
+    budget = OFFLINE.presets["smoke"].budget
+    unit = Unit(("BCQ-hopper-medium",), ("positive-absorbing",), (3,), budget, "zero")
+    curves = OFFLINE.run(OFFLINE, unit)
+    assert [curve.panel for curve in curves] == [
+        "BCQ-hopper-medium",
+        "BCQ-hopper-medium-overestimation",
+        "BCQ-hopper-medium-unseen",
+    ]
+    assert all(curve.steps == [2, 4] and np.isfinite(curve.values).all() for curve in curves)
