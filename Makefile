@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: demo test lint types docs bench reproduce clean
+.PHONY: demo test lint types docs bench reproduce embedded clean
 
 demo: $(VENV)/core.done
 	$(BIN)/rewardshift reproduce figure1 --preset paper --out out
@@ -40,6 +40,19 @@ reproduce: $(VENV)/core.done
 	$(BIN)/rewardshift reproduce curiosity --preset quick --out results
 	$(BIN)/rewardshift reproduce curiosity-stored --preset quick --out results
 	$(BIN)/rewardshift reproduce sparse-cheetah --preset quick --out results
+
+# The data sets in src/rewardshift/data/embedded, made anew in out/embedded: about an hour. Training
+# is chaotic, so another machine comes to other policies.
+POLICY := --capacity 400000 --batch-size 100 --learning-rate 0.001 --warm-up 5000 --evaluate-every 10000
+COLLECT := --transitions 10000 --folder out/embedded
+embedded: $(VENV)/core.done
+	$(BIN)/rewardshift train td3 --env Hopper-v5 --steps 350000 $(POLICY) --out out/policies/hopper-expert
+	$(BIN)/rewardshift train td3 --env Hopper-v5 --steps 100000 $(POLICY) --out out/policies/hopper-medium
+	$(BIN)/rewardshift train td3 --env Walker2d-v5 --steps 130000 $(POLICY) --out out/policies/walker2d-medium
+	$(BIN)/rewardshift collect out/policies/hopper-expert --id rewardshift/hopper-imitate-v0 $(COLLECT)/hopper-imitate
+	$(BIN)/rewardshift collect out/policies/hopper-expert --id rewardshift/hopper-expert-v0 --noise 0.1 --seed 1 $(COLLECT)/hopper-expert
+	$(BIN)/rewardshift collect out/policies/hopper-medium --id rewardshift/hopper-medium-v0 --noise 0.1 $(COLLECT)/hopper-medium
+	$(BIN)/rewardshift collect out/policies/walker2d-medium --id rewardshift/walker2d-medium-v0 --noise 0.1 $(COLLECT)/walker2d-medium
 
 clean:
 	rm -rf $(VENV) out docs/_build
