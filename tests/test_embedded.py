@@ -1,6 +1,7 @@
 """The data sets that come with the package, and the figures that are made of them."""
 
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -56,10 +57,10 @@ def test_other_data_are_refused() -> None:
         replace(HOPPER, digest="0").load()
 
 
-def test_a_unit_of_the_figure() -> None:
+def test_a_unit_of_the_figure(tmp_path: Path) -> None:
     budget = OFFLINE.presets["smoke"].budget
     unit = Unit(("BCQ-hopper-medium",), ("positive-absorbing",), (3,), budget, "zero")
-    curves = OFFLINE.run(OFFLINE, unit)
+    curves = OFFLINE.run(OFFLINE, unit, tmp_path / "running")
     assert [curve.panel for curve in curves] == [
         "BCQ-hopper-medium",
         "BCQ-hopper-medium-overestimation",

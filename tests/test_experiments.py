@@ -44,7 +44,8 @@ def smoke(out: Path, seeds: int = 2, figure: str = "figure1") -> Plan:
 def run(plan: Plan, jobs: int = 1) -> list[tuple[int, ...]]:
     done = list(run_units(plan, pending_units(plan), jobs))
     collect(plan)
-    return sorted(unit.seeds for unit in done)
+    assert [error for _, error in done if error] == []
+    return sorted(unit.seeds for unit, _ in done)
 
 
 def pending_seeds(plan: Plan) -> list[tuple[int, ...]]:

@@ -46,7 +46,7 @@ def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_a_run_leaves_its_folder(undisturbed: Path) -> None:
     names = {path.name for path in undisturbed.iterdir()}
-    assert names == {*KEPT, "checkpoints", "tensorboard", "timing.csv"}
+    assert names == {*KEPT, ".lock", "checkpoints", "tensorboard", "timing.csv"}
     lines = (undisturbed / "metrics.csv").read_text().splitlines()
     assert lines[0].startswith("seed,step,episodes,evaluation_return,training_return,loss,q,")
     assert len(lines) == 1 + 2 * 5

@@ -1,13 +1,25 @@
 """Writing files so that a crash never leaves half of one behind, and damage is noticed."""
 
+import contextlib
+import fcntl
 import json
 import os
 import tempfile
+import zipfile
+import zlib
+from collections.abc import Iterator
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
 from rewardshift.errors import InputError
+
+# What a damaged file makes json, NumPy, h5py and zipfile raise, or whoever takes its contents for
+# what they should be.
+DAMAGE = (
+    *(OSError, ValueError, TypeError, LookupError, AttributeError, EOFError, RuntimeError),
+    *(MemoryError, OverflowError, zipfile.BadZipFile, zlib.error),
+)
 
 
 def write_atomic(path: Path, content: bytes | str) -> None:
@@ -54,6 +66,24 @@ def writable_folder(path: Path) -> Path:
     except OSError as error:
         raise InputError(f"cannot write to the folder {str(path)!r}: {error.strerror}") from error
     return path
+
+
+@contextlib.contextmanager
+def held(folder: Path) -> Iterator[None]:
+    """Holds a folder for this process; refused while another one does, dead ones do not."""
+    with (folder / ".lock").open("a+") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            file.seek(0)
+            raise InputError(
+                f"the folder {str(folder)!r} is in use by the process {file.read() or 'before'}:"
+                " wait until it ends, or choose another folder"
+            ) from error
+        file.truncate(0)
+        file.write(str(os.getpid()))
+        file.flush()
+        yield
 
 
 def _umask() -> int:

@@ -19,18 +19,36 @@ from rich.table import Table
 from rewardshift.errors import InputError
 from rewardshift.experiments import FIGURES, find_figure
 from rewardshift.experiments.figure import PresetName, Unit
-from rewardshift.experiments.runner import Plan, collect, pending_units, run_units
+from rewardshift.experiments.runner import (
+    WHOLE,
+    Outcome,
+    Plan,
+    Shard,
+    collect,
+    missing_seeds,
+    pending_units,
+    run_units,
+)
 from rewardshift.files import writable_folder
 from rewardshift.report import write_figure, write_page, write_report
 from rewardshift.report.page import SYMBOLS
 from rewardshift.report.verdicts import comparison, evidence
 from rewardshift.shift import Terminal
+from rewardshift.training.common import TrainingError
 
-COLORS = {"supported": "green", "not supported": "red", "inconclusive": "yellow"}
+CORES = 2  # that the times of presets are for
+COLORS = {"supported": "green", "not supported": "red", "inconclusive": "yellow", "not run": "blue"}
 
 
-def list_figures() -> None:
-    """Name every figure with its panels, methods, presets and about how long each takes."""
+def list_figures(*, cost: bool = False) -> None:
+    """Name every figure with its panels, methods, presets and about how long each takes.
+
+    Args:
+        cost: Say instead what each figure costs: units of work, and hours of one core.
+    """
+    if cost:
+        Console().print(_costs())
+        return
     for figure in FIGURES.values():
         print(f"{figure.name}: {figure.title}")
         print(f"  panels   {', '.join(panel.name for panel in figure.panels)}")
@@ -41,6 +59,17 @@ def list_figures() -> None:
     print("Times are for two cores. Run one with: rewardshift reproduce FIGURE --preset PRESET")
 
 
+def _costs() -> Table:
+    table = Table("figure", "preset", "units", "core-hours", title="About what a figure costs")
+    for figure in FIGURES.values():
+        for name, preset in figure.presets.items():
+            groups = len(figure.at(name).groups)
+            units = groups * -(-preset.seeds // figure.seeds_per_unit)
+            hours = preset.seconds * CORES / 3600
+            table.add_row(figure.name, name, f"{units}", f"{hours:,.{0 if hours >= 10 else 2}f}")
+    return table
+
+
 def reproduce(
     figure: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="FIGURE")],
     /,
@@ -49,12 +78,13 @@ def reproduce(
     seeds: Annotated[int | None, tyro.conf.arg(metavar="INT")] = None,
     out: Path = Path("out"),
     jobs: Annotated[int | None, tyro.conf.arg(metavar="INT")] = None,
+    shard: Annotated[str, tyro.conf.arg(metavar="I/N")] = "1/1",
     terminal: Terminal = "zero",
 ) -> None:
     """Run a figure of the paper and judge its claims.
 
     An interrupted run goes on where it was when the same command is given again;
-    finished units of work are not run twice.
+    finished units of work are not run twice. A unit that fails does not stop the others.
 
     Args:
         figure: The figure's name, as `rewardshift list` gives it, or "all".
@@ -62,6 +92,8 @@ def reproduce(
         seeds: How many seeds, if not the preset's number.
         out: The folder for the results; each figure gets a folder of its own in it.
         jobs: How many processes, if not one per core.
+        shard: The part that is run here, for example 2/4, the second of four, if several machines
+            share the work; afterwards the command without it puts together what all have done.
         terminal: "zero" cuts the shift off at a terminal state, as the paper does;
             "absorbing" makes it exactly policy-invariant.
     """
@@ -79,12 +111,30 @@ def reproduce(
         )
         for name in names
     ]
-    for plan, units in [(plan, pending_units(plan)) for plan in plans]:
-        _run_with_progress(plan, units, jobs)
-        collect(plan)
-        _print_claims(plan.figure, write_figure(plan.folder))
-        print(f"picture: {plan.folder / 'figure.png'}")
+    part = _parse_shard(shard)
+    failed = []
+    for plan, units in [(plan, pending_units(plan, part)) for plan in plans]:
+        failed += _run_with_progress(plan, units, jobs)
+        if part != WHOLE and missing_seeds(plan):
+            print(f"{plan.figure}: shard {shard} is done; others are missing")
+        elif collect(plan):
+            _print_claims(plan.figure, write_figure(plan.folder))
+            print(f"picture: {plan.folder / 'figure.png'}")
     print(f"report:  {write_page(out)}")
+    if failed:
+        raise TrainingError(
+            f"{len(failed)} unit{'s' * (len(failed) > 1)} of work failed, see above; the same"
+            " command runs what is missing"
+        )
+
+
+def _parse_shard(text: str) -> Shard:
+    number, _, of = text.partition("/")
+    if number.isascii() and number.isdigit() and of.isascii() and of.isdigit():
+        shard = Shard(int(number), int(of))
+        if 1 <= shard.number <= shard.of:
+            return shard
+    raise InputError(f"shard must be I/N with I from 1 to N, for example 2/4, got {text!r}")
 
 
 def report(out: Annotated[Path, tyro.conf.Positional] = Path("out")) -> None:
@@ -105,10 +155,12 @@ def _duration(seconds: float) -> str:
     return f"{seconds:.0f} s"
 
 
-def _run_with_progress(plan: Plan, units: list[Unit], jobs: int) -> None:
+def _run_with_progress(plan: Plan, units: list[Unit], jobs: int) -> list[Outcome]:
+    """Runs the units; those that failed, with what they failed of on the screen."""
     if not units:
         print(f"{plan.figure}: every unit of work is finished already")
-        return
+        return []
+    failed = []
     columns = (
         TextColumn("{task.description}"),
         BarColumn(),
@@ -120,8 +172,18 @@ def _run_with_progress(plan: Plan, units: list[Unit], jobs: int) -> None:
     )
     with Progress(*columns, console=Console(stderr=True)) as progress:
         task = progress.add_task(f"{plan.figure}, {plan.preset}", total=len(units))
-        for _ in run_units(plan, units, jobs):
+        for outcome in run_units(plan, units, jobs):
             progress.advance(task)
+            if outcome.error is not None:
+                failed.append(outcome)
+                progress.console.print(_failure(outcome), markup=False, highlight=False)
+    return failed
+
+
+def _failure(outcome: Outcome) -> str:
+    unit = outcome.unit
+    names = ", ".join((*unit.tasks, *unit.methods, *(f"seed {seed}" for seed in unit.seeds)))
+    return f"failed: {names}\n{(outcome.error or '').rstrip()}"
 
 
 def _print_claims(figure: str, claims: list[dict[str, Any]]) -> None:

@@ -5,7 +5,6 @@ ever taken from another episode.
 """
 
 import zipfile
-import zlib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -19,7 +18,8 @@ from rewardshift.data.columns import (
     reward_column,
 )
 from rewardshift.data.dataset import Dataset
-from rewardshift.errors import InputError
+from rewardshift.errors import InputError, one_line
+from rewardshift.files import DAMAGE
 
 COLUMNS = {
     "observations": observation_column,
@@ -30,11 +30,6 @@ COLUMNS = {
     "next_observations": observation_column,
 }
 OPTIONAL = ("timeouts", "next_observations")
-# What a damaged file makes h5py, NumPy and zipfile raise.
-DAMAGE = (
-    OSError, ValueError, EOFError, KeyError, RuntimeError, MemoryError, zipfile.BadZipFile,
-    zlib.error,
-)  # fmt: skip
 
 
 def read_file(path: Path) -> Dataset:
@@ -134,12 +129,7 @@ def _check_keys(there: set[str], where: str) -> None:
 def _array(file: Any, key: str, where: str) -> np.ndarray:
     try:
         return np.asarray(file[key][()])
-    except (*DAMAGE, TypeError) as error:  # a group, or objects that would need a pickle
+    except DAMAGE as error:  # a group, or objects that would need a pickle
         raise InputError(
             f"{where}: {key!r} cannot be read as an array of numbers: {one_line(error)}"
         ) from error
-
-
-def one_line(error: Exception) -> str:
-    """What an error of another library says, on one line."""
-    return " ".join(str(error).split()) or type(error).__name__

@@ -17,8 +17,7 @@ from rewardshift.data.columns import (
     reward_column,
 )
 from rewardshift.data.dataset import Dataset
-from rewardshift.data.files import one_line
-from rewardshift.errors import InputError
+from rewardshift.errors import InputError, one_line
 
 if TYPE_CHECKING:  # minari is slow to import
     from minari import EpisodeData, MinariDataset

@@ -11,9 +11,8 @@ import numpy as np
 
 from rewardshift.data.card import data_card
 from rewardshift.data.dataset import Dataset
-from rewardshift.data.files import one_line
 from rewardshift.data.minari_sets import check_id, holds_minari
-from rewardshift.errors import InputError
+from rewardshift.errors import InputError, one_line
 
 
 def check_target(dataset_id: str, folder: Path | None = None) -> Path:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from hashlib import sha256
 from itertools import product
+from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 from rewardshift.shift import Terminal
@@ -134,7 +135,8 @@ class Figure:
         presets: By name.
         x_label: What a step is.
         run: Trains the methods on the tasks of a `Unit` for its seeds and returns the curves.
-            A curve must not depend on what else is in the unit.
+            A curve must not depend on what else is in the unit. In the folder that it is given it
+            may keep what it needs to go on after an interruption.
         unit_spans: Which axes one unit of work takes whole; along the others every unit has
             one task or one method.
         seeds_per_unit: How many seeds one unit of work takes together.
@@ -149,7 +151,7 @@ class Figure:
     claims: tuple[Claim, ...]
     presets: Mapping[str, Preset]
     x_label: str
-    run: Callable[["Figure", "Unit"], list[Curve]]
+    run: Callable[["Figure", "Unit", Path], list[Curve]]
     unit_spans: tuple[Literal["task", "method"], ...]
     seeds_per_unit: int
     revision: int = 1

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from itertools import product
+from pathlib import Path
 from zlib import crc32
 
 import jax
@@ -28,7 +29,7 @@ SIZES = (2, 5, 10, 15, 20)
 ALIKE = 0.05
 
 
-def run_maze(figure: Figure, unit: Unit) -> list[Curve]:
+def run_maze(figure: Figure, unit: Unit, _: Path) -> list[Curve]:
     """Every task, method and seed as one row of one compiled program."""
     methods = [method for method in figure.methods if method.name in unit.methods]
     rows = list(product(unit.tasks, methods, unit.seeds))

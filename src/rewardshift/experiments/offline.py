@@ -1,6 +1,7 @@
 """Offline: a positive shift on BCQ and CQL makes them stay with their data (S1)."""
 
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 from rewardshift.agents.bcq import BCQ
 from rewardshift.agents.cql import CQL
@@ -111,7 +112,7 @@ class OfflineFigureBudget:
         )
 
 
-def run_offline(figure: Figure, unit: Unit) -> list[Curve]:
+def run_offline(figure: Figure, unit: Unit, folder: Path) -> list[Curve]:
     """One method on one task, all seeds of the unit side by side."""
     (name,), (method,) = unit.tasks, unit.methods
     (treatment,) = [m.agent for m in figure.methods if m.name == method]
@@ -122,8 +123,9 @@ def run_offline(figure: Figure, unit: Unit) -> list[Curve]:
         task.data.load(),
         seeds=unit.seeds,
         budget=budget.offline(),
+        folder=folder,
     )
-    return curves_of(figure, unit, result.rows)
+    return curves_of(figure, unit, result)
 
 
 IMITATE = Embedded("hopper-imitate", "62e4b1f692da0536")

@@ -1,12 +1,13 @@
 """What figures of online training share: from a unit of work to its curves."""
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any, Protocol
 
 from rewardshift.experiments.figure import Curve, Figure, Panel, Unit
 from rewardshift.shift import Terminal
 from rewardshift.training.online import OnlineBudget
-from rewardshift.training.runs import train
+from rewardshift.training.runs import Result, train
 
 
 class OnlineFigureBudget(Protocol):
@@ -26,7 +27,7 @@ def return_panels(tasks: Sequence[str]) -> tuple[Panel, ...]:
     return tuple(Panel(t, t, "return", task=t, measure="evaluation_return") for t in tasks)
 
 
-def run_online(figure: Figure, unit: Unit) -> list[Curve]:
+def run_online(figure: Figure, unit: Unit, folder: Path) -> list[Curve]:
     """One method on one task, all seeds of the unit side by side."""
     (name,), (method,) = unit.tasks, unit.methods
     (agent,) = [m.agent for m in figure.methods if m.name == method]
@@ -37,13 +38,16 @@ def run_online(figure: Figure, unit: Unit) -> list[Curve]:
         task.env,
         seeds=unit.seeds,
         budget=budget.online(name),
+        folder=folder,
     )
-    return curves_of(figure, unit, result.rows)
+    return curves_of(figure, unit, result)
 
 
-def curves_of(figure: Figure, unit: Unit, rows: Sequence[Any]) -> list[Curve]:
+def curves_of(figure: Figure, unit: Unit, result: Result) -> list[Curve]:
     """The rows of a run of one method on one task, as the curves of its panels."""
-    (task,), (method,) = unit.tasks, unit.methods
+    if not result.finished:
+        raise KeyboardInterrupt
+    (task,), (method,), rows = unit.tasks, unit.methods, result.rows
     return [
         Curve(
             panel.name,

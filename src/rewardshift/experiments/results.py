@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from rewardshift.errors import InputError
+from rewardshift.errors import InputError, one_line
 from rewardshift.experiments.figure import Curve, Figure
-from rewardshift.files import read_sealed, write_atomic, write_sealed
+from rewardshift.files import DAMAGE, read_sealed, write_atomic, write_sealed
 
 FORMAT = 1
 COLUMNS = ("figure", "panel", "method", "seed", "step", "value")
@@ -39,6 +39,11 @@ class UnitResult:
     curves: list[Curve]
 
 
+def unit_name(digest: str, seeds: Sequence[int]) -> str:
+    """What a unit's files are called."""
+    return f"{digest}-{'-'.join(map(str, seeds))}"
+
+
 def save_unit(folder: Path, unit: UnitResult) -> Path:
     """Writes a finished unit into the figure's folder."""
     body = {
@@ -49,7 +54,7 @@ def save_unit(folder: Path, unit: UnitResult) -> Path:
         "made_with": unit.made_with,
         "curves": [curve._asdict() for curve in unit.curves],
     }
-    path = folder / "units" / f"{unit.digest}-{'-'.join(map(str, unit.seeds))}.json"
+    path = folder / "units" / f"{unit_name(unit.digest, unit.seeds)}.json"
     path.parent.mkdir(exist_ok=True)
     write_sealed(path, body)
     return path
@@ -73,9 +78,9 @@ def _load_unit(path: Path, digest: str) -> UnitResult:
             body["made_with"],
             [Curve(**curve) for curve in body["curves"]],
         )
-    except (OSError, ValueError, KeyError, TypeError) as error:
+    except DAMAGE as error:
         raise InputError(
-            f"the finished unit {str(path)!r} cannot be read: {error}."
+            f"the finished unit {str(path)!r} cannot be read: {one_line(error)}."
             " Delete that file, and its unit is run again; all others are kept"
         ) from error
 
@@ -113,9 +118,9 @@ def read_results(path: Path) -> list[Curve]:
                     raise ValueError(f"the value {value} is not finite")
                 steps.append(int(step))
                 values.append(float(value))
-    except (OSError, ValueError) as error:
+    except (*DAMAGE, csv.Error) as error:
         line = f", line {rows.line_num}" if "rows" in locals() else ""
-        raise InputError(f"{str(path)!r}{line} cannot be read: {error}") from error
+        raise InputError(f"{str(path)!r}{line} cannot be read: {one_line(error)}") from error
     curves = [Curve(*key, *lists) for key, lists in points.items()]
     firsts: dict[str, Curve] = {}
     for curve in curves:

@@ -1,22 +1,28 @@
 """Turns a figure into units of work, runs those that are not finished, and keeps the results.
 
 A unit is a few seeds of some methods on some tasks. Its result is one file, written when it is
-complete, so a run that was interrupted goes on with the units that are missing.
+complete, so a run that was interrupted goes on with the units that are missing, and within one that
+trains for long from its last checkpoint. A unit that fails does not take the others down.
 """
 
 import contextlib
 import importlib.metadata
+import itertools
 import json
 import multiprocessing
 import os
 import platform
+import shutil
 import signal
 import subprocess
 import time
+import traceback
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from rewardshift.errors import InputError
 from rewardshift.experiments import find_figure
@@ -26,10 +32,12 @@ from rewardshift.experiments.results import (
     load_units,
     merge_made_with,
     save_unit,
+    unit_name,
     write_results,
 )
 from rewardshift.files import writable_folder, write_atomic
 from rewardshift.shift import Terminal
+from rewardshift.training.common import TrainingError
 
 
 @dataclass(frozen=True)
@@ -76,26 +84,54 @@ class Plan:
         )
 
 
-def pending_units(plan: Plan) -> list[Unit]:
-    """The work that is not finished yet."""
+class Shard(NamedTuple):
+    """One of several parts of a figure's work, for as many machines; the first is number 1."""
+
+    number: int
+    of: int
+
+
+WHOLE = Shard(1, 1)
+
+
+class Outcome(NamedTuple):
+    """How a unit of work ended: with `error` None, or with what it failed of."""
+
+    unit: Unit
+    error: str | None
+
+
+def pending_units(plan: Plan, shard: Shard = WHOLE) -> list[Unit]:
+    """The work of a shard that is not finished yet.
+
+    Which shard a seed belongs to does not depend on what is finished, so that shards on different
+    machines, with or without a folder in common, never do the same.
+    """
     for folder in (plan.out, plan.folder, plan.folder / "units"):
         writable_folder(folder)
     figure = find_figure(plan.figure).at(plan.preset)
+    size, turn = figure.seeds_per_unit, itertools.count()
     units = []
     for group in figure.groups:
+        mine = [
+            seed
+            for first in range(0, plan.seeds, size)
+            if next(turn) % shard.of == shard.number - 1
+            for seed in range(first, min(first + size, plan.seeds))
+        ]
         finished = {seed for unit in plan.finished(group) for seed in unit.seeds}
-        missing = [seed for seed in range(plan.seeds) if seed not in finished]
+        missing = [seed for seed in mine if seed not in finished]
         units += [
-            figure.unit(plan.preset, plan.terminal, group, missing[i : i + figure.seeds_per_unit])
-            for i in range(0, len(missing), figure.seeds_per_unit)
+            figure.unit(plan.preset, plan.terminal, group, missing[i : i + size])
+            for i in range(0, len(missing), size)
         ]
     return units
 
 
-def run_units(plan: Plan, units: list[Unit], jobs: int) -> Iterator[Unit]:
-    """Runs the units in up to `jobs` processes, and yields each one when it is finished."""
+def run_units(plan: Plan, units: list[Unit], jobs: int) -> Iterator[Outcome]:
+    """Runs the units in up to `jobs` processes, and yields each one when it has ended."""
     if min(jobs, len(units)) <= 1:
-        yield from (run_unit(plan, unit) for unit in units)
+        yield from (attempt(plan, unit) for unit in units)
         return
     others = set(multiprocessing.active_children())
     pool = ProcessPoolExecutor(
@@ -103,30 +139,60 @@ def run_units(plan: Plan, units: list[Unit], jobs: int) -> Iterator[Unit]:
         mp_context=multiprocessing.get_context("spawn"),  # JAX does not survive a fork
     )
     try:
-        with _interrupts_held():  # the workers inherit that, so Ctrl-C is the parent's alone
-            futures = [pool.submit(run_unit, plan, unit) for unit in units]
-        yield from (future.result() for future in as_completed(futures))
+        # The workers inherit both: Ctrl-C is the parent's alone, and each has a core of its own.
+        with _interrupts_held(), _one_thread():
+            futures = {pool.submit(attempt, plan, unit): unit for unit in units}
+        for future in as_completed(futures):
+            try:
+                yield future.result()
+            except BrokenProcessPool:
+                yield Outcome(futures[future], "its process died: killed, or out of memory")
         pool.shutdown()
     except BaseException:  # also when the caller is interrupted: nothing may linger
         pool.shutdown(wait=False, cancel_futures=True)
         for worker in set(multiprocessing.active_children()) - others:
-            worker.terminate()
+            worker.kill()  # what it was at goes on from its last checkpoint
         raise
 
 
-def run_unit(plan: Plan, unit: Unit) -> Unit:
-    """Runs one unit and keeps its result."""
+def attempt(plan: Plan, unit: Unit) -> Outcome:
+    """Runs one unit and keeps its result, or says what it failed of."""
+    try:
+        run_unit(plan, unit)
+    except (InputError, TrainingError) as error:
+        return Outcome(unit, str(error))
+    except Exception:  # of whatever is trained with; the other units shall not suffer
+        return Outcome(unit, traceback.format_exc())
+    return Outcome(unit, None)
+
+
+def run_unit(plan: Plan, unit: Unit) -> None:
+    """Runs one unit, or goes on with it, and keeps its result."""
     figure = find_figure(plan.figure)
     digest = figure.digest(plan.preset, plan.terminal, (unit.tasks, unit.methods))
     started = time.perf_counter()
-    curves = figure.run(figure, unit)
+    running = plan.folder / "running" / unit_name(digest, unit.seeds)
+    curves = figure.run(figure, unit, running)
     seconds = time.perf_counter() - started
     save_unit(plan.folder, UnitResult(digest, unit.seeds, seconds, made_with(), curves))
-    return unit
+    shutil.rmtree(running, ignore_errors=True)
 
 
-def collect(plan: Plan) -> None:
-    """Writes `results.csv` and `provenance.json` from the finished units."""
+def missing_seeds(plan: Plan) -> list[str]:
+    """What a figure still lacks, in words, a line for each group of tasks and methods."""
+    figure = find_figure(plan.figure).at(plan.preset)
+    lines = []
+    for group in figure.groups:
+        finished = {seed for unit in plan.finished(group) for seed in unit.seeds}
+        lacking = [str(seed) for seed in range(plan.seeds) if seed not in finished]
+        if lacking:
+            names = ", ".join(itertools.chain(*group))
+            lines.append(f"{names}: seed{'s' * (len(lacking) > 1)} {', '.join(lacking)}")
+    return lines
+
+
+def collect(plan: Plan) -> bool:
+    """Writes `results.csv` and `provenance.json` from the finished units; False if none is."""
     figure = find_figure(plan.figure).at(plan.preset)
     wanted = set(range(plan.seeds))
     units = [
@@ -135,6 +201,8 @@ def collect(plan: Plan) -> None:
         for unit in plan.finished(group)
         if not wanted.isdisjoint(unit.seeds)
     ]
+    if not units:
+        return False
     # By name, because two runs at once may both have done a seed.
     curves = {
         (curve.panel, curve.method, curve.seed): curve
@@ -152,12 +220,14 @@ def collect(plan: Plan) -> None:
         "terminal": plan.terminal,
         "budget": repr(figure.presets[plan.preset].budget),
         "note": figure.presets[plan.preset].note,
+        **({"missing": lacking} if (lacking := missing_seeds(plan)) else {}),
         "duration": round(sum(unit.seconds for unit in units), 1),
         "commit": merged.pop("commit"),
         "machine": merged.pop("machine"),
         "versions": merged,
     }
     write_atomic(plan.folder / "provenance.json", json.dumps(provenance, indent=2) + "\n")
+    return True
 
 
 def made_with() -> dict[str, str | None]:
@@ -198,6 +268,19 @@ def _commit() -> str | None:
         return git("rev-parse", "HEAD").stdout.strip() + ("+changes" if changed else "")
     except OSError:  # no git here
         return None
+
+
+@contextlib.contextmanager
+def _one_thread() -> Iterator[None]:
+    """XLA in processes that are started meanwhile keeps to one thread; it gives the same bits."""
+    before = os.environ.get("XLA_FLAGS")
+    os.environ["XLA_FLAGS"] = f"{before or ''} --xla_cpu_multi_thread_eigen=false".strip()
+    try:
+        yield
+    finally:
+        del os.environ["XLA_FLAGS"]
+        if before is not None:
+            os.environ["XLA_FLAGS"] = before
 
 
 @contextlib.contextmanager

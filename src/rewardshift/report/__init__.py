@@ -4,10 +4,10 @@ import json
 from pathlib import Path
 from typing import Any
 
-from rewardshift.errors import InputError
+from rewardshift.errors import InputError, one_line
 from rewardshift.experiments import FIGURES
 from rewardshift.experiments.results import read_results
-from rewardshift.files import write_atomic
+from rewardshift.files import DAMAGE, write_atomic
 from rewardshift.report.page import render_page
 from rewardshift.report.plots import draw
 from rewardshift.report.verdicts import judge
@@ -24,7 +24,7 @@ def write_figure(folder: Path) -> list[dict[str, Any]]:
     curves = read_results(folder / "results.csv")
     missing = {(panel.name, method.name) for panel in figure.panels for method in figure.methods}
     missing -= {(curve.panel, curve.method) for curve in curves}
-    if missing:
+    if missing and not provenance["missing"]:
         panel, method = min(missing)
         raise InputError(
             f"{str(folder / 'results.csv')!r} has no rows of method {method!r} in panel {panel!r};"
@@ -37,6 +37,8 @@ def write_figure(folder: Path) -> list[dict[str, Any]]:
     )
     if provenance["note"]:
         caption += f"; {provenance['note']}"
+    if provenance["missing"]:
+        caption += f"; MISSING: {'; '.join(provenance['missing'])}"
     for kind, content in draw(figure, curves, caption).items():
         write_atomic(folder / f"figure.{kind}", content)
     write_atomic(folder / "claims.json", json.dumps(claims, indent=2) + "\n")  # last: all is there
@@ -74,6 +76,7 @@ def _read_provenance(folder: Path) -> dict[str, Any]:
         known = FIGURES[folder.name].presets
         if provenance["preset"] not in known:
             raise ValueError(f"preset {provenance['preset']!r} is not one of {', '.join(known)}")
-        return {key: provenance[key] for key in ("preset", "seeds", "terminal", "note")}
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise InputError(f"{str(path)!r} cannot be read: {error!r}") from error
+        needed = {key: provenance[key] for key in ("preset", "seeds", "terminal", "note")}
+        return {**needed, "missing": provenance.get("missing", [])}
+    except DAMAGE as error:
+        raise InputError(f"{str(path)!r} cannot be read: {one_line(error)}") from error

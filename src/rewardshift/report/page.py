@@ -45,7 +45,7 @@ opposite holds; else, and always with fewer than four seeds,
 difference of their means lies within the margin.</p>
 """
 
-SYMBOLS = {"supported": "✓", "not supported": "✗", "inconclusive": "?"}
+SYMBOLS = {"supported": "✓", "not supported": "✗", "inconclusive": "?", "not run": "-"}
 
 
 def render_page(folders: list[Path]) -> str:
@@ -71,6 +71,7 @@ def _section(folder: Path) -> str:
 <p>{escape(summary)} of {len(claims)} claims;
 preset {escape(provenance["preset"])}, {escape(str(provenance["seeds"]))} seeds,
 terminal {escape(provenance["terminal"])}.</p>
+{_gap(provenance.get("missing", []))}
 <img alt="{escape(folder.name)}" src="data:image/svg+xml;base64,{picture}">
 <table>
 <tr><th>Verdict</th><th>Claim</th><th>Panel</th><th>Comparison</th><th>Measured</th></tr>
@@ -80,6 +81,12 @@ terminal {escape(provenance["terminal"])}.</p>
 </details>
 </section>
 """
+
+
+def _gap(missing: list[str]) -> str:
+    if not missing:
+        return ""
+    return f'<p class="not-supported">Missing: {escape("; ".join(missing))}</p>'
 
 
 def _row(claim: dict[str, Any]) -> str:

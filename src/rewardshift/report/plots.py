@@ -81,9 +81,10 @@ def draw(figure: Figure, curves: Sequence[Curve], caption: str) -> dict[str, byt
             axis.set_axis_off()
         title = "\n".join(textwrap.wrap(figure.title, 38 * columns))
         canvas.suptitle(title, fontweight="bold")
-        handles, labels = axes[0].get_legend_handles_labels()
+        lines = {label: line for axis in axes for line, label in _legend(axis)}
+        labels = [method.label for method in figure.methods if method.label in lines]
         canvas.legend(
-            handles,
+            [lines[label] for label in labels],
             labels,
             loc="outside lower center",
             ncols=4,
@@ -94,10 +95,15 @@ def draw(figure: Figure, curves: Sequence[Curve], caption: str) -> dict[str, byt
         return {"png": _render(canvas, "png"), "svg": _render(canvas, "svg")}
 
 
+def _legend(axis: Axes) -> list[tuple[Any, str]]:
+    return list(zip(*axis.get_legend_handles_labels(), strict=True))
+
+
 def _draw_panel(axis: Axes, figure: Figure, panel: Panel, curves: Sequence[Curve]) -> None:
     for method in figure.methods:
         mine = [c for c in curves if (c.panel, c.method) == (panel.name, method.name)]
-        _draw_method(axis, method, mine)
+        if mine:
+            _draw_method(axis, method, mine)
     axis.set_title(panel.title)
     axis.set_xlabel(figure.x_label)
     axis.set_ylabel(panel.y_label)

@@ -42,6 +42,8 @@ def comparison(claim: dict[str, Any]) -> str:
 
 def evidence(claim: dict[str, Any]) -> str:
     """The numbers behind a verdict, in one line."""
+    if claim["verdict"] == "not run":
+        return "no results"
     interval = f"[{claim['low']:.3g}, {claim['high']:.3g}]"
     if claim["margin"] is None:
         return f"P = {claim['probability']:.3g} in {interval}, p = {claim['p_value']:.2g}"
@@ -60,8 +62,7 @@ def _judge_claim(
     sign = -1.0 if panel.lower_is_better else 1.0
     better = scores(curves, claim, claim.better)
     worse = scores(curves, claim, claim.worse)
-    result = compare(sign * better, sign * worse, claim.margin)
-    return {
+    judged = {
         "id": claim.id,
         "panel": claim.panel,
         "statement": claim.statement,
@@ -70,6 +71,13 @@ def _judge_claim(
         "metric": claim.metric,
         "margin": claim.margin,
         "until": claim.until,
+        "preset": preset,
+    }
+    if not (better.size and worse.size):
+        return {**judged, "verdict": "not run"}
+    result = compare(sign * better, sign * worse, claim.margin)
+    return {
+        **judged,
         "verdict": result.verdict if figure.presets[preset].decides else "inconclusive",
         "probability": result.probability,
         "low": result.low,
@@ -79,5 +87,4 @@ def _judge_claim(
         "better_iqm": sign * result.x_iqm,
         "worse_iqm": sign * result.y_iqm,
         "seeds": result.seeds,
-        "preset": preset,
     }

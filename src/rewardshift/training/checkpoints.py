@@ -18,8 +18,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from rewardshift.errors import InputError
-from rewardshift.files import read_sealed, write_atomic, write_sealed
+from rewardshift.errors import InputError, one_line
+from rewardshift.files import DAMAGE, read_sealed, write_atomic, write_sealed
 
 FORMAT = 2
 KEPT = 2
@@ -96,21 +96,37 @@ def load_checkpoint(
     manifests = sorted(folder.glob("checkpoint-*.json"))
     if not manifests:
         return None
-    path = manifests[-1]
+    *before, path = manifests
     try:
-        body = read_sealed(path, version=FORMAT)
-        if body["config"] != config:
-            raise ValueError("it is of a run with another configuration")
-        state = f"state-{body['step']:012d}.npz"
-        for file, digest in {state: body["state"], **body["segments"]}.items():
-            if sha256((folder / file).read_bytes()).hexdigest() != digest:
-                raise ValueError(f"{file} has another checksum")
-        arrays = read_npz(folder / state, template)
-        parts = [np.load(folder / name, allow_pickle=False) for name in body["segments"]]
-        records = None if record is None else np.concatenate(parts, axis=1).view(record)
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise InputError(f"the checkpoint {str(path)!r} cannot be used: {error}") from error
+        return _read(path, config, template, record)
+    except DAMAGE as error:
+        problem = f"the checkpoint {str(path)!r} cannot be used: {one_line(error)}"
+        if before and _is_whole(before[-1], config, template, record):
+            problem += f"; the one before it is whole: delete {path.name} to go on from there"
+        raise InputError(problem) from error
+
+
+def _read(path: Path, config: str, template: Any, record: np.dtype[np.void] | None) -> Checkpoint:
+    folder = path.parent
+    body = read_sealed(path, version=FORMAT)
+    if body["config"] != config:
+        raise ValueError("it is of a run with another configuration")
+    state = f"state-{body['step']:012d}.npz"
+    for file, digest in {state: body["state"], **body["segments"]}.items():
+        if sha256((folder / file).read_bytes()).hexdigest() != digest:
+            raise ValueError(f"{file} has another checksum")
+    arrays = read_npz(folder / state, template)
+    parts = [np.load(folder / name, allow_pickle=False) for name in body["segments"]]
+    records = None if record is None else np.concatenate(parts, axis=1).view(record)
     return Checkpoint(body["step"], config, arrays, body["notes"], records, body["segments"])
+
+
+def _is_whole(path: Path, config: str, template: Any, record: np.dtype[np.void] | None) -> bool:
+    try:
+        _read(path, config, template, record)
+    except DAMAGE:
+        return False
+    return True
 
 
 def npz_bytes(tree: Any) -> bytes:

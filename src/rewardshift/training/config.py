@@ -21,8 +21,8 @@ from rewardshift.data.loading import load_dataset
 from rewardshift.envs.engines import EngineName, resolve_engine
 from rewardshift.envs.goals import goal_reward
 from rewardshift.envs.tasks import MakeEnv, env_maker, probe_spec
-from rewardshift.errors import InputError
-from rewardshift.files import writable_folder, write_atomic
+from rewardshift.errors import InputError, one_line
+from rewardshift.files import DAMAGE, writable_folder, write_atomic
 from rewardshift.hindsight import Hindsight
 from rewardshift.training.offline import OfflineBudget
 from rewardshift.training.online import OnlineBudget
@@ -258,8 +258,8 @@ def read_config(folder: Path) -> RunConfig:
         if body["format"] != FORMAT:
             raise ValueError(f"its format is {body['format']!r}, this version reads {FORMAT}")
         return RunConfig.from_json(body)
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise InputError(f"no run in {str(folder)!r}: {path.name}: {error}") from error
+    except DAMAGE as error:
+        raise InputError(f"no run in {str(folder)!r}: {path.name}: {one_line(error)}") from error
 
 
 def networks_of(agent: Agent, state: Any, step: int) -> dict[str, Any]:

@@ -9,9 +9,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from rewardshift.data.files import DAMAGE, one_line
 from rewardshift.envs.tasks import TaskSpec, probe_spec
-from rewardshift.errors import InputError
+from rewardshift.errors import InputError, one_line
+from rewardshift.files import DAMAGE
 from rewardshift.training.checkpoints import read_npz
 from rewardshift.training.config import RunConfig, networks_of, read_config
 

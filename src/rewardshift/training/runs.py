@@ -21,7 +21,7 @@ from rewardshift.data.loading import load_dataset
 from rewardshift.envs.engines import EngineName
 from rewardshift.envs.tasks import MakeEnv
 from rewardshift.errors import InputError
-from rewardshift.files import write_atomic
+from rewardshift.files import held, write_atomic
 from rewardshift.training.checkpoints import (
     Checkpoint,
     load_checkpoint,
@@ -79,7 +79,8 @@ class Run:
         if folder is None:
             return _run_in_memory(self.config, self.make(), on_progress)
         claimed = claim_folder(Path(folder), self.config)
-        return _run_in_folder(self.config, self.make(), claimed, on_progress)
+        with held(claimed):
+            return _run_in_folder(self.config, self.make(), claimed, on_progress)
 
 
 def online_run(

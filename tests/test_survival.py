@@ -1,0 +1,215 @@
+"""What goes wrong on the way: units that fail, work in parts, folders that are in use."""
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from probes import Probe
+
+from rewardshift import DQN, OnlineBudget, train
+from rewardshift.cli import main
+from rewardshift.errors import InputError
+from rewardshift.experiments import FIGURES
+from rewardshift.experiments.figure import Curve, Figure, Unit
+from rewardshift.experiments.runner import Plan, Shard, pending_units, run_units
+
+SMALL = DQN(hidden=(8,), batch_size=8)
+BUDGET = OnlineBudget(
+    steps=200, capacity=150, evaluate_every=100, evaluation_episodes=1, checkpoint_every=50
+)
+
+
+@pytest.fixture
+def failing(monkeypatch: pytest.MonkeyPatch) -> str:
+    """A figure, one of whose methods always fails."""
+    figure = FIGURES["maze-sizes"]
+    broken = figure.methods[1].name
+
+    def run(whole: Figure, unit: Unit, folder: Path) -> list[Curve]:
+        if broken in unit.methods:
+            raise ZeroDivisionError("it <b>always</b> fails")
+        return figure.run(whole, unit, folder)
+
+    monkeypatch.setitem(FIGURES, figure.name, replace(figure, run=run, unit_spans=("task",)))
+    return broken
+
+
+def test_a_unit_that_fails_is_told_and_the_rest_is_drawn(
+    failing: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    command = ["reproduce", "maze-sizes", "--preset=smoke", "--jobs=1", f"--out={tmp_path}"]
+    assert main(command) == 1
+    said = capsys.readouterr()
+    assert "ZeroDivisionError: it <b>always</b> fails" in said.err
+    assert f"{failing}, seed 0, seed 1" in said.err
+    assert "1 unit of work failed, see above; the same command runs what is missing" in said.err
+    assert "not run" in said.out
+    folder = tmp_path / "maze-sizes"
+    claims = json.loads((folder / "claims.json").read_text())
+    for claim in claims:
+        gone = failing in (claim["better"], claim["worse"])
+        assert (claim["verdict"] == "not run") == gone
+    (missing,) = json.loads((folder / "provenance.json").read_text())["missing"]
+    assert missing.endswith(f"{failing}: seeds 0, 1")
+    assert f"Missing: {missing}" in (tmp_path / "report.html").read_text()
+    assert "MISSING" in (folder / "figure.svg").read_text()
+    assert main(["report", str(tmp_path)]) == 0
+
+
+def test_a_figure_of_which_nothing_is_left_is_not_drawn(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def run(*_: Any) -> list[Curve]:
+        raise InputError("no data")
+
+    monkeypatch.setitem(FIGURES, "figure1", replace(FIGURES["figure1"], run=run))
+    assert main(["reproduce", "figure1", "--preset=smoke", "--jobs=1", f"--out={tmp_path}"]) == 1
+    assert "no data" in capsys.readouterr().err
+    assert not (tmp_path / "figure1" / "results.csv").exists()
+
+
+def test_a_worker_that_is_killed_is_told_and_its_work_done_later(tmp_path: Path) -> None:
+    plan = Plan("figure1", "smoke", 4, "zero", tmp_path)
+    with subprocess.Popen([sys.executable, "-c", KILLER, str(os.getpid())]):
+        errors = [outcome.error for outcome in run_units(plan, pending_units(plan), jobs=2)]
+    assert any(error and "its process died" in error for error in errors)
+    assert {outcome.error for outcome in run_units(plan, pending_units(plan), 1)} == {None}
+    assert pending_units(plan) == []
+
+
+# Kills the first child of a process that appears and works.
+KILLER = """
+import os, signal, sys, time
+for _ in range(600):
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            words = open(f"/proc/{pid}/cmdline").read()
+            parent = open(f"/proc/{pid}/stat").read().rsplit(")", 1)[1].split()[1]
+        except OSError:
+            continue
+        if parent == sys.argv[1] and "import spawn_main" in words and int(pid) != os.getpid():
+            os.kill(int(pid), signal.SIGKILL)
+            sys.exit()
+    time.sleep(0.05)
+"""
+
+
+@pytest.mark.parametrize("figure", ["figure1", "curiosity", "control"])
+@pytest.mark.parametrize("of", [1, 2, 3, 7])
+def test_shards_are_the_whole_work_and_nothing_twice(figure: str, of: int, tmp_path: Path) -> None:
+    plan = Plan(figure, "quick", 5, "zero", tmp_path)
+
+    def pieces(units: list[Unit]) -> list[tuple[Any, ...]]:
+        return sorted((unit.tasks, unit.methods, seed) for unit in units for seed in unit.seeds)
+
+    parts = [pending_units(plan, Shard(number, of)) for number in range(1, of + 1)]
+    assert pieces([unit for part in parts for unit in part]) == pieces(pending_units(plan))
+
+
+def test_shards_on_two_machines_are_put_together(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    command = ["reproduce", "figure1", "--preset=smoke", "--seeds=4", "--jobs=1"]
+    assert main([*command, f"--out={tmp_path / 'whole'}"]) == 0
+    for number in (1, 2):
+        out = tmp_path / str(number)
+        assert main([*command, f"--shard={number}/2", f"--out={out}"]) == 0
+        assert f"shard {number}/2 is done; others are missing" in capsys.readouterr().out
+        assert not (out / "figure1" / "results.csv").exists()
+    for path in (tmp_path / "2" / "figure1" / "units").iterdir():
+        path.rename(tmp_path / "1" / "figure1" / "units" / path.name)
+    assert main([*command, f"--out={tmp_path / '1'}"]) == 0
+    assert "every unit of work is finished already" in capsys.readouterr().out
+    results = [tmp_path / name / "figure1" / "results.csv" for name in ("whole", "1")]
+    assert results[0].read_bytes() == results[1].read_bytes()
+
+
+@pytest.mark.parametrize("shard", ["0/2", "3/2", "1", "a/b", "1/0", "-1/2", "1/2/3", "¹/2", ""])
+def test_a_shard_that_is_none(
+    shard: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "out"
+    assert main(["reproduce", "figure1", f"--shard={shard}", f"--out={out}"]) == 2
+    assert f"for example 2/4, got {shard!r}" in capsys.readouterr().err
+    assert not out.exists()
+
+
+def test_a_unit_goes_on_from_its_last_checkpoint(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Killed in the second half of a unit, it does not begin again, and ends the same."""
+    figure = FIGURES["curiosity-stored"]
+    budget = replace(figure.presets["smoke"].budget, steps=24_000, evaluations=2)
+    unit = Unit(tuple(figure.tasks), ("rnd-1",), (0,), budget, "zero")
+    whole = figure.run(figure, unit, tmp_path / "whole")
+    code = (
+        "from pathlib import Path; from rewardshift.experiments import FIGURES;"
+        "from rewardshift.experiments.figure import Unit;"
+        "from rewardshift.experiments.curiosity import CuriosityBudget;"
+        f"figure = FIGURES['curiosity-stored']; unit = Unit({unit.tasks!r}, {unit.methods!r}, (0,),"
+        f" {budget!r}, 'zero'); figure.run(figure, unit, Path({str(tmp_path / 'killed')!r}))"
+    )
+    process = subprocess.Popen([sys.executable, "-c", code])
+    checkpoint = tmp_path / "killed" / "checkpoints" / "checkpoint-000000020000.json"
+    deadline = time.monotonic() + 120
+    while not checkpoint.exists() and time.monotonic() < deadline and process.poll() is None:
+        time.sleep(0.01)
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    assert checkpoint.exists()
+    assert figure.run(figure, unit, tmp_path / "killed") == whole
+    times = (tmp_path / "killed" / "timing.csv").read_text()
+    assert times.count("\n10000,") == times.count("\n20000,") == 1
+
+
+def test_a_folder_in_use_is_refused_until_its_process_is_dead(tmp_path: Path) -> None:
+    folder = tmp_path / "run"
+    code = (
+        "import sys, time; sys.path.insert(0, 'tests'); from probes import Probe;"
+        "from rewardshift import DQN, OnlineBudget, train;"
+        f"train({SMALL!r}, Probe, budget={BUDGET!r}, folder={str(folder)!r},"
+        " on_progress=lambda *_: (print('here', flush=True), time.sleep(60)))"
+    )
+    holder = subprocess.Popen(
+        [sys.executable, "-c", code], stdout=subprocess.PIPE, cwd=Path(__file__).parents[1]
+    )
+    assert holder.stdout is not None
+    assert holder.stdout.readline() == b"here\n"
+    with pytest.raises(InputError, match=f"is in use by the process {holder.pid}: wait"):
+        train(SMALL, Probe, budget=BUDGET, folder=folder)
+    holder.kill()
+    holder.communicate()
+    assert train(SMALL, Probe, budget=BUDGET, folder=folder).finished
+
+
+def test_the_checkpoint_before_a_damaged_one_is_offered(tmp_path: Path) -> None:
+    folder = tmp_path / "run"
+    train(SMALL, Probe, budget=BUDGET, folder=folder)
+    wanted = (folder / "metrics.csv").read_bytes()
+    last = folder / "checkpoints" / "state-000000000200.npz"
+    last.write_bytes(last.read_bytes()[:-1])
+    with pytest.raises(InputError, match=r"one before it is whole: delete checkpoint-0+200\.json"):
+        train(SMALL, Probe, budget=BUDGET, folder=folder)
+    (folder / "checkpoints" / "checkpoint-000000000200.json").unlink()
+    train(SMALL, Probe, budget=BUDGET, folder=folder)
+    assert (folder / "metrics.csv").read_bytes() == wanted
+    for path in (folder / "checkpoints").glob("state-*"):
+        path.write_bytes(b"")
+    with pytest.raises(InputError, match="cannot be used") as caught:
+        train(SMALL, Probe, budget=BUDGET, folder=folder)
+    assert "is whole" not in str(caught.value)
+
+
+def test_the_cost_of_every_figure_is_told(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["list", "--cost"]) == 0
+    rows = re.findall(r"│ ([\w-]+) +│ (\w+) +│ +([\d,]+) +│ +([\d,.]+) +│", capsys.readouterr().out)
+    assert [row[:2] for row in rows] == [(f.name, p) for f in FIGURES.values() for p in f.presets]
+    assert ("control", "paper", "200", "2,778") in rows
