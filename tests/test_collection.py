@@ -212,7 +212,7 @@ def test_from_a_run_to_a_data_set(
     recipe = metadata["recipe"]
     assert recipe["run"] == json.loads((pendulum / "config.json").read_text())
     assert recipe["command"].startswith("rewardshift collect pendulum --id=pendulum/medium-v0")
-    assert set(recipe["versions"]) >= {"rewardshift", "gymnasium", "minari", "mujoco"}
+    assert set(recipe["made_with"]) >= {"rewardshift", "gymnasium", "minari", "mujoco"}
     card = (minari_root / "pendulum" / "medium-v0" / "README.md").read_text()
     assert recipe["command"] in card
     assert str(tmp_path) not in card

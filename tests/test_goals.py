@@ -13,14 +13,15 @@ import pytest
 from gymnasium.utils.env_checker import check_env
 
 from rewardshift import DQN, TD3, Hindsight, OnlineBudget, ShiftReward, train
-from rewardshift.agents.normaliser import init_normaliser, normalise, take_note
+from rewardshift.agents.normaliser import Normaliser, init_normaliser, normalise, take_note
 from rewardshift.cli import main
 from rewardshift.envs import BIT_FLIP
 from rewardshift.envs.bits import BitFlip
 from rewardshift.envs.engines import make_engine
-from rewardshift.envs.goals import goal_reward
+from rewardshift.envs.goals import goal_task
 from rewardshift.envs.tasks import TaskSpec
 from rewardshift.errors import InputError
+from rewardshift.replay import Batch
 from rewardshift.training.collection import collect
 from rewardshift.training.policy import load_policy
 
@@ -48,7 +49,7 @@ def test_sixteen_bits_need_hindsight(agent: DQN, low: float, high: float) -> Non
 
 
 def test_bits_are_an_environment() -> None:
-    env = gym.make(BIT_FLIP, bits=3)
+    env = gym.make(BIT_FLIP, bits=3, max_episode_steps=3)
     check_env(env.unwrapped, skip_render_check=True)
     first, _ = env.reset(seed=1)
     wrong = np.flatnonzero(first["achieved_goal"] != first["desired_goal"])
@@ -122,7 +123,7 @@ class Mute(BitFlip):
         ("CartPole-v1", "hindsight needs observations that are a Dict of observation, achieved"),
         (partial(Strange, "shapes"), r"the same shape; in .* they have \(3,\) and \(2,\)"),
         (partial(Strange, "single"), "must take goals in batches, .* it raised TypeError"),
-        (partial(Strange, "sum"), r"for two it gave the shape \(\)"),
+        (partial(Strange, "sum"), r"for 50 it gave the shape \(\)"),
         (partial(Strange, "another"), "says -2 where a step paid -1"),
         (Mute, "hindsight needs an environment with compute_reward; .* has none"),
     ],
@@ -133,15 +134,92 @@ def test_what_cannot_be_relabelled_is_refused(make: Any, message: str, tmp_path:
     assert not (tmp_path / "run").exists()
 
 
-def test_a_replay_too_small_for_an_episode_is_refused() -> None:
-    with pytest.raises(InputError, match=r"capacity of 49 is too small .* up to 50 steps"):
-        train(REACH, "FetchReach-v4", budget=replace(TINY, capacity=49))
+@pytest.mark.parametrize(
+    ("agent", "make", "limit"),
+    [
+        (REACH, "FetchReach-v4", 50),
+        (HER, BIT_FLIP, 16),
+        (HER, lambda: gym.wrappers.TimeLimit(BitFlip(30), 20), 20),
+    ],
+    ids=["fetch", "bits", "own limit"],
+)
+def test_a_replay_too_small_for_an_episode_is_refused(agent: Any, make: Any, limit: int) -> None:
+    with pytest.raises(InputError, match=rf"capacity of {limit - 1} is too small .* {limit} steps"):
+        train(agent, make, budget=replace(TINY, capacity=limit - 1))
+
+
+def test_a_range_that_the_rewards_leave_is_refused() -> None:
+    shifted = replace(REACH, shifts=(1.0,), hindsight=Hindsight(reward_range=(0.0, 1.0)))
+    with pytest.raises(InputError, match="before any shift, -1 to 0 and maybe more; got 0 to 1"):
+        train(shifted, "FetchReach-v4", budget=TINY)
+
+
+def test_a_wrapper_that_changes_the_rewards_of_steps_alone_is_refused() -> None:
+    def tenfold() -> Any:
+        return gym.wrappers.TransformReward(BitFlip(3), lambda reward: 10 * float(reward))
+
+    with pytest.raises(InputError, match="TransformReward changes the rewards of steps"):
+        goal_task(tenfold)
+
+
+@pytest.mark.parametrize(
+    ("hindsight", "message"),
+    [
+        (Hindsight(), "terminates at its goal: hindsight needs success_ends"),
+        (Hindsight(reward_range=(-1.0, 0.0)), "the task terminates: reward_range without"),
+    ],
+)
+def test_a_task_that_ends_where_it_must_not_is_refused(hindsight: Hindsight, message: str) -> None:
+    make = partial(gym.make, BIT_FLIP, bits=2)
+    with pytest.raises(InputError, match=message):
+        train(replace(HER, hindsight=hindsight), make, budget=TINY)
+
+
+class Passing(BitFlip):
+    """Bits whose first episodes pass through the goal, and whose others end there.
+
+    Success is told as `success`, and nothing terminates.
+    """
+
+    episodes = 0
+
+    def reset(self, **options: Any) -> Any:
+        Passing.episodes += 1
+        self.number, self.count = Passing.episodes, 0
+        return super().reset(**options)
+
+    def step(self, action: Any) -> Any:
+        self.count += 1
+        at_goal = self.count == (1 if self.number % 4 == 0 else 2)
+        return self._observe(), 0.0, False, self.count == 2, {"success": at_goal}
+
+
+def test_success_is_where_an_episode_ends() -> None:
+    Passing.episodes = 0
+    budget = replace(TINY, steps=4, evaluate_every=4, evaluation_episodes=4)
+    row = train(replace(BITS, hidden=(8,), batch_size=2), Passing, budget=budget).rows[-1]
+    # The training's own environment resets between those of the evaluation: of any four episodes
+    # in a row one leaves the goal.
+    assert row.success_rate == 0.75
 
 
 def test_a_shifted_environment_relabels_with_its_own_rewards() -> None:
-    reward = goal_reward(lambda: ShiftReward(BitFlip(3), 1.0))
+    reward = goal_task(lambda: ShiftReward(BitFlip(3), 1.0)).reward
     bits = np.array([[0, 1, 0], [1, 1, 1]], np.float32)
     np.testing.assert_array_equal(reward(bits, bits[[0, 0]]), [1.0, 0.0])
+
+
+def test_scales_stay_right_far_from_zero_and_over_long_training() -> None:
+    """A mean of 1,000 with a deviation of 1, which moves after a quarter of the steps."""
+    noise = np.random.default_rng(0).normal(size=(400_000, 1)).astype(np.float32)
+    seen = (1000 + noise + (np.arange(len(noise)) > 100_000)[:, None]).astype(np.float32)
+    normaliser, _ = jax.lax.scan(
+        lambda n, x: (take_note(n, x), None), init_normaliser(1), jnp.asarray(seen)
+    )
+    exact = (seen[:100].astype(np.float64) - seen.mean(dtype=np.float64)) / seen.std(
+        dtype=np.float64
+    )
+    np.testing.assert_allclose(normalise(normaliser, jnp.asarray(seen[:100])), exact, atol=0.01)
 
 
 def test_observations_are_scaled_by_what_was_seen() -> None:
@@ -156,6 +234,37 @@ def test_observations_are_scaled_by_what_was_seen() -> None:
     far = normalise(normaliser, jnp.asarray([[1e6, -1e6, 3.0]]))
     np.testing.assert_allclose(far, [[5.0, -5.0, 0.0]], atol=1e-3)
     assert np.isfinite(normalise(init_normaliser(3), jnp.asarray(seen))).all()
+
+
+def test_an_update_sees_what_is_scaled() -> None:
+    """One on raw data equals one on data that were scaled beforehand."""
+    spec = TaskSpec(5, "float32", action_size=2)
+    generator = np.random.default_rng(0)
+    seen = generator.normal(3.0, 2.0, (50, 5)).astype(np.float32)
+    agent = replace(REACH, hindsight=None)
+    state = agent.init(jax.random.key(0), spec)
+    for observation in seen:
+        state, _ = agent.observe(state, jnp.asarray(observation))
+    batch = Batch(
+        observation=jnp.asarray(seen[:8]),
+        action=jnp.asarray(generator.uniform(-1, 1, (8, 2)).astype(np.float32)),
+        reward=jnp.ones(8),
+        next_observation=jnp.asarray(seen[8:16]),
+        terminated=jnp.zeros(8, bool),
+        steps=jnp.ones(8, jnp.int32),
+        intrinsic=jnp.zeros(8),
+        lot=jnp.zeros(8, jnp.uint32),
+    )
+    assert isinstance(state.normaliser, Normaliser)
+    scaled = batch._replace(
+        observation=normalise(state.normaliser, batch.observation),
+        next_observation=normalise(state.normaliser, batch.next_observation),
+    )
+    plain = replace(agent, normalise=False)
+    key, bare = jax.random.key(1), state._replace(normaliser=())
+    ours, _ = agent.update(state, batch, key, 1)
+    theirs, _ = plain.update(bare, scaled, key, 1)
+    jax.tree.map(np.testing.assert_array_equal, ours._replace(normaliser=()), theirs)
 
 
 def test_some_actions_are_random_and_the_others_are_near_the_greedy_one() -> None:

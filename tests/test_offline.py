@@ -21,6 +21,7 @@ from rewardshift.agents.tabular import QLearning, TableSpec, Transition
 from rewardshift.agents.td3 import TD3
 from rewardshift.data.dataset import Dataset
 from rewardshift.errors import InputError
+from rewardshift.hindsight import Hindsight
 from rewardshift.shift import Shift
 from rewardshift.training import offline
 from rewardshift.training.config import Agent
@@ -219,6 +220,10 @@ def test_what_does_not_fit_is_refused_before_any_work(aims: Dataset, tmp_path: P
         run(BCQ_SMALL, aims, AIM, seeds=(2**31,))
     with pytest.raises(InputError, match="n_step must be 1, got 3"):
         run(TD3(n_step=3), aims, AIM)
+    with pytest.raises(InputError, match="hindsight relabels what is collected"):
+        run(TD3(hindsight=Hindsight()), aims, AIM)
+    with pytest.raises(InputError, match="normalise is by what is collected"):
+        run(TD3(normalise=True), aims, AIM)
     with pytest.raises(InputError, match="CQL learns from a data set"):
         train(CQL_SMALL, AIM, budget=OnlineBudget(steps=10))
     with pytest.raises(InputError, match="updates must be a whole number of 1 or more, got 0"):

@@ -5,6 +5,7 @@ Rewards of real and of relabelled transitions come from the same function, the t
 replay, and shifted where the others are, so the two can never disagree.
 """
 
+import math
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -32,7 +33,8 @@ class Hindsight:
             episode that is still running ends, for this, where it is.
         ratio: How many transitions are relabelled for each that is left as it was.
         success_ends: Whether a transition that reaches its goal, before or after it is relabelled,
-            is terminal. It reaches it if it pays what achieving exactly the desired goal pays.
+            is terminal. It reaches it if it pays what achieving exactly the desired goal pays, so
+            this is for rewards of two values. A task that ends at its goal needs it.
         reward_range: The lowest and the highest primal reward, if targets are to be kept within
             what such rewards can add up to. The range is shifted as the rewards are. Without
             `success_ends` the task must be one that never terminates.
@@ -46,15 +48,20 @@ class Hindsight:
     def __post_init__(self) -> None:
         if self.strategy not in ("future", "final", "episode"):
             raise ValueError(f"strategy must be future, final or episode, got {self.strategy!r}")
-        if not 0 <= self.ratio < np.inf:
+        if not 0 <= self.ratio < math.inf:
             raise ValueError(f"ratio must be finite and 0 or more, got {self.ratio}")
         if self.reward_range is not None:
-            low, high = self.reward_range
-            if not -np.inf < low <= high < np.inf:
+            try:
+                low, high = map(float, self.reward_range)
+                right = -math.inf < low <= high < math.inf
+            except (TypeError, ValueError):
+                right = False
+            if not right:
                 raise ValueError(
                     "reward_range must be two finite numbers, the lower one first,"
                     f" got {self.reward_range}"
                 )
+            object.__setattr__(self, "reward_range", (low, high))  # of whatever kind they were
 
     def value_range(self, shift: Shift) -> tuple[Any, Any]:
         """What rewards in `reward_range` can add up to, shifted: over all time, or up to a goal."""
@@ -105,6 +112,8 @@ class HindsightReplay(Replay):
         super().add(**fields)
         self._start[:, slot] = self._began
         self._stop[:, slot] = RUNNING
+        if fields["terminated"].any():
+            self._check_end(fields)
         for row in np.flatnonzero(fields["ended"]):
             length = self.added - int(self._began[row])
             if length > self.capacity:
@@ -114,6 +123,18 @@ class HindsightReplay(Replay):
                 )
             self._stop[row, self._slots(length)] = self.added
             self._began[row] = self.added
+
+    def _check_end(self, fields: dict[str, np.ndarray]) -> None:
+        """Refuses terminal states where it was said, or would have to be true, that none are."""
+        if self.hindsight.success_ends:
+            return
+        if self.hindsight.reward_range is not None:
+            raise InputError(
+                "the task terminates: reward_range without success_ends is for tasks that never do"
+            )
+        flat = fields["next_observation"][fields["terminated"]]
+        if self._reached(self.spec.achieved(flat), self.spec.desired(flat)).any():
+            raise InputError("the task terminates at its goal: hindsight needs success_ends")
 
     def restore(self, records: np.ndarray, added: int) -> None:
         """See `Replay`. Takes it that no episode goes on behind the records."""
@@ -127,7 +148,7 @@ class HindsightReplay(Replay):
         self._stop[:, slots] = np.minimum.accumulate(ends, axis=1)[:, ::-1]
         self._began[:] = added
 
-    def sample(self, uniforms: Float[np.ndarray, "row batch"]) -> UInt32[np.ndarray, "row batch _"]:
+    def sample(self, uniforms: Float[np.ndarray, "row draws"]) -> UInt32[np.ndarray, "row batch _"]:
         """Packed transitions, with replacement, one for every `draws` numbers in [0, 1)."""
         choice, relabel, pick = np.split(uniforms, self.draws, axis=1)
         oldest = self.added - self.size
@@ -135,18 +156,17 @@ class HindsightReplay(Replay):
         records = self.records.reshape(-1)
         batch = records[number % self.capacity + self._first]
         source = records[self._goal_number(number, pick) % self.capacity + self._first]
-        share = self.hindsight.ratio / (1 + self.hindsight.ratio)
-        achieved = self.spec.achieved(batch["next_observation"])
+        relabelled = relabel < self.hindsight.ratio / (1 + self.hindsight.ratio)
         before = self.spec.desired(batch["next_observation"]).copy()
-        goal = np.where(
-            (relabel < share)[..., None], self.spec.achieved(source["next_observation"]), before
-        )
+        goal = self.spec.achieved(source["next_observation"])[relabelled]
         for name in ("observation", "next_observation"):
-            self.spec.desired(batch[name])[...] = goal
-        batch["reward"] = self._rewards(achieved, goal)
+            self.spec.desired(batch[name])[relabelled] = goal
+        achieved = self.spec.achieved(batch["next_observation"])
+        desired = self.spec.desired(batch["next_observation"])
+        batch["reward"] = self._rewards(achieved, desired)
         if self.hindsight.success_ends:
             other_end = (batch["terminated"] != 0) & ~self._reached(achieved, before)
-            batch["terminated"] = other_end | self._reached(achieved, goal)
+            batch["terminated"] = other_end | self._reached(achieved, desired)
         return batch.view(np.uint32).reshape(*number.shape, -1)
 
     def _goal_number(

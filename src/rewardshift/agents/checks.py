@@ -4,6 +4,7 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from rewardshift.hindsight import Hindsight
 from rewardshift.shift import Shift
 
 
@@ -29,6 +30,15 @@ def check_widths(hidden: Sequence[int]) -> None:
 
 
 def check_hindsight(agent: Any) -> None:
-    """Refuses hindsight together with what it does not go with."""
-    if agent.hindsight is not None and agent.n_step != 1:
+    """Refuses what is no hindsight, and hindsight together with what it does not go with."""
+    if agent.hindsight is None:
+        return
+    if not isinstance(agent.hindsight, Hindsight):
+        raise ValueError(f"hindsight must be None or a Hindsight(), got {agent.hindsight!r}")
+    if agent.n_step != 1:
         raise ValueError(f"hindsight needs n_step=1, got {agent.n_step}")
+    if getattr(agent, "intrinsic", None) is not None:
+        raise ValueError(
+            "hindsight does not go with an intrinsic reward, which would be another goal's, got"
+            f" {agent.intrinsic}"
+        )

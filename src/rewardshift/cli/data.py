@@ -1,7 +1,6 @@
 """The commands about data sets: `collect`, `data inspect` and `data list`."""
 
 import contextlib
-import importlib.metadata
 import shlex
 import sys
 import time
@@ -23,12 +22,11 @@ from rewardshift.data.minari_sets import local_sets
 from rewardshift.data.picture import draw_dataset
 from rewardshift.data.writing import check_target, write_minari
 from rewardshift.errors import InputError
+from rewardshift.experiments.runner import made_with
 from rewardshift.files import write_atomic
 from rewardshift.shift import Shift, suggest_shift
 from rewardshift.training.collection import OnCollected, collect
 from rewardshift.training.policy import load_policy
-
-PACKAGES = ("rewardshift", "gymnasium", "jax", "minari", "mujoco", "numpy")
 
 
 def collect_data(
@@ -85,7 +83,7 @@ def collect_data(
             "command": shlex.join(["rewardshift", "collect", run.name, f"--id={id}", *options]),
             "run": config.to_json(),
             "trained_steps": policy.step,
-            "versions": {name: importlib.metadata.version(name) for name in PACKAGES},
+            "made_with": made_with(),
         },
         folder=folder,
     )

@@ -11,4 +11,4 @@ gym.register(
     entry_point="rewardshift.envs.cheetah:SparseHalfCheetah",
     max_episode_steps=1000,
 )
-gym.register(id=BIT_FLIP, entry_point="rewardshift.envs.bits:BitFlip")
+gym.register(id=BIT_FLIP, entry_point="rewardshift.envs.bits:BitFlip", max_episode_steps=16)

@@ -13,8 +13,8 @@ Observation = dict[str, np.ndarray]
 class BitFlip(gym.Env[Observation, np.integer]):
     """Bits, of which an action flips one; -1 for every step after which they are not the goal.
 
-    Of 2^n goals, a random walk of n steps meets one by chance alone. The goal is terminal, and an
-    episode is truncated after as many steps as there are bits.
+    Of 2^n goals, a random walk of n steps meets one by chance alone. The goal is terminal. As it is
+    registered, an episode is truncated after 16 steps.
 
     Args:
         bits: How many.
@@ -33,7 +33,6 @@ class BitFlip(gym.Env[Observation, np.integer]):
     ) -> tuple[Observation, dict[str, Any]]:
         """Random bits, and a random goal."""
         super().reset(seed=seed)
-        self._steps = 0
         self._state, self._goal = self.np_random.integers(2, size=(2, self.bits), dtype=np.int8)
         return self._observe(), {}
 
@@ -41,11 +40,10 @@ class BitFlip(gym.Env[Observation, np.integer]):
         self, action: np.integer | int
     ) -> tuple[Observation, float, bool, bool, dict[str, Any]]:
         """Flips a bit."""
-        self._steps += 1
         self._state[action] ^= 1
         reward = float(self.compute_reward(self._state, self._goal, {}))
-        reached, truncated = reward == 0, self._steps >= self.bits
-        return self._observe(), reward, reached, truncated and not reached, {"is_success": reached}
+        reached = reward == 0
+        return self._observe(), reward, reached, False, {"is_success": reached}
 
     def compute_reward(self, achieved_goal: Any, desired_goal: Any, info: Any) -> Any:
         """0 where all bits are as desired, else -1; for one pair of goals or for many."""

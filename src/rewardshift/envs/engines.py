@@ -40,8 +40,8 @@ class Step(NamedTuple):
 
     `next_observation` is what the action led to. `observation` is what to act on next: the
     same, or the first of a new episode where the row has ended. `success` is whether
-    the environment says in its info, as `is_success`, that its goal is reached; NaN if it does not
-    say.
+    the environment says in its info, as `is_success` or `success`, that its goal is reached; NaN
+    if it does not say.
     """
 
     next_observation: np.ndarray
@@ -100,7 +100,7 @@ class GymnasiumEngine:
         for row, (env, action) in enumerate(zip(self._envs, chosen, strict=True)):
             raw, reward[row], terminated[row], truncated[row], info = env.step(action)
             following[row] = flatten(raw, self.spec)
-            success[row] = info.get("is_success", np.nan)
+            success[row] = info.get("is_success", info.get("success", np.nan))
             if terminated[row] or truncated[row]:
                 restarted[row] = flatten(env.reset()[0], self.spec)
         observation = following

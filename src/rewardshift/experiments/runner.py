@@ -233,7 +233,7 @@ def collect(plan: Plan) -> bool:
 def made_with() -> dict[str, str | None]:
     """What the results depend on beside the declaration."""
     packages = (
-        *("rewardshift", "jax", "jaxlib", "optax", "numpy", "scipy"),
+        *("rewardshift", "jax", "jaxlib", "optax", "numpy", "scipy", "minari"),
         *("gymnasium", "gymnasium-robotics", "minigrid", "mujoco", "envpool"),
     )
     return {

@@ -19,15 +19,15 @@ from rewardshift.agents.td3 import TD3
 from rewardshift.data.dataset import Dataset, Subset
 from rewardshift.data.loading import load_dataset
 from rewardshift.envs.engines import EngineName, resolve_engine
-from rewardshift.envs.goals import goal_reward
-from rewardshift.envs.tasks import MakeEnv, env_maker, probe_spec
+from rewardshift.envs.goals import goal_task
+from rewardshift.envs.tasks import MakeEnv, probe_spec
 from rewardshift.errors import InputError, one_line
 from rewardshift.files import DAMAGE, writable_folder, write_atomic
 from rewardshift.hindsight import Hindsight
 from rewardshift.training.offline import OfflineBudget
 from rewardshift.training.online import OnlineBudget
 
-FORMAT = 3
+FORMAT = 4
 Agent = DQN | TD3 | BCQ | CQL
 
 
@@ -158,7 +158,7 @@ def make_config(
         raise InputError(f"{type(agent).__name__} learns from a data set, not from {env}")
     _check_task(agent, env)
     if agent.hindsight is not None:
-        _check_goals(env, budget)
+        _check_goals(agent.hindsight, env, budget)
     if agent.warm_up >= budget.steps:
         raise InputError(
             f"nothing would be learned: the warm-up is {agent.warm_up} steps,"
@@ -191,6 +191,8 @@ def make_offline_config(
             raise InputError(f"on a data set n_step must be 1, got {agent.n_step}")
         if agent.hindsight is not None:
             raise InputError("hindsight relabels what is collected; a fixed data set is as it is")
+        if isinstance(agent, TD3) and agent.normalise:
+            raise InputError("normalise is by what is collected; a fixed data set can be scaled")
         mixes = isinstance(agent, TD3) and isinstance(agent.selection, Mixing)
         if len(agent.shifts) > 1 and not mixes:
             raise InputError(
@@ -201,16 +203,19 @@ def make_offline_config(
     return RunConfig(agent, _name(env), _chosen(seeds), budget, engine, data)
 
 
-def _check_goals(env: str | MakeEnv, budget: OnlineBudget) -> None:
+def _check_goals(hindsight: Hindsight, env: str | MakeEnv, budget: OnlineBudget) -> None:
     """Refuses what hindsight cannot relabel, or not from whole episodes."""
-    goal_reward(env)
-    probe = env_maker(env)()
-    probe.close()
-    longest = probe.spec.max_episode_steps if probe.spec is not None else None
-    if longest is not None and budget.capacity < longest:
+    task = goal_task(env)
+    if task.longest is not None and budget.capacity < task.longest:
         raise InputError(
             f"a capacity of {budget.capacity} is too small for hindsight: an episode of {env} has"
-            f" up to {longest} steps"
+            f" up to {task.longest} steps"
+        )
+    low, high = hindsight.reward_range or task.seen
+    if not low <= task.seen[0] <= task.seen[1] <= high:
+        raise InputError(
+            f"reward_range must hold the rewards of {env} before any shift, {task.seen[0]:g} to"
+            f" {task.seen[1]:g} and maybe more; got {low:g} to {high:g}"
         )
 
 

@@ -10,7 +10,7 @@ import imageio.v3 as imageio
 import numpy as np
 
 from rewardshift.envs.tasks import env_maker, flatten
-from rewardshift.errors import InputError
+from rewardshift.errors import InputError, one_line
 from rewardshift.training.evaluation import derive_seed
 from rewardshift.training.policy import load_policy
 
@@ -36,14 +36,14 @@ def record_episode(folder: Path, film: Path, seed: int, episode: int) -> float:
     policy = load_policy(folder, seed)
     if not {"MUJOCO_GL", "DISPLAY", "WAYLAND_DISPLAY"} & set(os.environ):
         os.environ["MUJOCO_GL"] = "egl"  # MuJoCo's own choice needs a screen
-    env = env_maker(policy.config.env, render_mode="rgb_array")()
-    observation, _ = env.reset(seed=derive_seed(seed, 0, 1 + episode))
     try:
+        env = env_maker(policy.config.env, render_mode="rgb_array")()
+        observation, _ = env.reset(seed=derive_seed(seed, 0, 1 + episode))
         frames: list[Any] = [env.render()]
-    except Exception as error:  # of any graphics library
+    except Exception as error:  # of any graphics library, or of a task that draws nothing
         raise InputError(
-            f"{policy.config.env} cannot be drawn here: {error}. For MuJoCo, try MUJOCO_GL=egl or"
-            " MUJOCO_GL=osmesa in the environment"
+            f"{policy.config.env} cannot be drawn here: {one_line(error)}. For MuJoCo, try"
+            " MUJOCO_GL=egl or MUJOCO_GL=osmesa in the environment"
         ) from error
     total, done = 0.0, False
     while not done:
