@@ -25,10 +25,10 @@ from rewardshift.experiments.results import (
 )
 from rewardshift.experiments.runner import (
     Plan,
+    Processes,
     collect,
     made_with,
     pending_units,
-    run_unit,
     run_units,
 )
 from rewardshift.files import writable_folder, write_atomic
@@ -42,10 +42,10 @@ def smoke(out: Path, seeds: int = 2, figure: str = "figure1") -> Plan:
 
 
 def run(plan: Plan, jobs: int = 1) -> list[tuple[int, ...]]:
-    done = list(run_units(plan, pending_units(plan), jobs))
+    done = list(run_units(plan, pending_units(plan), Processes(jobs)))
     collect(plan)
-    assert [error for _, error in done if error] == []
-    return sorted(unit.seeds for unit, _ in done)
+    assert [outcome.error for outcome in done if outcome.error] == []
+    return sorted(outcome.unit.seeds for outcome in done)
 
 
 def pending_seeds(plan: Plan) -> list[tuple[int, ...]]:
@@ -85,7 +85,7 @@ def test_a_seed_that_two_runs_did_counts_once(tmp_path: Path) -> None:
     (group,) = FIGURES["figure1"].groups
     overlapping = FIGURES["figure1"].unit("smoke", "zero", group, (1, 2))
     before = (plan.folder / "results.csv").read_bytes()
-    run_unit(plan, overlapping)
+    list(run_units(plan, [overlapping], Processes(1)))
     collect(plan)
     assert (plan.folder / "results.csv").read_bytes() == before
 
@@ -95,7 +95,7 @@ def test_processes_and_interruptions_change_nothing(tmp_path: Path) -> None:
     run(plan)
     bystander = multiprocessing.get_context("spawn").Process(target=time.sleep, args=(60,))
     bystander.start()
-    for _ in run_units(other, pending_units(other), jobs=2):
+    for _ in run_units(other, pending_units(other), Processes(2)):
         break  # as if interrupted after the first unit
     deadline = time.monotonic() + 20
     while len(multiprocessing.active_children()) > 1 and time.monotonic() < deadline:

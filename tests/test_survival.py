@@ -19,7 +19,7 @@ from rewardshift.cli import main
 from rewardshift.errors import InputError
 from rewardshift.experiments import FIGURES
 from rewardshift.experiments.figure import Curve, Figure, Unit
-from rewardshift.experiments.runner import Plan, Shard, pending_units, run_units
+from rewardshift.experiments.runner import Plan, Processes, Shard, pending_units, run_units
 
 SMALL = DQN(hidden=(8,), batch_size=8)
 BUDGET = OnlineBudget(
@@ -79,9 +79,11 @@ def test_a_figure_of_which_nothing_is_left_is_not_drawn(
 def test_a_worker_that_is_killed_is_told_and_its_work_done_later(tmp_path: Path) -> None:
     plan = Plan("figure1", "smoke", 4, "zero", tmp_path)
     with subprocess.Popen([sys.executable, "-c", KILLER, str(os.getpid())]):
-        errors = [outcome.error for outcome in run_units(plan, pending_units(plan), jobs=2)]
+        errors = [outcome.error for outcome in run_units(plan, pending_units(plan), Processes(2))]
     assert any(error and "its process died" in error for error in errors)
-    assert {outcome.error for outcome in run_units(plan, pending_units(plan), 1)} == {None}
+    assert {outcome.error for outcome in run_units(plan, pending_units(plan), Processes(1))} == {
+        None
+    }
     assert pending_units(plan) == []
 
 

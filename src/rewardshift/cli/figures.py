@@ -2,7 +2,7 @@
 
 import os
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import tyro
 from rich.console import Console
@@ -18,11 +18,14 @@ from rich.table import Table
 
 from rewardshift.errors import InputError
 from rewardshift.experiments import FIGURES, find_figure
+from rewardshift.experiments.cluster import RayCluster
 from rewardshift.experiments.figure import PresetName, Unit
 from rewardshift.experiments.runner import (
     WHOLE,
     Outcome,
+    Place,
     Plan,
+    Processes,
     Shard,
     collect,
     missing_seeds,
@@ -79,6 +82,8 @@ def reproduce(
     out: Path = Path("out"),
     jobs: Annotated[int | None, tyro.conf.arg(metavar="INT")] = None,
     shard: Annotated[str, tyro.conf.arg(metavar="I/N")] = "1/1",
+    on: Literal["here", "ray"] = "here",
+    address: Annotated[str | None, tyro.conf.arg(metavar="ADDRESS")] = None,
     terminal: Terminal = "zero",
 ) -> None:
     """Run a figure of the paper and judge its claims.
@@ -94,12 +99,12 @@ def reproduce(
         jobs: How many processes, if not one per core.
         shard: The part that is run here, for example 2/4, the second of four, if several machines
             share the work; afterwards the command without it puts together what all have done.
+        on: Processes of this machine, or a Ray cluster.
+        address: Of the Ray cluster; by default one is started on this machine.
         terminal: "zero" cuts the shift off at a terminal state, as the paper does;
             "absorbing" makes it exactly policy-invariant.
     """
-    jobs = jobs if jobs is not None else os.cpu_count() or 1
-    if jobs < 1:
-        raise InputError(f"jobs must be 1 or more, got {jobs}")
+    place = _place(on, jobs, address)
     names = list(FIGURES) if figure == "all" else [find_figure(figure).name]
     plans = [
         Plan(
@@ -114,7 +119,7 @@ def reproduce(
     part = _parse_shard(shard)
     failed = []
     for plan, units in [(plan, pending_units(plan, part)) for plan in plans]:
-        failed += _run_with_progress(plan, units, jobs)
+        failed += _run_with_progress(plan, units, place)
         if part != WHOLE and missing_seeds(plan):
             print(f"{plan.figure}: shard {shard} is done; others are missing")
         elif collect(plan):
@@ -126,6 +131,19 @@ def reproduce(
             f"{len(failed)} unit{'s' * (len(failed) > 1)} of work failed, see above; the same"
             " command runs what is missing"
         )
+
+
+def _place(on: str, jobs: int | None, address: str | None) -> Place:
+    if on == "ray":
+        if jobs is not None:
+            raise InputError("--jobs is for processes of this machine, not for --on ray")
+        return RayCluster(address)
+    if address is not None:
+        raise InputError("--address is for --on ray")
+    jobs = jobs if jobs is not None else os.cpu_count() or 1
+    if jobs < 1:
+        raise InputError(f"jobs must be 1 or more, got {jobs}")
+    return Processes(jobs)
 
 
 def _parse_shard(text: str) -> Shard:
@@ -155,28 +173,32 @@ def _duration(seconds: float) -> str:
     return f"{seconds:.0f} s"
 
 
-def _run_with_progress(plan: Plan, units: list[Unit], jobs: int) -> list[Outcome]:
+def _run_with_progress(plan: Plan, units: list[Unit], place: Place) -> list[Outcome]:
     """Runs the units; those that failed, with what they failed of on the screen."""
     if not units:
         print(f"{plan.figure}: every unit of work is finished already")
         return []
-    failed = []
     columns = (
         TextColumn("{task.description}"),
         BarColumn(),
         MofNCompleteColumn(),
-        TextColumn("units, elapsed"),
+        TextColumn("units, {task.fields[running]} running, {task.fields[failed]} failed, elapsed"),
         TimeElapsedColumn(),
         TextColumn("left"),
         TimeRemainingColumn(),
     )
+    failed: list[Outcome] = []
     with Progress(*columns, console=Console(stderr=True)) as progress:
-        task = progress.add_task(f"{plan.figure}, {plan.preset}", total=len(units))
-        for outcome in run_units(plan, units, jobs):
-            progress.advance(task)
+        first = min(place.slots(), len(units))
+        task = progress.add_task(
+            f"{plan.figure}, {plan.preset}", total=len(units), running=first, failed=0
+        )
+        for ended, outcome in enumerate(run_units(plan, units, place), start=1):
             if outcome.error is not None:
                 failed.append(outcome)
                 progress.console.print(_failure(outcome), markup=False, highlight=False)
+            running = min(place.slots(), len(units) - ended)
+            progress.update(task, advance=1, running=running, failed=len(failed))
     return failed
 
 

@@ -15,6 +15,7 @@ import platform
 import shutil
 import signal
 import subprocess
+import tempfile
 import time
 import traceback
 from collections.abc import Iterator
@@ -22,7 +23,7 @@ from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, Protocol, runtime_checkable
 
 from rewardshift.errors import InputError
 from rewardshift.experiments import find_figure
@@ -92,13 +93,28 @@ class Shard(NamedTuple):
 
 
 WHOLE = Shard(1, 1)
+RUNNING = "running"  # the folder of what is not finished
 
 
 class Outcome(NamedTuple):
-    """How a unit of work ended: with `error` None, or with what it failed of."""
+    """How a unit of work ended: with a result, or with the error that it failed of."""
 
     unit: Unit
+    result: UnitResult | None
     error: str | None
+
+
+@runtime_checkable
+class Place(Protocol):
+    """Where units of work are run: it performs them, and the runner keeps the results."""
+
+    def perform(self, plan: Plan, units: list[Unit]) -> Iterator[Outcome]:
+        """Performs the units and yields each one when it has ended."""
+        ...
+
+    def slots(self) -> int:
+        """How many units it performs at once."""
+        ...
 
 
 def pending_units(plan: Plan, shard: Shard = WHOLE) -> list[Unit]:
@@ -128,54 +144,88 @@ def pending_units(plan: Plan, shard: Shard = WHOLE) -> list[Unit]:
     return units
 
 
-def run_units(plan: Plan, units: list[Unit], jobs: int) -> Iterator[Outcome]:
-    """Runs the units in up to `jobs` processes, and yields each one when it has ended."""
-    if min(jobs, len(units)) <= 1:
-        yield from (attempt(plan, unit) for unit in units)
-        return
-    others = set(multiprocessing.active_children())
-    pool = ProcessPoolExecutor(
-        min(jobs, len(units)),
-        mp_context=multiprocessing.get_context("spawn"),  # JAX does not survive a fork
-    )
-    try:
-        # The workers inherit both: Ctrl-C is the parent's alone, and each has a core of its own.
-        with _interrupts_held(), _one_thread():
-            futures = {pool.submit(attempt, plan, unit): unit for unit in units}
-        for future in as_completed(futures):
-            try:
-                yield future.result()
-            except BrokenProcessPool:
-                yield Outcome(futures[future], "its process died: killed, or out of memory")
-        pool.shutdown()
-    except BaseException:  # also when the caller is interrupted: nothing may linger
-        pool.shutdown(wait=False, cancel_futures=True)
-        for worker in set(multiprocessing.active_children()) - others:
-            worker.kill()  # what it was at goes on from its last checkpoint
-        raise
+def run_units(plan: Plan, units: list[Unit], place: Place) -> Iterator[Outcome]:
+    """Runs units, keeps their results, and yields each one when it has ended."""
+    for outcome in place.perform(plan, units):
+        if outcome.result is not None:
+            save_unit(plan.folder, outcome.result)
+            name = unit_name(outcome.result.digest, outcome.result.seeds)
+            shutil.rmtree(plan.folder / RUNNING / name, ignore_errors=True)
+        yield outcome
 
 
-def attempt(plan: Plan, unit: Unit) -> Outcome:
-    """Runs one unit and keeps its result, or says what it failed of."""
-    try:
-        run_unit(plan, unit)
-    except (InputError, TrainingError) as error:
-        return Outcome(unit, str(error))
-    except Exception:  # of whatever is trained with; the other units shall not suffer
-        return Outcome(unit, traceback.format_exc())
-    return Outcome(unit, None)
+class Processes:
+    """Processes of this machine.
+
+    Args:
+        jobs: How many; with 1, this one.
+    """
+
+    def __init__(self, jobs: int) -> None:
+        self.jobs = jobs
+
+    def slots(self) -> int:
+        """See `Place`."""
+        return self.jobs
+
+    def perform(self, plan: Plan, units: list[Unit]) -> Iterator[Outcome]:
+        """See `Place`."""
+        if min(self.jobs, len(units)) <= 1:
+            yield from (perform(plan, unit) for unit in units)
+            return
+        others = set(multiprocessing.active_children())
+        pool = ProcessPoolExecutor(
+            min(self.jobs, len(units)),
+            mp_context=multiprocessing.get_context("spawn"),  # JAX does not survive a fork
+            initializer=keep_to_one_thread,
+        )
+        try:
+            with _interrupts_held():  # the workers inherit that, so Ctrl-C is the parent's alone
+                futures = {pool.submit(perform, plan, unit): unit for unit in units}
+            for future in as_completed(futures):
+                try:
+                    yield future.result()
+                except BrokenProcessPool:
+                    died = "its process died: killed, or out of memory"
+                    yield Outcome(futures[future], None, died)
+            pool.shutdown()
+        except BaseException:  # also when the caller is interrupted: nothing may linger
+            pool.shutdown(wait=False, cancel_futures=True)
+            for worker in set(multiprocessing.active_children()) - others:
+                worker.kill()  # what it was at goes on from its last checkpoint
+            raise
 
 
-def run_unit(plan: Plan, unit: Unit) -> None:
-    """Runs one unit, or goes on with it, and keeps its result."""
+def keep_to_one_thread() -> None:
+    """For a process that has a core to itself: XLA takes one thread, and gives the same bits."""
+    flags = os.environ.get("XLA_FLAGS", "")
+    os.environ["XLA_FLAGS"] = f"{flags} --xla_cpu_multi_thread_eigen=false".strip()
+
+
+def perform(plan: Plan, unit: Unit) -> Outcome:
+    """Performs one unit, or goes on with it, wherever this is called."""
     figure = find_figure(plan.figure)
     digest = figure.digest(plan.preset, plan.terminal, (unit.tasks, unit.methods))
     started = time.perf_counter()
-    running = plan.folder / "running" / unit_name(digest, unit.seeds)
-    curves = figure.run(figure, unit, running)
+    try:
+        with _running_folder(plan, unit_name(digest, unit.seeds)) as folder:
+            curves = figure.run(figure, unit, folder)
+    except (InputError, TrainingError) as error:
+        return Outcome(unit, None, str(error))
+    except Exception:  # of whatever is trained with; the other units shall not suffer
+        return Outcome(unit, None, traceback.format_exc())
     seconds = time.perf_counter() - started
-    save_unit(plan.folder, UnitResult(digest, unit.seeds, seconds, made_with(), curves))
-    shutil.rmtree(running, ignore_errors=True)
+    return Outcome(unit, UnitResult(digest, unit.seeds, seconds, made_with(), curves), None)
+
+
+@contextlib.contextmanager
+def _running_folder(plan: Plan, name: str) -> Iterator[Path]:
+    """Where a unit keeps its checkpoints: with the results, or here if those are far away."""
+    if plan.folder.is_dir():
+        yield plan.folder / RUNNING / name
+    else:
+        with tempfile.TemporaryDirectory() as folder:
+            yield Path(folder) / name
 
 
 def missing_seeds(plan: Plan) -> list[str]:
@@ -268,19 +318,6 @@ def _commit() -> str | None:
         return git("rev-parse", "HEAD").stdout.strip() + ("+changes" if changed else "")
     except OSError:  # no git here
         return None
-
-
-@contextlib.contextmanager
-def _one_thread() -> Iterator[None]:
-    """XLA in processes that are started meanwhile keeps to one thread; it gives the same bits."""
-    before = os.environ.get("XLA_FLAGS")
-    os.environ["XLA_FLAGS"] = f"{before or ''} --xla_cpu_multi_thread_eigen=false".strip()
-    try:
-        yield
-    finally:
-        del os.environ["XLA_FLAGS"]
-        if before is not None:
-            os.environ["XLA_FLAGS"] = before
 
 
 @contextlib.contextmanager

@@ -1,0 +1,78 @@
+"""Units of work as tasks of a Ray cluster."""
+
+import importlib.util
+import logging
+import os
+from collections.abc import Iterator
+from typing import Any
+
+from rewardshift.errors import InputError, one_line
+from rewardshift.experiments.figure import Unit
+from rewardshift.experiments.runner import Outcome, Plan, keep_to_one_thread, perform
+
+# How often a task is started again after its worker or its node was lost.
+RETRIES = 3
+
+
+class RayCluster:
+    """A Ray cluster, or one on this machine that lives as long as its units.
+
+    A unit asks for one core, and comes back through Ray's object store. Where the workers see the
+    folder of the results, what was running on a lost node goes on from its last checkpoint;
+    elsewhere it begins again.
+
+    Args:
+        address: Of the cluster, as `ray.init` takes it; None starts one here.
+    """
+
+    def __init__(self, address: str | None = None) -> None:
+        if importlib.util.find_spec("ray") is None:
+            raise InputError("Ray is not installed: pip install 'rewardshift[cluster]'")
+        self.address = address
+
+    def slots(self) -> int:
+        """See `Place`: the cores of the nodes that are there now."""
+        ray = _ray()
+        return int(ray.cluster_resources().get("CPU", 0)) if ray.is_initialized() else 0
+
+    def perform(self, plan: Plan, units: list[Unit]) -> Iterator[Outcome]:
+        """See `Place`."""
+        ray = _ray()
+        self._connect(ray)
+        try:
+            task = ray.remote(num_cpus=1, max_retries=RETRIES)(_perform_alone)
+            waiting = {task.remote(plan, unit): unit for unit in units}
+            while waiting:
+                (ready, *_), _ = ray.wait(list(waiting), num_returns=1)
+                unit = waiting.pop(ready)
+                try:
+                    yield ray.get(ready)
+                except ray.exceptions.RayError as error:
+                    yield Outcome(unit, None, f"its worker was lost: {one_line(error)}")
+        finally:
+            ray.shutdown()
+
+    def _connect(self, ray: Any) -> None:
+        quiet = {"logging_level": logging.ERROR, "log_to_driver": False}
+        if self.address is None:
+            ray.init(
+                num_cpus=os.cpu_count(),
+                include_dashboard=False,
+                _node_ip_address="127.0.0.1",
+                **quiet,
+            )
+            return
+        try:
+            ray.init(address=self.address, **quiet)
+        except (ConnectionError, ValueError, RuntimeError) as error:
+            raise InputError(f"no Ray cluster at {self.address!r}: {one_line(error)}") from error
+
+
+def _ray() -> Any:
+    """Ray, which is not imported before it is needed."""
+    return importlib.import_module("ray")
+
+
+def _perform_alone(plan: Plan, unit: Unit) -> Outcome:
+    keep_to_one_thread()
+    return perform(plan, unit)

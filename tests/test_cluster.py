@@ -1,0 +1,96 @@
+"""The same figure on a Ray cluster, of which nodes are lost."""
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rewardshift.cli import main
+from rewardshift.errors import InputError
+from rewardshift.experiments.cluster import RayCluster
+from rewardshift.experiments.figure import Unit
+from rewardshift.experiments.runner import Plan, collect, pending_units, run_units
+
+pytestmark = pytest.mark.filterwarnings("ignore")  # of Ray's own
+HERE: dict[str, Any] = {"num_cpus": 1, "node_ip_address": "127.0.0.1", "include_dashboard": False}
+
+
+@pytest.fixture
+def cluster() -> Iterator[Any]:
+    """Two nodes of one core each, of which the second may be lost."""
+    from ray.cluster_utils import Cluster  # noqa: PLC0415  slow to import
+
+    made: Any = Cluster(initialize_head=True, head_node_args=HERE)
+    try:
+        made.extra = made.add_node(**HERE)
+        made.wait_for_nodes()
+        yield made
+    finally:
+        made.shutdown()
+
+
+def reference(out: Path, seeds: int) -> bytes:
+    """The results of the local runner."""
+    command = ["reproduce", "figure1", "--preset=smoke", f"--seeds={seeds}", "--jobs=1"]
+    assert main([*command, f"--out={out}"]) == 0
+    return (out / "figure1" / "results.csv").read_bytes()
+
+
+def test_a_node_that_is_killed_takes_nothing_with_it(cluster: Any, tmp_path: Path) -> None:
+    plan = Plan("figure1", "smoke", 6, "zero", tmp_path / "ray")
+    units = pending_units(plan)
+    broken = Unit(("nowhere",), units[0].methods, (99,), units[0].budget, "zero")
+    outcomes = run_units(plan, [broken, *units], RayCluster(cluster.address))
+    first = next(outcomes)
+    cluster.remove_node(cluster.extra, allow_graceful=False)
+    rest = [first, *outcomes]
+    failed = [outcome for outcome in rest if outcome.error]
+    assert [outcome.unit for outcome in failed] == [broken]
+    assert "KeyError: 'nowhere'" in (failed[0].error or "")
+    assert len(rest) == len(units) + 1
+    assert collect(plan)
+    assert (plan.folder / "results.csv").read_bytes() == reference(tmp_path / "here", 6)
+
+
+def test_a_local_cluster_from_the_command_line(tmp_path: Path) -> None:
+    code = "import sys; from rewardshift.cli import main; sys.exit(main(sys.argv[1:]))"
+    command = ["reproduce", "figure1", "--preset=smoke", "--seeds=2", "--on=ray"]
+    done = subprocess.run(
+        [sys.executable, "-c", code, *command, f"--out={tmp_path / 'ray'}"],
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    results = tmp_path / "ray" / "figure1" / "results.csv"
+    assert results.read_bytes() == reference(tmp_path / "here", 2)
+
+
+def test_a_cluster_that_is_not_there(tmp_path: Path) -> None:
+    plan = Plan("figure1", "smoke", 1, "zero", tmp_path)
+    with pytest.raises(InputError, match=r"no Ray cluster at '127\.0\.0\.1:1'"):
+        list(run_units(plan, pending_units(plan), RayCluster("127.0.0.1:1")))
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--on=ray", "--jobs=2"], "--jobs is for processes of this machine"),
+        (["--address=auto"], "--address is for --on ray"),
+    ],
+)
+def test_options_that_do_not_go_together(
+    options: list[str], message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["reproduce", "figure1", *options, f"--out={tmp_path / 'out'}"]) == 2
+    assert message in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()
+
+
+def test_ray_is_not_imported_unless_asked_for() -> None:
+    code = "import sys, rewardshift.cli; sys.exit('ray' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
