@@ -3,6 +3,7 @@
 import importlib.util
 import logging
 import os
+import socket
 from collections.abc import Iterator
 from typing import Any
 
@@ -63,9 +64,18 @@ class RayCluster:
             )
             return
         try:
+            _knock(self.address)
             ray.init(address=self.address, **quiet)
-        except (ConnectionError, ValueError, RuntimeError) as error:
+        except (OSError, ValueError, RuntimeError) as error:
             raise InputError(f"no Ray cluster at {self.address!r}: {one_line(error)}") from error
+
+
+def _knock(address: str) -> None:
+    """Fails where nobody listens: Ray itself would wait there for many minutes."""
+    if address == "auto":
+        return
+    host, _, port = address.removeprefix("ray://").rpartition(":")
+    socket.create_connection((host, int(port)), timeout=10).close()
 
 
 def _ray() -> Any:
