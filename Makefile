@@ -39,6 +39,7 @@ reproduce: $(VENV)/core.done
 	$(BIN)/rewardshift reproduce maze-sizes --preset paper --terminal absorbing --out results/absorbing
 	$(BIN)/rewardshift reproduce curiosity --preset quick --out results
 	$(BIN)/rewardshift reproduce curiosity-stored --preset quick --out results
+	$(BIN)/rewardshift reproduce control --preset quick --out results
 	$(BIN)/rewardshift reproduce sparse-cheetah --preset quick --out results
 
 # The data sets in src/rewardshift/data/embedded, made anew in out/embedded: about an hour. Training

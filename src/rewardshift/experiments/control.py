@@ -76,7 +76,7 @@ SMOKE = Preset(
 QUICK = Preset(
     seeds=4,
     budget=ControlBudget(100_000, (64, 64), 64, 5000, evaluations=50, evaluation_episodes=5),
-    seconds=6000,
+    seconds=2600,
     note="100,000 of 1,000,000 steps, networks of 64x64 instead of 256x256, batches of 64"
     " instead of 256, 5,000 instead of 25,000 random steps, two of five tasks",
     tasks=("Hopper", "HalfCheetah"),
