@@ -83,21 +83,25 @@ def _peer(kind: str, processes: int = 1) -> float:
 def main() -> None:
     """Measures all, prints the table, writes the JSON."""
     FOLDER.mkdir(parents=True, exist_ok=True)
-    measurements = {
+    alone = {
         "SBX": partial(_peer, "sbx"),
         "Stable-Baselines3": partial(_peer, "sb3"),
         "rewardshift": partial(_ours, 1),
         "rewardshift, 3 members": partial(_ours, 3),
         "rewardshift, 7 members": partial(_ours, 7),
         "rewardshift, 3 members, own actors": partial(_ours, 3, own=True),
+    }
+    together = {
         "SBX, two processes": partial(_peer, "sbx", 2),
         "Stable-Baselines3, two processes": partial(_peer, "sb3", 2),
         "rewardshift, two processes": partial(_ours, 1, processes=2),
     }
     rows: list[dict[str, Any]] = []
-    for what, (rate, ratio) in in_turn(measurements, ROUNDS, "SBX").items():
-        rows.append({"what": what, "rate": rate, "ratio": ratio})
-        print(f"{what:36} {rate:7.1f} steps/s  {ratio:5.2f} x SBX", flush=True)
+    for measurements in (alone, together):
+        base = next(iter(measurements))
+        for what, (rate, ratio) in in_turn(measurements, ROUNDS, base).items():
+            rows.append({"what": what, "rate": rate, "ratio": ratio})
+            print(f"{what:36} {rate:7.1f} steps/s  {ratio:5.2f} x {base}", flush=True)
     both = next(row["rate"] for row in rows if row["what"] == "rewardshift, two processes")
     share = both / 2 * update_flops() / matrix_rate_per_core()
     rows.append({"what": "share of NumPy's rate per core, steps included", "rate": share})

@@ -63,7 +63,11 @@ class FetchBudget:
 
 
 def _method(bias: float, label: str) -> Method:
-    """DDPG with hindsight as its authors have it, whose values are kept in the shifted range."""
+    """DDPG with hindsight, in its authors' setting but for the clipping of targets.
+
+    Clipped to what rewards can add up to, values forget at once that they began outside of it, and
+    a shift would be no other initial value.
+    """
     agent = ddpg(
         shifts=(bias,),
         gamma=0.98,
@@ -71,7 +75,7 @@ def _method(bias: float, label: str) -> Method:
         noise=0.2,
         random_actions=0.3,
         normalise=True,
-        hindsight=Hindsight(reward_range=(-1.0, 0.0)),
+        hindsight=Hindsight(),
     )
     return Method(f"fetch{bias:+g}", label, agent)
 

@@ -198,8 +198,9 @@ class Processes:
 
 def keep_to_one_thread() -> None:
     """For a process that has a core to itself: XLA takes one thread, and gives the same bits."""
-    flags = os.environ.get("XLA_FLAGS", "")
-    os.environ["XLA_FLAGS"] = f"{flags} --xla_cpu_multi_thread_eigen=false".strip()
+    before = os.environ.get("XLA_FLAGS", "").split()
+    flags = dict.fromkeys([*before, "--xla_cpu_multi_thread_eigen=false"])  # once
+    os.environ["XLA_FLAGS"] = " ".join(flags)
 
 
 def perform(plan: Plan, unit: Unit) -> Outcome:
