@@ -76,8 +76,7 @@ def collect_data(
         algorithm=algorithm,
         description=(
             f"{transitions} transitions of {algorithm} on {config.env} after {policy.step} steps of"
-            f" training, with noise {noise:g} and"
-            f" {random_actions:.0%} random actions"
+            f" training, with noise {noise:g} and {random_actions:.0%} random actions"
         ),
         recipe={
             "command": shlex.join(["rewardshift", "collect", run.name, f"--id={id}", *options]),

@@ -5,21 +5,10 @@ from typing import Any
 
 from rewardshift.agents.td3 import TD3
 from rewardshift.envs import SPARSE_CHEETAH
-from rewardshift.experiments.figure import Claim, Figure, Method, Metric, Preset
-from rewardshift.experiments.online import return_panels, run_online
+from rewardshift.experiments.figure import Claim, Figure, Method, Preset
+from rewardshift.experiments.online import METRICS, Task, return_panels, run_online
 from rewardshift.shift import Terminal
 from rewardshift.training.online import OnlineBudget
-
-
-@dataclass(frozen=True)
-class Task:
-    """A task of a figure.
-
-    Args:
-        env: The registered environment.
-    """
-
-    env: str
 
 
 @dataclass(frozen=True)
@@ -83,7 +72,6 @@ QUICK = Preset(
 )
 PAPER = Preset(seeds=10, budget=ControlBudget(1_000_000), seconds=5_000_000)
 
-METRICS: dict[Metric, str] = {"auc": "over the whole training", "final": "at its end"}
 RRS_3, RRS_7 = (-0.5, 0.0, 0.5), (-0.5, -0.33, -0.17, 0.0, 0.17, 0.33, 0.5)
 
 

@@ -3,22 +3,11 @@
 from dataclasses import dataclass, replace
 
 from rewardshift.agents.td3 import TD3, ddpg
-from rewardshift.experiments.figure import Claim, Figure, Method, Metric, Panel, Preset
-from rewardshift.experiments.online import run_online
+from rewardshift.experiments.figure import Claim, Figure, Method, Panel, Preset
+from rewardshift.experiments.online import METRICS, Task, run_online
 from rewardshift.hindsight import Hindsight
 from rewardshift.shift import Terminal
 from rewardshift.training.online import OnlineBudget
-
-
-@dataclass(frozen=True)
-class Task:
-    """A task of the figure.
-
-    Args:
-        env: The registered environment.
-    """
-
-    env: str
 
 
 @dataclass(frozen=True)
@@ -81,7 +70,6 @@ def _method(bias: float, label: str) -> Method:
 
 
 TASKS = {name: Task(f"{name}-v4") for name in ("FetchReach", "FetchPush")}
-METRICS: dict[Metric, str] = {"auc": "over the whole training", "final": "at its end"}
 
 
 def _claims(task: str) -> list[Claim]:

@@ -1,13 +1,28 @@
 """What figures of online training share: from a unit of work to its curves."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
-from rewardshift.experiments.figure import Curve, Figure, Panel, Unit
+from rewardshift.experiments.figure import Curve, Figure, Metric, Panel, Unit
 from rewardshift.shift import Terminal
 from rewardshift.training.online import OnlineBudget
 from rewardshift.training.runs import Result, train
+
+# By what curves are compared, and how that is said.
+METRICS: dict[Metric, str] = {"auc": "over the whole training", "final": "at its end"}
+
+
+@dataclass(frozen=True)
+class Task:
+    """A task of a figure.
+
+    Args:
+        env: The registered environment.
+    """
+
+    env: str
 
 
 class OnlineFigureBudget(Protocol):
