@@ -68,7 +68,11 @@ def _find(env: str) -> None:
         gym.spec(env)
     except gym.error.NameNotFound as error:
         if importlib.util.find_spec("gymnasium_robotics") is None:
-            hint = ": pip install 'rewardshift[robotics]'" if env.startswith("Fetch") else ""
+            hint = (
+                " Fetch needs: pip install 'rewardshift[robotics]'"
+                if env.startswith("Fetch")
+                else ""
+            )
             raise gym.error.NameNotFound(f"{error}{hint}") from error
         with contextlib.redirect_stderr(io.StringIO()):  # a note about tasks of the Adroit hand
             importlib.import_module("gymnasium_robotics")  # registers its tasks
