@@ -70,5 +70,5 @@ $(VENV)/core.done: pyproject.toml constraints.txt
 $(VENV)/dev.done: $(VENV)/core.done
 	@echo "Installing what tests and docs need (once)"
 	@$(INSTALL) torch==2.13.0
-	@$(INSTALL) --editable '.[cluster,dev,docs,envpool,video]'
+	@$(INSTALL) --editable '.[cluster,dev,docs,envpool,sb3,video]'
 	@touch $@
