@@ -30,6 +30,7 @@ bench: $(VENV)/dev.done
 	$(BIN)/python benchmarks/control.py
 	$(BIN)/python benchmarks/offline.py
 	$(BIN)/python benchmarks/fetch.py
+	$(BIN)/python benchmarks/scaling.py
 
 # The results that are kept with the source. Runs resume, so this can be stopped at any time.
 reproduce: $(VENV)/core.done

@@ -1,5 +1,6 @@
 """What goes wrong on the way: units that fail, work in parts, folders that are in use."""
 
+import io
 import json
 import os
 import re
@@ -13,9 +14,11 @@ from typing import Any
 
 import pytest
 from probes import Probe
+from rich.console import Console
 
 from rewardshift import DQN, OnlineBudget, train
 from rewardshift.cli import main
+from rewardshift.cli.progress import ROWS, Work
 from rewardshift.errors import InputError
 from rewardshift.experiments import FIGURES
 from rewardshift.experiments.figure import Curve, Figure, Unit
@@ -215,3 +218,29 @@ def test_the_cost_of_every_figure_is_told(capsys: pytest.CaptureFixture[str]) ->
     rows = re.findall(r"│ ([\w-]+) +│ (\w+) +│ +([\d,]+) +│ +([\d,.]+) +│", capsys.readouterr().out)
     assert [row[:2] for row in rows] == [(f.name, p) for f in FIGURES.values() for p in f.presets]
     assert ("control", "paper", "200", "2,778") in rows
+
+
+def test_the_table_of_what_is_running_follows_the_work(tmp_path: Path) -> None:
+    units = pending_units(Plan("figure1", "smoke", 6, "zero", tmp_path))
+    work = Work(units, Processes(2))
+    seeds = [f"seed {unit.seeds[-1]}" for unit in units]
+
+    def shown() -> str:
+        console = Console(record=True, width=200, file=io.StringIO())
+        console.print(*work.tables())
+        return console.export_text()
+
+    assert list(work.running()) == [line.split("  ")[0] for line in shown().splitlines()[1:]]
+    assert [name.split(", ")[-1] for name in work.running()] == seeds[:2]
+    work.ended(units[1])
+    assert [name.split(", ")[-1] for name in work.running()] == [seeds[0], seeds[2]]
+    for unit in (units[0], *units[2:]):
+        work.ended(unit)
+    assert work.tables() == []
+
+
+def test_more_running_units_than_fit_are_counted(tmp_path: Path) -> None:
+    units = pending_units(Plan("figure1", "smoke", 2 * ROWS + 4, "zero", tmp_path))
+    console = Console(record=True, width=200, file=io.StringIO())
+    console.print(*Work(units, Processes(len(units))).tables())
+    assert "and 2 more" in console.export_text()

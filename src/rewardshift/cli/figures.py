@@ -6,23 +6,15 @@ from typing import Annotated, Any, Literal
 
 import tyro
 from rich.console import Console
-from rich.progress import (
-    BarColumn,
-    MofNCompleteColumn,
-    Progress,
-    TextColumn,
-    TimeElapsedColumn,
-    TimeRemainingColumn,
-)
 from rich.table import Table
 
+from rewardshift.cli.progress import run_with_progress
 from rewardshift.errors import InputError
 from rewardshift.experiments import FIGURES, find_figure
 from rewardshift.experiments.cluster import RayCluster
-from rewardshift.experiments.figure import PresetName, Unit
+from rewardshift.experiments.figure import PresetName
 from rewardshift.experiments.runner import (
     WHOLE,
-    Outcome,
     Place,
     Plan,
     Processes,
@@ -30,7 +22,6 @@ from rewardshift.experiments.runner import (
     collect,
     missing_seeds,
     pending_units,
-    run_units,
 )
 from rewardshift.files import writable_folder
 from rewardshift.report import write_figure, write_page, write_report
@@ -119,7 +110,7 @@ def reproduce(
     part = _parse_shard(shard)
     failed = []
     for plan, units in [(plan, pending_units(plan, part)) for plan in plans]:
-        failed += _run_with_progress(plan, units, place)
+        failed += run_with_progress(plan, units, place)
         if part != WHOLE and missing_seeds(plan):
             print(f"{plan.figure}: shard {shard} is done; others are missing")
         elif collect(plan):
@@ -171,41 +162,6 @@ def _duration(seconds: float) -> str:
         if seconds >= 2 * size:
             return f"{seconds / size:.0f} {unit}"
     return f"{seconds:.0f} s"
-
-
-def _run_with_progress(plan: Plan, units: list[Unit], place: Place) -> list[Outcome]:
-    """Runs the units; those that failed, with what they failed of on the screen."""
-    if not units:
-        print(f"{plan.figure}: every unit of work is finished already")
-        return []
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TextColumn("units, {task.fields[running]} running, {task.fields[failed]} failed, elapsed"),
-        TimeElapsedColumn(),
-        TextColumn("left"),
-        TimeRemainingColumn(),
-    )
-    failed: list[Outcome] = []
-    with Progress(*columns, console=Console(stderr=True)) as progress:
-        first = min(place.slots(), len(units))
-        task = progress.add_task(
-            f"{plan.figure}, {plan.preset}", total=len(units), running=first, failed=0
-        )
-        for ended, outcome in enumerate(run_units(plan, units, place), start=1):
-            if outcome.error is not None:
-                failed.append(outcome)
-                progress.console.print(_failure(outcome), markup=False, highlight=False)
-            running = min(place.slots(), len(units) - ended)
-            progress.update(task, advance=1, running=running, failed=len(failed))
-    return failed
-
-
-def _failure(outcome: Outcome) -> str:
-    unit = outcome.unit
-    names = ", ".join((*unit.tasks, *unit.methods, *(f"seed {seed}" for seed in unit.seeds)))
-    return f"failed: {names}\n{(outcome.error or '').rstrip()}"
 
 
 def _print_claims(figure: str, claims: list[dict[str, Any]]) -> None:

@@ -30,11 +30,11 @@ class RayCluster:
         if importlib.util.find_spec("ray") is None:
             raise InputError("Ray is not installed: pip install 'rewardshift[cluster]'")
         self.address = address
+        self._slots = 0
 
     def slots(self) -> int:
         """See `Place`: the cores of the nodes that are there now."""
-        ray = _ray()
-        return int(ray.cluster_resources().get("CPU", 0)) if ray.is_initialized() else 0
+        return self._slots
 
     def perform(self, plan: Plan, units: list[Unit]) -> Iterator[Outcome]:
         """See `Place`."""
@@ -44,12 +44,14 @@ class RayCluster:
             task = ray.remote(num_cpus=1, max_retries=RETRIES)(_perform_alone)
             waiting = {task.remote(plan, unit): unit for unit in units}
             while waiting:
-                (ready, *_), _ = ray.wait(list(waiting), num_returns=1)
-                unit = waiting.pop(ready)
-                try:
-                    yield ray.get(ready)
-                except ray.exceptions.RayError as error:
-                    yield Outcome(unit, None, f"its worker was lost: {one_line(error)}")
+                self._slots = int(ray.cluster_resources().get("CPU", 0))
+                ended, _ = ray.wait(list(waiting), num_returns=1, timeout=1)
+                for ready in ended:
+                    unit = waiting.pop(ready)
+                    try:
+                        yield ray.get(ready)
+                    except ray.exceptions.RayError as error:
+                        yield Outcome(unit, None, f"its worker was lost: {one_line(error)}")
         finally:
             ray.shutdown()
 

@@ -197,10 +197,13 @@ class Processes:
 
 
 def keep_to_one_thread() -> None:
-    """For a process that has a core to itself: XLA takes one thread, and gives the same bits."""
-    before = os.environ.get("XLA_FLAGS", "").split()
-    flags = dict.fromkeys([*before, "--xla_cpu_multi_thread_eigen=false"])  # once
-    os.environ["XLA_FLAGS"] = " ".join(flags)
+    """For a process that has a core to itself: XLA takes one thread, and gives the same bits.
+
+    Whoever has said in `XLA_FLAGS` what is wanted is left with it.
+    """
+    flags = os.environ.get("XLA_FLAGS", "")
+    if "xla_cpu_multi_thread_eigen" not in flags:
+        os.environ["XLA_FLAGS"] = f"{flags} --xla_cpu_multi_thread_eigen=false".strip()
 
 
 def perform(plan: Plan, unit: Unit) -> Outcome:

@@ -1,0 +1,73 @@
+"""Seconds for a fixed set of units of work at one and at two workers, here and on a local Ray.
+
+`python benchmarks/scaling.py` runs the same four units, TD3 of the paper's size on Hopper, each
+time in a new process, three times over and in turn: with workers that keep XLA to one thread, as
+those of `rewardshift reproduce` do, and with workers that take as many as XLA likes. Start-up and
+compilation are counted in, as they are for a user. The result is a table of medians and
+`out/bench/scaling.json`. Takes about twenty minutes.
+"""
+
+import json
+import os
+import sys
+import tempfile
+import time
+from functools import partial
+from pathlib import Path
+
+from peers import FOLDER, in_turn, rate_of
+
+from rewardshift.experiments.cluster import RayCluster
+from rewardshift.experiments.control import ControlBudget
+from rewardshift.experiments.figure import Unit
+from rewardshift.experiments.runner import Place, Plan, Processes, run_units
+
+ROUNDS = 3
+BUDGET = ControlBudget(steps=3000, warm_up=500, evaluations=1, evaluation_episodes=1)
+UNITS = [Unit(("Hopper",), ("td3",), (seed,), BUDGET, "zero") for seed in range(4)]
+PLACES: dict[str, tuple[Place, str]] = {
+    "1 worker": (Processes(1), "true"),
+    "1 worker, one thread": (Processes(1), "false"),
+    "2 workers, one thread each": (Processes(2), "false"),
+    "2 workers, XLA's threads": (Processes(2), "true"),
+    "Ray with 2 cores, one thread each": (RayCluster(), "false"),
+}
+BASE = "1 worker"
+
+SCRIPT = """
+import sys
+sys.path.insert(0, "benchmarks")
+import scaling
+print("RATE", scaling.measure(sys.argv[1]))
+"""
+
+
+def measure(name: str) -> float:
+    """Units a second at a place, in a process that has not done anything else."""
+    place, threads = PLACES[name]
+    os.environ["XLA_FLAGS"] = f"--xla_cpu_multi_thread_eigen={threads}"
+    started = time.perf_counter()
+    with tempfile.TemporaryDirectory() as out:
+        outcomes = list(run_units(Plan("control", "smoke", 4, "zero", Path(out)), UNITS, place))
+    if any(outcome.error for outcome in outcomes):
+        raise SystemExit(str(outcomes))
+    return len(UNITS) / (time.perf_counter() - started)
+
+
+def main() -> None:
+    """Measures all, prints the table, writes the JSON."""
+    FOLDER.mkdir(parents=True, exist_ok=True)
+
+    measurements = {name: partial(rate_of, sys.executable, SCRIPT, [name]) for name in PLACES}
+    rates = in_turn(measurements, ROUNDS, BASE)
+    rows = [
+        {"place": name, "seconds": len(UNITS) / rate, "ratio": ratio}
+        for name, (rate, ratio) in rates.items()
+    ]
+    for row in rows:
+        print(f"{row['place']:36} {row['seconds']:7.1f} s {row['ratio']:6.2f}x")
+    (FOLDER / "scaling.json").write_text(json.dumps(rows, indent=2) + "\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,95 @@
+"""What is seen of a figure while it runs."""
+
+import time
+
+from rich.console import Console, Group
+from rich.live import Live
+from rich.markup import escape
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
+from rich.table import Table
+
+from rewardshift.experiments.figure import Unit
+from rewardshift.experiments.runner import Outcome, Place, Plan, run_units
+
+ROWS = 16  # of units that are running, so that the bar stays on the screen
+
+
+def run_with_progress(plan: Plan, units: list[Unit], place: Place) -> list[Outcome]:
+    """Runs the units; those that failed, with what they failed of on the screen."""
+    if not units:
+        print(f"{plan.figure}: every unit of work is finished already")
+        return []
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn("units, {task.fields[running]} running, {task.fields[failed]} failed, elapsed"),
+        TimeElapsedColumn(),
+        TextColumn("left"),
+        TimeRemainingColumn(),
+    )
+    bar = Progress(*columns)
+    task = bar.add_task(f"{plan.figure}, {plan.preset}", total=len(units), running=0, failed=0)
+    work = Work(units, place)
+    failed: list[Outcome] = []
+    seen = Live(console=Console(stderr=True), get_renderable=lambda: Group(*work.tables(), bar))
+    with seen as live:
+        bar.update(task, running=len(work.running()))
+        for outcome in run_units(plan, units, place):
+            work.ended(outcome.unit)
+            if outcome.error is not None:
+                failed.append(outcome)
+                live.console.print(_failure(outcome), markup=False, highlight=False)
+            bar.update(task, advance=1, running=len(work.running()), failed=len(failed))
+    return failed
+
+
+class Work:
+    """Which units are at work: a place takes them in order, as many as it has slots.
+
+    Args:
+        units: All, in the order in which they are taken.
+        place: Where they run.
+    """
+
+    def __init__(self, units: list[Unit], place: Place) -> None:
+        self.place = place
+        self._left = list(map(_name, units))
+        self._since: dict[str, float] = {}
+
+    def running(self) -> dict[str, float]:
+        """The units that are at work now, and for how many seconds."""
+        now = time.monotonic()
+        return {
+            name: now - self._since.setdefault(name, now)
+            for name in self._left[: self.place.slots()]
+        }
+
+    def ended(self, unit: Unit) -> None:
+        """Takes a unit out, however it ended."""
+        self._left.remove(_name(unit))
+
+    def tables(self) -> list[Table]:
+        """A table of the units that are at work, if any is."""
+        running = self.running()
+        table = Table("running", "for", box=None, padding=(0, 2, 0, 0))
+        for name, seconds in list(running.items())[:ROWS]:
+            table.add_row(escape(name), f"{seconds // 60:.0f}:{seconds % 60:02.0f}")
+        if len(running) > ROWS:
+            table.add_row(f"and {len(running) - ROWS} more")
+        return [table] if running else []
+
+
+def _name(unit: Unit) -> str:
+    return ", ".join((*unit.tasks, *unit.methods, *(f"seed {seed}" for seed in unit.seeds)))
+
+
+def _failure(outcome: Outcome) -> str:
+    return f"failed: {_name(outcome.unit)}\n{(outcome.error or '').rstrip()}"
