@@ -272,6 +272,13 @@ def test_an_unsaid_autoreset_mode_is_taken_as_next_step() -> None:
         VectorShiftReward(envs, -0.5)
 
 
+def test_an_unknown_autoreset_mode_is_refused() -> None:
+    envs = SyncVectorEnv([short_cartpole])
+    envs.metadata = {**envs.metadata, "autoreset_mode": "next_step"}
+    with pytest.raises(ValueError, match="'NextStep', 'SameStep', 'Disabled'.*got 'next_step'"):
+        VectorShiftReward(envs, -0.5)
+
+
 def test_a_wrapped_spec_makes_a_vector() -> None:
     spec = ShiftReward(gym.make("CartPole-v1"), -0.5).spec
     assert spec is not None

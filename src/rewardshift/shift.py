@@ -172,6 +172,15 @@ def as_shift(value: "float | Mapping[str, Any] | Shift") -> Shift:
     raise TypeError(f"expected a number, a dict or a Shift, got {value!r}")
 
 
+def as_single_shift(value: "float | Mapping[str, Any] | Shift") -> Shift:
+    """As `as_shift`, refused where one of its numbers is an array: for what takes one shift."""
+    shift = as_shift(value)
+    numbers = (shift.bias, shift.scale, shift.gamma)
+    if not all(number is None or isinstance(number, float) for number in numbers):
+        raise ValueError(f"expected one bias, one scale and one gamma, got {shift}")
+    return shift
+
+
 def optimistic_value(lower: Any, upper: Any, beta: Any) -> Any:
     """Optimism in the face of uncertainty: `(1 - beta) Q_LB + beta Q_UB`.
 

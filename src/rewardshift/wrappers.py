@@ -12,11 +12,15 @@ import gymnasium as gym
 import numpy as np
 from gymnasium.core import ActType, ObsType
 from gymnasium.utils import RecordConstructorArgs
-from gymnasium.vector import AutoresetMode, VectorEnv, VectorWrapper
+from gymnasium.vector import VectorEnv, VectorWrapper
 
-from rewardshift.shift import Shift, as_shift
+from rewardshift.shift import Shift, as_single_shift
 
 METADATA_KEY = "reward_shift"
+# By name: in Gymnasium 1.0, which d3rlpy pins, there is no AutoresetMode yet, and VectorWrapper
+# is not generic.
+NEXT_STEP = "NextStep"
+AUTORESET_MODES = (NEXT_STEP, "SameStep", "Disabled")
 
 
 class ShiftReward(gym.Wrapper[ObsType, ActType, ObsType, ActType], RecordConstructorArgs):
@@ -88,9 +92,7 @@ class ShiftReward(gym.Wrapper[ObsType, ActType, ObsType, ActType], RecordConstru
         return np.array([compute(*row) for row in rows], dtype=bool)
 
 
-class VectorShiftReward(
-    VectorWrapper[ObsType, ActType, ObsType, ActType, np.ndarray], RecordConstructorArgs
-):
+class VectorShiftReward(VectorWrapper, RecordConstructorArgs):
     """Shifts the rewards of a vector environment, row by row, except where a row is a reset.
 
     With next-step autoreset the step after an episode's end only resets that row: its
@@ -113,7 +115,7 @@ class VectorShiftReward(
 
     def __init__(
         self,
-        env: VectorEnv[ObsType, ActType, np.ndarray],
+        env: VectorEnv[Any, Any, np.ndarray],
         shift: float | Mapping[str, Any] | Shift,
     ) -> None:
         VectorWrapper.__init__(self, env)
@@ -125,7 +127,7 @@ class VectorShiftReward(
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
-    ) -> tuple[ObsType, dict[str, Any]]:
+    ) -> tuple[Any, dict[str, Any]]:
         """Resets all rows, or those of ``options["reset_mask"]``."""
         # Read first: Gymnasium's vector environments take the mask out of the options.
         mask = (options or {}).get("reset_mask")
@@ -133,15 +135,13 @@ class VectorShiftReward(
         self._resetting[slice(None) if mask is None else mask] = False
         return result
 
-    def step(
-        self, actions: ActType
-    ) -> tuple[ObsType, np.ndarray, np.ndarray, np.ndarray, dict[str, Any]]:
+    def step(self, actions: Any) -> tuple[Any, np.ndarray, np.ndarray, np.ndarray, dict[str, Any]]:
         """Steps all rows and shifts the rewards of those that are not being reset."""
         observations, rewards, terminations, truncations, infos = self.env.step(actions)
         shifted = np.where(self._resetting, rewards, self.shift.reward(rewards, terminations))
         infos["primal_reward"] = rewards
         infos["_primal_reward"] = ~self._resetting
-        if self._autoreset_mode == AutoresetMode.NEXT_STEP:
+        if self._autoreset_mode == NEXT_STEP:
             self._resetting = np.logical_or(terminations, truncations)
         return observations, shifted, terminations, truncations, infos
 
@@ -155,19 +155,18 @@ def _single_shift(
         raise ValueError(
             f"{env} is shifted already, by {already}: wrap it once, with the shift you mean"
         )
-    result = as_shift(shift)
-    numbers = (result.bias, result.scale, result.gamma)
-    if not all(number is None or isinstance(number, float) for number in numbers):
-        raise ValueError(f"an environment takes one bias, one scale and one gamma, got {result}")
-    return result
+    return as_single_shift(shift)
 
 
-def _autoreset_mode(env: VectorEnv[Any, Any, Any]) -> AutoresetMode:
-    mode = env.metadata.get("autoreset_mode")
-    if mode is None:
+def _autoreset_mode(env: VectorEnv[Any, Any, Any]) -> str:
+    said = env.metadata.get("autoreset_mode")
+    if said is None:
         gym.logger.warn(
             f"{env} does not say its autoreset mode in its metadata; taking NEXT_STEP,"
             " so the step after an episode's end is left unshifted"
         )
-        return AutoresetMode.NEXT_STEP
-    return AutoresetMode(mode)
+        return NEXT_STEP
+    mode = str(getattr(said, "value", said))
+    if mode not in AUTORESET_MODES:
+        raise ValueError(f"{env} must have an autoreset mode of {AUTORESET_MODES}, got {said!r}")
+    return mode
