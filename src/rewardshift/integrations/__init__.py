@@ -1,0 +1,1 @@
+"""Adapters to other libraries: each module imports its library, and nothing else imports them."""

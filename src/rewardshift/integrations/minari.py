@@ -1,0 +1,109 @@
+"""Minari: a data set that is shifted while it is read."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any, NoReturn
+
+from minari import MinariDataset
+from minari.dataset.minari_storage import MinariStorage
+
+from rewardshift.errors import InputError
+from rewardshift.shift import Shift, as_single_shift
+from rewardshift.wrappers import METADATA_KEY
+
+REFERENCE_SCORES = ("ref_min_score", "ref_max_score")
+
+
+def shift_minari(dataset: MinariDataset, shift: float | Mapping[str, Any] | Shift) -> MinariDataset:
+    """A Minari data set with shifted rewards, for agents that cannot shift by themselves.
+
+    It is a view: an episode is shifted when it is read, and nothing is copied or written. It has
+    the episodes of the data set, so filter, sample and iterate it as any other. With
+    `terminal="absorbing"` the credit goes to terminations alone; a truncation is no end.
+
+    Returns of it are shifted too. Minari's reference scores are primal, so normalised scores of it
+    are refused: compute them with the data set itself, from returns of its own environment. What
+    goes by the folder of a data set (its `spec`, `split_dataset`, `combine_datasets`) is refused
+    as well, for there the rewards are primal.
+
+    Args:
+        dataset: The data set, with primal rewards.
+        shift: A bias, a `Shift`, or the dict that JSON keeps of one.
+    """
+    if not isinstance(dataset, MinariDataset):
+        raise InputError(f"expected a data set of Minari, got {dataset!r}")
+    already = dataset.storage.metadata.get(METADATA_KEY)
+    if already is not None:
+        raise InputError(
+            f"the data set {dataset.id!r} is shifted already, by {already}: shift it once, with"
+            " the shift you mean"
+        )
+    storage = ShiftedStorage(dataset.storage, as_single_shift(shift))
+    return MinariDataset(storage, dataset.episode_indices)
+
+
+class ShiftedStorage(MinariStorage):  # type: ignore[misc]
+    """A storage of Minari, read through a shift. Its metadata say which."""
+
+    def __init__(self, primal: MinariStorage, shift: Shift) -> None:
+        # Not the parent's: it would ask for a folder, which a view does not have.
+        self._primal = primal
+        self._observation_space = primal.observation_space
+        self._action_space = primal.action_space
+        self._jpeg_encoding = primal.jpeg_encoding
+        self._shift = shift
+
+    @property
+    def metadata(self) -> dict[str, Any]:
+        """The metadata of the primal storage, with the shift and without reference scores."""
+        known = {**self._primal.metadata, METADATA_KEY: asdict(self._shift)}
+        return _Metadata({key: known[key] for key in known if key not in REFERENCE_SCORES})
+
+    @property
+    def data_path(self) -> Path:
+        """Refused: whoever reads there would find the primal rewards."""
+        raise InputError(
+            "a shifted data set has no folder and so no spec, but id, env_spec and total_steps;"
+            " to split or combine data sets, do it with the primal ones and shift what comes out"
+        )
+
+    def get_episodes(self, episode_indices: Iterable[int]) -> Iterator[dict[str, Any]]:
+        """The episodes, one by one, with shifted rewards."""
+        for episode in self._primal.get_episodes(episode_indices):
+            shifted = self._shift.reward(episode["rewards"], episode["terminations"])
+            yield {**episode, "rewards": shifted}
+
+    def get_episode_metadata(self, episode_indices: Iterable[int]) -> Iterable[dict[str, Any]]:
+        """The episodes' metadata, as they are."""
+        return self._primal.get_episode_metadata(episode_indices)
+
+    def update_metadata(self, metadata: Mapping[str, Any]) -> None:
+        """Refused."""
+        _refuse_writing()
+
+    def update_episode_metadata(self, metadatas: Any, episode_indices: Any = None) -> None:
+        """Refused."""
+        _refuse_writing()
+
+    def update_episodes(self, episodes: Any) -> None:
+        """Refused."""
+        _refuse_writing()
+
+    @classmethod
+    def _create(cls, *_: Any, **__: Any) -> NoReturn:
+        _refuse_writing()
+
+
+class _Metadata(dict[str, Any]):
+    def get(self, key: str, default: Any = None) -> Any:
+        if key in REFERENCE_SCORES:
+            raise InputError(
+                "a normalised score compares primal returns, and these rewards are shifted by"
+                f" {self[METADATA_KEY]}: use the data set before the shift, and primal returns"
+            )
+        return super().get(key, default)
+
+
+def _refuse_writing() -> NoReturn:
+    raise InputError("a shifted data set is only read: write to the data set before the shift")

@@ -1,0 +1,180 @@
+"""Minari data sets that are shifted while they are read."""
+
+from pathlib import Path
+from typing import Any
+
+import minari
+import numpy as np
+import pytest
+from minari.data_collector import EpisodeBuffer
+
+from rewardshift import CQL, Shift, load_dataset, train_offline
+from rewardshift.data import minari_dataset
+from rewardshift.errors import InputError
+from rewardshift.integrations.minari import shift_minari
+
+ZERO = Shift(-0.5, 2.0)
+EXACT = Shift(-0.5, 2.0, 0.9, "absorbing")
+FIELDS = ("id", "observations", "actions", "terminations", "truncations")
+
+
+def episode(rewards: list[float], terminated: bool, truncated: bool) -> EpisodeBuffer:
+    count = len(rewards)
+    ends = np.arange(count) == count - 1
+    return EpisodeBuffer(
+        observations=np.linspace(0, 0.1, 4 * count + 4, dtype=np.float32).reshape(-1, 4),
+        actions=np.arange(count) % 2,
+        rewards=np.array(rewards),
+        terminations=ends & terminated,
+        truncations=ends & truncated,
+    )
+
+
+@pytest.fixture
+def few(minari_root: Path) -> minari.MinariDataset:
+    """Three episodes in Minari's place: terminated, truncated, and both; with reference scores."""
+    return minari.create_dataset_from_buffers(
+        "few/ends-v0",
+        [
+            episode([1.0, 2.0, 3.0], True, False),
+            episode([4.0, 5.0], False, True),
+            episode([6.0, 7.0], True, True),
+        ],
+        env="CartPole-v1",
+        eval_env="CartPole-v1",
+        ref_min_score=0.0,
+        ref_max_score=10.0,
+        algorithm_name="Chance",
+        description="Ends of every kind.",
+        code_permalink="none",
+        author="somebody",
+        author_email="none",
+    )
+
+
+def rewards(dataset: minari.MinariDataset) -> list[list[float]]:
+    return [found.rewards.tolist() for found in dataset]
+
+
+def files(folder: Path) -> dict[Path, bytes]:
+    return {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def test_a_truncation_gets_no_credit(few: minari.MinariDataset) -> None:
+    assert rewards(shift_minari(few, ZERO)) == [[1.5, 3.5, 5.5], [7.5, 9.5], [11.5, 13.5]]
+    credit = pytest.approx(-0.5 * 0.9 / (1 - 0.9))
+    plain, exact = shift_minari(few, ZERO), shift_minari(few, EXACT)
+    for ours, theirs, end in zip(exact, plain, (credit, 0.0, credit), strict=True):
+        assert (ours.rewards - theirs.rewards)[:-1].tolist() == [0.0] * (len(ours) - 1)
+        assert (ours.rewards - theirs.rewards)[-1] == end
+    assert rewards(few) == [[1.0, 2.0, 3.0], [4.0, 5.0], [6.0, 7.0]]
+
+
+@pytest.mark.parametrize("shift", [-0.5, ZERO, EXACT])
+def test_nothing_but_the_rewards_of_a_real_data_set_changes(shift: Any) -> None:
+    primal = minari_dataset("embedded/hopper-medium")
+    shifted = shift_minari(primal, shift)
+    shift = Shift(shift) if isinstance(shift, float) else shift
+    assert isinstance(shifted, minari.MinariDataset)
+    assert (len(shifted), shifted.total_steps) == (len(primal), primal.total_steps)
+    for ours, theirs in zip(shifted, primal, strict=True):
+        for field in FIELDS:
+            np.testing.assert_array_equal(getattr(ours, field), getattr(theirs, field))
+        assert ours.rewards.dtype == theirs.rewards.dtype
+        expected = shift.reward(theirs.rewards, theirs.terminations)
+        np.testing.assert_array_equal(ours.rewards, expected)
+
+
+def test_every_way_to_an_episode_is_shifted(few: minari.MinariDataset) -> None:
+    shifted = shift_minari(few, ZERO)
+    shifted.set_seed(1)
+    few.set_seed(1)
+    assert shifted[1].rewards.tolist() == [7.5, 9.5]
+    assert [found.id for found in shifted.iterate_episodes([2, 0])] == [2, 0]
+    for ours, theirs in zip(shifted.sample_episodes(2), few.sample_episodes(2), strict=True):
+        assert ours.id == theirs.id
+        assert ours.rewards.tolist() == (2 * theirs.rewards - 0.5).tolist()
+    long = shifted.filter_episodes(lambda found: found.rewards[0] > 7)
+    assert rewards(long) == [[7.5, 9.5], [11.5, 13.5]]
+    assert long.total_steps == 4
+    assert (shifted.id, shifted.env_spec) == (few.id, few.env_spec)
+    env = shifted.recover_environment()
+    env.reset(seed=0)
+    assert env.step(0)[1] == 1.0
+    env.close()
+
+
+def test_a_part_stays_a_part(few: minari.MinariDataset) -> None:
+    part = few.filter_episodes(lambda found: bool(found.truncations[-1]))
+    assert rewards(shift_minari(part, ZERO)) == [[7.5, 9.5], [11.5, 13.5]]
+
+
+def test_no_episode_is_read_before_it_is_asked_for(few: minari.MinariDataset) -> None:
+    data = Path(few.spec.data_path) / "main_data.hdf5"
+    data.rename(data.with_suffix(".away"))
+    shifted = shift_minari(few, ZERO)
+    with pytest.raises(FileNotFoundError):
+        shifted[0]
+    data.with_suffix(".away").rename(data)
+    assert shifted[0].rewards.tolist() == [1.5, 3.5, 5.5]
+
+
+def test_a_second_shift_is_refused(few: minari.MinariDataset) -> None:
+    shifted = shift_minari(few, -0.5)
+    with pytest.raises(InputError, match=r"'few/ends-v0' is shifted already, by .*-0.5"):
+        shift_minari(shifted, 1.0)
+    with pytest.raises(InputError, match="shifted already"):
+        shift_minari(shifted.filter_episodes(lambda _: True), 1.0)
+
+
+def test_normalised_scores_are_refused(few: minari.MinariDataset) -> None:
+    assert minari.get_normalized_score(few, np.array(6.0)) == 0.6
+    shifted = shift_minari(few, -0.5)
+    with pytest.raises(InputError, match="normalised score compares primal returns"):
+        minari.get_normalized_score(shifted, np.array(6.0))
+    assert "ref_max_score" not in shifted.storage.metadata
+    assert shifted.storage.metadata.get("algorithm_name") == "Chance"
+
+
+@pytest.mark.parametrize(
+    ("use", "match"),
+    [
+        (lambda found: found.update_dataset_from_buffer([episode([1.0], True, False)]), "only"),
+        (lambda found: found.storage.update_metadata({"description": "changed"}), "only read"),
+        (lambda found: found.storage.update_episode_metadata([{"a": 1}], [0]), "only read"),
+        (lambda found: found.storage.update_from_storage(found.storage), "only read"),
+        (lambda found: minari.split_dataset(found, [1, 2]), "split or combine"),
+        (lambda found: minari.combine_datasets([found], "few/both-v0"), "split or combine"),
+        (lambda found: found.spec, "id, env_spec and total_steps"),
+    ],
+)
+def test_a_view_is_neither_written_nor_taken_for_its_folder(
+    few: minari.MinariDataset, minari_root: Path, use: Any, match: str
+) -> None:
+    before = files(minari_root)
+    with pytest.raises(InputError, match=match):
+        use(shift_minari(few, -0.5))
+    assert files(minari_root) == before
+    assert list(minari.list_local_datasets()) == ["few/ends-v0"]
+
+
+def test_our_agents_do_not_take_it_for_primal(few: minari.MinariDataset) -> None:
+    shifted = shift_minari(few, -0.5)
+    with pytest.raises(TypeError, match="MinariDataset"):
+        load_dataset(shifted)
+    with pytest.raises(TypeError, match="MinariDataset"):
+        train_offline(CQL(bias=1.0), shifted)
+
+
+@pytest.mark.parametrize(
+    ("dataset", "shift", "match"),
+    [
+        ("embedded/hopper-medium", -0.5, "a data set of Minari, got 'embedded/hopper-medium'"),
+        (None, Shift(np.array([0.0, 1.0])), "one bias"),
+    ],
+)
+def test_what_cannot_be_shifted_is_refused(
+    few: minari.MinariDataset, dataset: Any, shift: Any, match: str
+) -> None:
+    with pytest.raises(ValueError, match=match):
+        shift_minari(dataset or few, shift)
