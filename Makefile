@@ -3,15 +3,21 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
+D3RLPY := .venv-d3rlpy
+PIP := -m pip install --quiet --disable-pip-version-check --constraint
+INSTALL := $(BIN)/python $(PIP) constraints.txt
 
-.PHONY: demo test lint types docs bench reproduce embedded clean
+.PHONY: demo test d3rlpy lint types docs bench reproduce embedded clean
 
 demo: $(VENV)/core.done
 	$(BIN)/rewardshift reproduce figure1 --preset paper --out out
 
-test: lint types docs
+test: lint types docs d3rlpy
 	$(BIN)/pytest --numprocesses auto --dist loadfile --quiet
+
+# Apart from the others: d3rlpy pins a Gymnasium that Gymnasium-Robotics is too new for.
+d3rlpy: $(D3RLPY)/done
+	$(D3RLPY)/bin/pytest --noconftest --override-ini addopts= --quiet tests/with_d3rlpy.py
 
 lint: $(VENV)/dev.done
 	$(BIN)/ruff check .
@@ -57,7 +63,7 @@ embedded: $(VENV)/core.done
 	$(BIN)/rewardshift collect out/policies/walker2d-medium --id rewardshift/walker2d-medium-v0 --noise 0.1 $(COLLECT)/walker2d-medium
 
 clean:
-	rm -rf $(VENV) out docs/_build
+	rm -rf $(VENV) $(D3RLPY) out docs/_build
 
 $(VENV)/core.done: pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
@@ -72,4 +78,11 @@ $(VENV)/dev.done: $(VENV)/core.done
 	@echo "Installing what tests and docs need (once)"
 	@$(INSTALL) torch==2.13.0
 	@$(INSTALL) --editable '.[cluster,dev,docs,envpool,sb3,video]'
+	@touch $@
+
+$(D3RLPY)/done: pyproject.toml constraints-d3rlpy.txt
+	@echo "Installing into $(D3RLPY) what the tests with d3rlpy need (once)"
+	@$(PYTHON) -m venv $(D3RLPY)
+	@$(D3RLPY)/bin/python $(PIP) constraints-d3rlpy.txt torch==2.13.0
+	@$(D3RLPY)/bin/python $(PIP) constraints-d3rlpy.txt --editable '.[d3rlpy]' pytest
 	@touch $@

@@ -275,7 +275,7 @@ def test_an_unsaid_autoreset_mode_is_taken_as_next_step() -> None:
 def test_an_unknown_autoreset_mode_is_refused() -> None:
     envs = SyncVectorEnv([short_cartpole])
     envs.metadata = {**envs.metadata, "autoreset_mode": "next_step"}
-    with pytest.raises(ValueError, match="'NextStep', 'SameStep', 'Disabled'.*got 'next_step'"):
+    with pytest.raises(ValueError, match=r"'NextStep', 'SameStep', 'Disabled'.*got 'next_step'"):
         VectorShiftReward(envs, -0.5)
 
 

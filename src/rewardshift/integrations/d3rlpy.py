@@ -1,0 +1,173 @@
+"""d3rlpy: the shift as its reward scaler or in its data set, and values on the primal scale."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any, NoReturn
+
+import numpy as np
+from d3rlpy.algos import QLearningAlgoBase
+from d3rlpy.dataset import (
+    BasicTransitionPicker,
+    Episode,
+    EpisodeBase,
+    FrameStackTransitionPicker,
+    InfiniteBuffer,
+    ReplayBuffer,
+    SparseRewardTransitionPicker,
+)
+from d3rlpy.preprocessing import ConstantShiftRewardScaler
+
+from rewardshift.errors import InputError
+from rewardshift.shift import Shift, as_single_shift
+
+# With these, a transition's reward is one reward of the environment.
+ONE_REWARD = (BasicTransitionPicker, FrameStackTransitionPicker)
+
+
+def to_d3rlpy(shift: float | Mapping[str, Any] | Shift) -> ConstantShiftRewardScaler:
+    """The reward scaler of d3rlpy that computes `k r + b`: scale first, then bias.
+
+    It is right where a transition holds one reward, and `fit` refuses it elsewhere, before
+    the first update: a multi-step return moves by more than `b`, and so do the returns that a
+    Decision Transformer is told. There, and for `terminal="absorbing"`, which needs to know what
+    is terminal, use `shift_dataset`. `fit_online` does not show its buffer to a scaler: with
+    another transition picker, wrap the environment in `ShiftReward` instead.
+
+    An agent is saved with it as with any `ConstantShiftRewardScaler`, and loaded without us; a
+    loaded one refuses nothing.
+
+    Args:
+        shift: A bias, a `Shift`, or the dict that JSON keeps of one.
+    """
+    shift = as_single_shift(shift)
+    if shift.terminal == "absorbing":
+        raise InputError(
+            f"a reward scaler of d3rlpy does not know what is terminal, so it cannot be {shift}:"
+            " use shift_dataset"
+        )
+    return _CheckedScaler(shift=shift.bias, multiplier=shift.scale, multiply_first=True)
+
+
+def shift_dataset(dataset: ReplayBuffer, shift: float | Mapping[str, Any] | Shift) -> ReplayBuffer:
+    """A data set of d3rlpy with shifted rewards, for every algorithm and every picker but one.
+
+    Multi-step returns and returns-to-go are then sums of shifted rewards, as they should be. The
+    observations and actions are shared with the data set that came in, which does not change. The
+    new one is for training, not for keeping: it cannot be dumped.
+
+    Args:
+        dataset: The data set, with primal rewards. Its `SparseRewardTransitionPicker` would look
+            for primal rewards and is refused.
+        shift: A bias, a `Shift`, or the dict that JSON keeps of one. For
+            `terminal="absorbing"`, its gamma must be that of the algorithm.
+    """
+    shift = as_single_shift(shift)
+    if not isinstance(dataset, ReplayBuffer):
+        raise InputError(f"expected a ReplayBuffer of d3rlpy with its own episodes, got {dataset}")
+    if isinstance(dataset.transition_picker, SparseRewardTransitionPicker):
+        raise InputError(
+            "the numbers of a SparseRewardTransitionPicker are primal: shift the data set with"
+            " another picker, and make one with shifted numbers for what comes out"
+        )
+    if not dataset.episodes:
+        raise InputError("the data set has no episodes")
+    _refuse_shifted(dataset.episodes)
+    shifted = {id(episode): _shift_episode(episode, shift) for episode in dataset.episodes}
+    buffer = InfiniteBuffer()
+    for number in range(dataset.transition_count):
+        episode, step = dataset.buffer[number]
+        buffer.append(shifted[id(episode)], step)
+    info = dataset.dataset_info
+    return ReplayBuffer(
+        buffer,
+        transition_picker=dataset.transition_picker,
+        trajectory_slicer=dataset.trajectory_slicer,
+        observation_signature=info.observation_signature,
+        action_signature=info.action_signature,
+        reward_signature=buffer.episodes[0].reward_signature,
+        action_space=info.action_space,
+        action_size=info.action_size,
+    )
+
+
+def from_d3rlpy(
+    algo: QLearningAlgoBase[Any, Any], shift: float | Mapping[str, Any] | Shift
+) -> Callable[[Any, Any], np.ndarray]:
+    """The values of an agent that was trained with a shift, on the primal scale.
+
+    Exact for `terminal="absorbing"` and for tasks that never terminate, and only then: see
+    `Shift`.
+
+    Args:
+        algo: A trained agent with a Q function, also one that d3rlpy has loaded.
+        shift: What it was trained with, by `to_d3rlpy` or `shift_dataset`. Its gamma is the
+            agent's if it does not say one.
+
+    Returns:
+        A function of observations and actions, as the agent's own `predict_value` is.
+    """
+    shift = as_single_shift(shift)
+    if not isinstance(algo, QLearningAlgoBase):
+        raise InputError(f"expected an algorithm of d3rlpy with a Q function, got {algo!r}")
+    if shift.gamma not in (None, algo.gamma):
+        raise InputError(f"the agent has gamma={algo.gamma}, but the shift is {shift}")
+    scaler = algo.reward_scaler
+    if scaler is not None and asdict(scaler) != asdict(to_d3rlpy(shift)):
+        raise InputError(f"the agent was trained with {scaler}, which is not {shift}")
+    known = replace(shift, gamma=algo.gamma)
+    return lambda observations, actions: known.to_primal(algo.predict_value(observations, actions))
+
+
+class _CheckedScaler(ConstantShiftRewardScaler):  # type: ignore[misc]
+    """Never `built`, because then d3rlpy shows it, at the start of every `fit`, what it scales."""
+
+    @property
+    def built(self) -> bool:
+        return False
+
+    def fit_with_transition_picker(
+        self, episodes: Sequence[EpisodeBase], transition_picker: Any
+    ) -> None:
+        _refuse_shifted(episodes)
+        if not isinstance(transition_picker, ONE_REWARD):
+            raise InputError(
+                f"a reward scaler adds the bias once, but a {type(transition_picker).__name__} may"
+                " put several rewards into one: use shift_dataset instead"
+            )
+
+    def fit_with_trajectory_slicer(
+        self, episodes: Sequence[EpisodeBase], trajectory_slicer: Any
+    ) -> NoReturn:
+        raise InputError(
+            "a reward scaler adds the bias once to a return of many rewards, as a Decision"
+            " Transformer has them: use shift_dataset instead"
+        )
+
+
+@dataclass(frozen=True)
+class _ShiftedEpisode(Episode):  # type: ignore[misc]
+    shift: Shift
+
+    def serialize(self) -> NoReturn:
+        raise InputError("shifted rewards are not kept: dump the data set before the shift")
+
+
+def _shift_episode(episode: EpisodeBase, shift: Shift) -> _ShiftedEpisode:
+    terminal = np.zeros(np.shape(episode.rewards), dtype=bool)
+    terminal[-1] = episode.terminated
+    return _ShiftedEpisode(
+        observations=episode.observations,
+        actions=episode.actions,
+        rewards=shift.reward(episode.rewards, terminal),
+        terminated=episode.terminated,
+        shift=shift,
+    )
+
+
+def _refuse_shifted(episodes: Sequence[EpisodeBase]) -> None:
+    for episode in episodes:
+        if isinstance(episode, _ShiftedEpisode):
+            raise InputError(
+                f"the data set is shifted already, by {episode.shift}: shift it once, with the"
+                " shift you mean"
+            )
