@@ -21,4 +21,5 @@ myst_heading_anchors = 2
 default_role = "code"
 autodoc_member_order = "bysource"
 autodoc_typehints = "none"
+autodoc_mock_imports = ["d3rlpy"]  # it has an environment of its own
 nitpicky = True
