@@ -49,7 +49,7 @@ class ShiftReward(gym.Wrapper[ObsType, ActType, ObsType, ActType], RecordConstru
         self, env: gym.Env[ObsType, ActType], shift: float | Mapping[str, Any] | Shift
     ) -> None:
         gym.Wrapper.__init__(self, env)
-        self.shift = _single_shift(env, shift)
+        self.shift = single_shift(env, env.metadata, shift)
         RecordConstructorArgs.__init__(self, shift=self.shift)
         self.metadata = {**env.metadata, METADATA_KEY: self.shift}
         if (
@@ -119,7 +119,7 @@ class VectorShiftReward(VectorWrapper, RecordConstructorArgs):
         shift: float | Mapping[str, Any] | Shift,
     ) -> None:
         VectorWrapper.__init__(self, env)
-        self.shift = _single_shift(env, shift)
+        self.shift = single_shift(env, env.metadata, shift)
         RecordConstructorArgs.__init__(self, shift=self.shift)
         self.metadata = {**env.metadata, METADATA_KEY: self.shift}
         self._autoreset_mode = _autoreset_mode(env)
@@ -146,11 +146,11 @@ class VectorShiftReward(VectorWrapper, RecordConstructorArgs):
         return observations, shifted, terminations, truncations, infos
 
 
-def _single_shift(
-    env: gym.Env[Any, Any] | VectorEnv[Any, Any, Any], shift: float | Mapping[str, Any] | Shift
+def single_shift(
+    env: object, metadata: Mapping[str, Any], shift: float | Mapping[str, Any] | Shift
 ) -> Shift:
-    """The shift for one environment, refused where there is one already."""
-    already = env.metadata.get(METADATA_KEY)
+    """The shift for an environment, refused where its metadata has one already."""
+    already = metadata.get(METADATA_KEY)
     if already is not None:
         raise ValueError(
             f"{env} is shifted already, by {already}: wrap it once, with the shift you mean"

@@ -1,0 +1,241 @@
+"""The shift for Stable-Baselines3 and SBX, and what it does to their values.
+
+Needs Stable-Baselines3: install ``rewardshift[sb3]``.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
+from itertools import accumulate
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+import torch
+from stable_baselines3.common.base_class import BaseAlgorithm
+from stable_baselines3.common.callbacks import BaseCallback
+from stable_baselines3.common.off_policy_algorithm import OffPolicyAlgorithm
+from stable_baselines3.common.policies import ContinuousCritic
+from stable_baselines3.common.vec_env import (
+    VecEnv,
+    VecEnvWrapper,
+    unwrap_vec_normalize,
+    unwrap_vec_wrapper,
+)
+from stable_baselines3.common.vec_env.base_vec_env import (
+    VecEnvIndices,
+    VecEnvObs,
+    VecEnvStepReturn,
+)
+from stable_baselines3.dqn.policies import DQNPolicy
+
+from rewardshift.shift import Shift
+from rewardshift.wrappers import METADATA_KEY, single_shift
+
+QFunction = Callable[[Any, np.ndarray], np.ndarray]
+
+
+class VecShiftReward(VecEnvWrapper):
+    """Shifts the rewards of a `VecEnv`, which resets within a step: every row is a real step.
+
+    `Monitor` and `VecMonitor` inside keep counting on the primal scale, and with them
+    ``rollout/ep_rew_mean`` and `evaluate_policy`; a `VecMonitor` outside counts shifted rewards.
+    ``infos[i]["primal_reward"]`` holds the primal reward, ``infos[i]["terminated"]`` whether the
+    episode ended other than by a time limit.
+
+    ``env_method("compute_reward", ...)`` is shifted alike, so what `HerReplayBuffer` relabels
+    agrees with what it has stored. That buffer keeps the terminations of the transitions that
+    happened, so with ``terminal="absorbing"`` these are the ones that are credited, and it needs
+    ``replay_buffer_kwargs={"copy_info_dict": True}`` to know them.
+
+    `VecNormalize` goes outside. Inside it is refused, whatever it normalises, because an agent
+    stores the rewards as they were before it. With ``norm_reward=True`` it divides the shifted
+    rewards by a running number, which is a scale that changes: for an exact shift, turn it off.
+
+    Args:
+        venv: The environments to wrap.
+        shift: A bias, a `Shift`, or the dict that a JSON file keeps of one.
+
+    >>> from stable_baselines3.common.env_util import make_vec_env
+    >>> venv = VecShiftReward(make_vec_env("CartPole-v1", n_envs=2), -0.5)
+    >>> _ = venv.reset()
+    >>> _, rewards, _, infos = venv.step(np.array([0, 1]))
+    >>> rewards, infos[0]["primal_reward"]
+    (array([0.5, 0.5], dtype=float32), np.float32(1.0))
+    """
+
+    def __init__(self, venv: VecEnv, shift: float | Mapping[str, Any] | Shift) -> None:
+        if not isinstance(venv, VecEnv):
+            raise TypeError(
+                f"VecShiftReward takes a VecEnv of Stable-Baselines3, got {venv!r};"
+                " ShiftReward takes one environment"
+            )
+        if unwrap_vec_normalize(venv) is not None:
+            raise ValueError(
+                f"{venv} has a VecNormalize inside, whose original rewards an agent stores instead"
+                " of shifted ones; put it outside: VecNormalize(VecShiftReward(venv, shift))"
+            )
+        super().__init__(venv)
+        self.shift = single_shift(venv, _marks(venv), shift)
+
+    def reset(self) -> VecEnvObs:
+        """Resets all environments."""
+        return self.venv.reset()
+
+    def step_wait(self) -> VecEnvStepReturn:
+        """Waits for the step and shifts its rewards."""
+        observations, rewards, dones, infos = self.venv.step_wait()
+        for reward, done, info in zip(rewards, dones, infos, strict=True):
+            info["primal_reward"] = reward
+            info["terminated"] = bool(done) and not info.get("TimeLimit.truncated", False)
+        return observations, self.shift.reward(rewards, _terminated(infos)), dones, infos
+
+    def env_method(
+        self,
+        method_name: str,
+        *method_args: Any,
+        indices: VecEnvIndices = None,
+        **method_kwargs: Any,
+    ) -> list[Any]:
+        """Calls a method of the environments; what ``compute_reward`` returns is shifted."""
+        results = self.venv.env_method(method_name, *method_args, indices=indices, **method_kwargs)
+        if method_name != "compute_reward":
+            return results
+        terminated: Any = False
+        if self.shift.terminal == "absorbing":
+            terminated = _terminated(method_kwargs["info"] if method_kwargs else method_args[2])
+        return [self.shift.reward(reward, terminated) for reward in results]
+
+
+class OverestimationCallback(BaseCallback):
+    """Logs what an agent expects of its actions beside the return that really followed.
+
+    When an episode is over, ``shift/q_estimate`` is the mean over its steps of the Q of the action
+    taken, by the networks of that moment; ``shift/return_that_followed`` the mean of the discounted
+    returns, on the agent's own, shifted scale; ``shift/overestimation`` their difference, below
+    zero for an underestimation. Between two lines of the log, these are means over episodes.
+
+    Of several critics it takes the smallest, which is what a target is formed of. A time limit is
+    no end: there the return goes on with the estimate of the last state, so the difference is
+    understated where the limit is nearer than ``1 / (1 - gamma)`` steps. The actions are those of
+    training, so their noise is in the returns; and the Q of SAC counts its entropy, the returns do
+    not.
+
+    For DQN, DDPG, TD3 and SAC, of Stable-Baselines3 and of SBX.
+
+    >>> from stable_baselines3 import DQN
+    >>> model = DQN("MlpPolicy", "CartPole-v1", learning_starts=10, seed=0)
+    >>> _ = model.learn(50, callback=OverestimationCallback(), log_interval=1000)
+    >>> sorted(key for key in model.logger.name_to_value if key.startswith("shift/"))
+    ['shift/overestimation', 'shift/q_estimate', 'shift/return_that_followed']
+    """
+
+    model: OffPolicyAlgorithm
+
+    def _init_callback(self) -> None:
+        self._q_of = _q_function(self.model)
+
+    def _on_training_start(self) -> None:
+        # What precedes is forgotten: a return needs only what follows.
+        count = self.training_env.num_envs
+        self._estimates: list[list[float]] = [[] for _ in range(count)]
+        self._rewards: list[list[float]] = [[] for _ in range(count)]
+
+    def _on_step(self) -> bool:
+        # Called before the agent moves on, so this is still the observation that was acted on.
+        observation = self.model._last_obs
+        estimates = self._q_of(observation, self.locals["buffer_actions"])
+        for row, done in enumerate(self.locals["dones"]):
+            self._estimates[row].append(float(estimates[row]))
+            self._rewards[row].append(float(self.locals["rewards"][row]))
+            if done:
+                self._log(row, self._what_follows(self.locals["infos"][row]))
+        return True
+
+    def _what_follows(self, info: Mapping[str, Any]) -> float:
+        """Nothing after a terminal state; after a time limit, what is expected there."""
+        if not info.get("TimeLimit.truncated", False):
+            return 0.0
+        last = info["terminal_observation"]
+        action, _ = self.model.policy.predict(last, deterministic=True)
+        if isinstance(self.model.action_space, gym.spaces.Box):
+            action = self.model.policy.scale_action(action)
+        return float(self._q_of(last, np.asarray(action)[None])[0])
+
+    def _log(self, row: int, following: float) -> None:
+        expected = float(np.mean(self._estimates[row]))
+        returns = _discounted_returns(self._rewards[row], self.model.gamma, following)
+        followed = float(np.mean(returns))
+        self.logger.record_mean("shift/q_estimate", expected)
+        self.logger.record_mean("shift/return_that_followed", followed)
+        self.logger.record_mean("shift/overestimation", expected - followed)
+        self._estimates[row].clear()
+        self._rewards[row].clear()
+
+
+def _q_function(model: BaseAlgorithm) -> QFunction:
+    """What a model expects of actions, in the form in which its replay buffer holds them."""
+    policy: Any = model.policy
+    if isinstance(policy, DQNPolicy):
+        return partial(_of_q_network, policy)
+    if isinstance(getattr(policy, "critic", None), ContinuousCritic):
+        return partial(_of_critics, policy)
+    of_sbx = hasattr(policy, "qf_state") and not hasattr(policy.qf_state, "batch_stats")
+    if of_sbx and not getattr(policy, "dropout_rate", None):
+        return partial(_of_sbx, policy)
+    raise ValueError(
+        f"{type(model).__name__} has no Q that can be read here;"
+        " DQN, DDPG, TD3 and SAC of Stable-Baselines3 or SBX have, if they use no dropout"
+    )
+
+
+@torch.no_grad()
+def _of_q_network(policy: Any, observations: Any, actions: np.ndarray) -> np.ndarray:
+    values = policy.q_net(policy.obs_to_tensor(observations)[0]).cpu().numpy()
+    return _taken(values, actions)
+
+
+@torch.no_grad()
+def _of_critics(policy: Any, observations: Any, actions: np.ndarray) -> np.ndarray:
+    taken = torch.as_tensor(actions, dtype=torch.float32, device=policy.device)
+    values = policy.critic(policy.obs_to_tensor(observations)[0], taken)
+    return torch.cat(values, dim=1).amin(dim=1).cpu().numpy()
+
+
+def _of_sbx(policy: Any, observations: Any, actions: np.ndarray) -> np.ndarray:
+    batch, _ = policy.prepare_obs(observations)
+    if isinstance(policy.action_space, gym.spaces.Discrete):
+        return _taken(np.asarray(policy.qf.apply(policy.qf_state.params, batch)), actions)
+    values = policy.qf.apply(policy.qf_state.params, batch, actions)
+    return np.asarray(values).min(axis=0)[:, 0]
+
+
+def _taken(values: np.ndarray, actions: np.ndarray) -> np.ndarray:
+    return np.take_along_axis(values, actions.reshape(-1, 1), axis=1)[:, 0]
+
+
+def _discounted_returns(rewards: Sequence[float], gamma: float, following: float) -> list[float]:
+    """The return from each step on, the last first."""
+    steps = reversed(rewards)
+    return list(accumulate(steps, lambda later, now: now + gamma * later, initial=following))[1:]
+
+
+def _terminated(infos: Mapping[str, Any] | Iterable[Mapping[str, Any]]) -> Any:
+    """Which steps ended in a terminal state, as `VecShiftReward` has noted."""
+    try:
+        if isinstance(infos, Mapping):
+            return infos["terminated"]
+        return np.array([info["terminated"] for info in infos])
+    except KeyError:
+        raise ValueError(
+            "terminal='absorbing' has to know which relabelled transitions are terminal, and"
+            " their infos do not say; give HerReplayBuffer copy_info_dict=True"
+        ) from None
+
+
+def _marks(venv: VecEnv) -> Mapping[str, Any]:
+    """The metadata of whatever is shifted already: a wrapper, or an environment inside."""
+    wrapper = unwrap_vec_wrapper(venv, VecShiftReward)
+    if wrapper is not None:
+        return {METADATA_KEY: wrapper.shift}
+    inside = venv.get_attr("metadata") if venv.has_attr("metadata") else []
+    return next((metadata for metadata in inside if METADATA_KEY in metadata), {})
