@@ -88,7 +88,7 @@ class Shift:
             terminated: Whether the transition ended the episode in a terminal state. A
                 time limit does not count. Only `terminal="absorbing"` looks at it.
         """
-        shifted = _like(self.scale, reward) * reward + _like(self.bias, reward)
+        shifted = _affine(self.scale, self.bias, reward)
         if self.terminal == "zero":
             return shifted
         credit = self.gamma * self.bias / (1 - self.gamma)
@@ -112,7 +112,7 @@ class Shift:
         share = -_expm1(steps * _log(self.gamma))  # 1 - gamma^n, without its cancellation
         if self.terminal == "absorbing":
             share = share + (1 - share) * _like(terminated * 1.0, share)
-        return _like(self.scale, total) * total + _like(share * offset, total)
+        return _affine(self.scale, share * offset, total)
 
     @property
     def value_offset(self) -> Any:
@@ -131,7 +131,7 @@ class Shift:
 
     def from_primal(self, value: Any) -> Any:
         """A value on the primal scale, moved to the shifted scale: `k q + b / (1 - gamma)`."""
-        return _like(self.scale, value) * value + _like(self.value_offset, value)
+        return _affine(self.scale, self.value_offset, value)
 
     @property
     def initial_value(self) -> Any:
@@ -263,6 +263,14 @@ def _check(
         return
     if not (np.all(np.isfinite(array)) and np.all(holds(array))):
         raise ValueError(f"{name} must be {requirement}, got {value!r}")
+
+
+def _affine(scale: Any, offset: Any, value: Any) -> Any:
+    """`scale * value + offset`, in the floating dtype of `value`."""
+    # The short way for wrappers, which come by at every step, nearly always without a scale.
+    if type(scale) is float and type(offset) is float:
+        return (value if scale == 1 else scale * value) + offset
+    return _like(scale, value) * value + _like(offset, value)
 
 
 def _like(number: Any, value: Any) -> Any:

@@ -122,7 +122,7 @@ class VectorShiftReward(VectorWrapper, RecordConstructorArgs):
         self.shift = single_shift(env, env.metadata, shift)
         RecordConstructorArgs.__init__(self, shift=self.shift)
         self.metadata = {**env.metadata, METADATA_KEY: self.shift}
-        self._autoreset_mode = _autoreset_mode(env)
+        self._next_step_resets = _autoreset_mode(env) == NEXT_STEP
         self._resetting = np.zeros(self.num_envs, dtype=bool)
 
     def reset(
@@ -138,11 +138,13 @@ class VectorShiftReward(VectorWrapper, RecordConstructorArgs):
     def step(self, actions: Any) -> tuple[Any, np.ndarray, np.ndarray, np.ndarray, dict[str, Any]]:
         """Steps all rows and shifts the rewards of those that are not being reset."""
         observations, rewards, terminations, truncations, infos = self.env.step(actions)
-        shifted = np.where(self._resetting, rewards, self.shift.reward(rewards, terminations))
+        shifted = self.shift.reward(rewards, terminations)
+        if np.count_nonzero(self._resetting):
+            shifted = np.where(self._resetting, rewards, shifted)
         infos["primal_reward"] = rewards
         infos["_primal_reward"] = ~self._resetting
-        if self._autoreset_mode == NEXT_STEP:
-            self._resetting = np.logical_or(terminations, truncations)
+        if self._next_step_resets:
+            self._resetting = terminations | truncations
         return observations, shifted, terminations, truncations, infos
 
 
