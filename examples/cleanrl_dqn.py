@@ -5,6 +5,7 @@ inside of it, so they are primal and can be compared between shifts.
 """
 
 import argparse
+from typing import Any
 
 import gymnasium as gym
 import numpy as np
@@ -32,7 +33,7 @@ def train(args: argparse.Namespace) -> None:
     torch.manual_seed(args.seed)
     rng = np.random.default_rng(args.seed)
 
-    env = gym.make(args.env)
+    env: Any = gym.make(args.env)
     env = gym.wrappers.RecordEpisodeStatistics(env)
     env = ShiftReward(env, args.shift)  # the one line, outside of what records returns
 
@@ -55,10 +56,8 @@ def train(args: argparse.Namespace) -> None:
         action = int(rng.integers(actions)) if rng.random() < epsilon else greedy
         follower, reward, terminated, truncated, info = env.step(action)
 
-        observations[step], followers[step] = (
-            torch.as_tensor(observation),
-            torch.as_tensor(follower),
-        )
+        observations[step] = torch.as_tensor(observation)
+        followers[step] = torch.as_tensor(follower)
         taken[step], rewards[step], ended[step] = action, float(reward), float(terminated)
         observation = follower
         if terminated or truncated:
