@@ -25,6 +25,8 @@ os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0")
 os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES", "-1")
 # And what is compiled runs for milliseconds, so it need not be optimised.
 os.environ.setdefault("XLA_FLAGS", "--xla_backend_optimization_level=0")
+# Torch's threads would only wait for each other over networks as small as those of tests.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 
 def make_folder(namespace: dict[str, Any]) -> None:

@@ -1,8 +1,8 @@
 """What a shift costs on MountainCar, beside Gymnasium's own `TransformReward`.
 
-Prints steps per second and, as the result, the ratio of the two. The rounds alternate, in turn
-one first and then the other, so that whatever else the machine does falls on both. Stable-Baselines3
-has no wrapper of rewards; there the peer is the shortest that one can write.
+Prints steps per second and, as the result, the ratio of the two. The two take turns, and
+turns at being first, so that whatever else the machine does falls on both. Stable-Baselines3 has no
+wrapper of rewards; there the peer is the shortest that one can write.
 """
 
 import time
@@ -13,7 +13,6 @@ import gymnasium as gym
 import numpy as np
 from gymnasium.wrappers import TransformReward
 from gymnasium.wrappers.vector import TransformReward as VectorTransformReward
-
 from stable_baselines3.common.env_util import make_vec_env
 from stable_baselines3.common.vec_env import VecEnvWrapper
 from stable_baselines3.common.vec_env.base_vec_env import VecEnvObs, VecEnvStepReturn

@@ -73,7 +73,7 @@ def train(args: argparse.Namespace) -> None:
         estimate = network(observations[rows]).gather(1, taken[rows])[:, 0]
         loss = nn.functional.mse_loss(estimate, goal)
         optimiser.zero_grad()
-        loss.backward()
+        loss.backward()  # type: ignore[no-untyped-call]
         optimiser.step()
         if step % 500 == 0:
             target.load_state_dict(network.state_dict())

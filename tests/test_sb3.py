@@ -28,8 +28,6 @@ from rewardshift import Shift, ShiftReward
 from rewardshift.envs.bits import BitFlip
 from rewardshift.integrations.sb3 import OverestimationCallback, VecShiftReward
 
-torch.set_num_threads(1)
-
 GAMMA = 0.9
 EXACT = Shift(-0.5, scale=2.0, gamma=GAMMA, terminal="absorbing")
 SMALL: dict[str, Any] = {"policy_kwargs": {"net_arch": [16]}, "seed": 0, "device": "cpu"}
@@ -67,8 +65,8 @@ def test_rewards_are_shifted_and_everything_else_is_left(
     twin = DummyVecEnv([short_cartpole] * 2)
     venv.seed(seed), twin.seed(seed)
     np.testing.assert_array_equal(venv.reset(), twin.reset())
-    for _ in range(15):
-        actions = np.array([0, 1])
+    for step in range(15):
+        actions = np.array([0, step % 2])  # falls; holds out until the limit
         observations, rewards, dones, infos = venv.step(actions)
         expected_observations, primal, expected_dones, twin_infos = twin.step(actions)
         np.testing.assert_array_equal(observations, expected_observations)
@@ -129,6 +127,7 @@ def test_environments_in_processes_of_their_own() -> None:
 
 def test_a_shift_in_another_process_is_found() -> None:
     spec = ShiftReward(gym.make("CartPole-v1"), 3.0).spec
+    assert spec is not None
     inside = SubprocVecEnv([partial(gym.make, spec)], start_method="spawn")
     with pytest.raises(ValueError, match=r"shifted already, by Shift\(bias=3\.0"):
         VecShiftReward(inside, -0.25)
@@ -142,10 +141,10 @@ def test_dqn_stores_shifted_rewards_and_logs_primal_returns(tmp_path: Path) -> N
     venv = VecShiftReward(make_vec_env(short_cartpole, n_envs=2, seed=0), EXACT)
     model = DQN("MlpPolicy", venv, gamma=GAMMA, learning_starts=100, **SMALL)
     model.learn(3000)
-    _, rewards, ended = buffered(model)
+    buffer, rewards, ended = buffered(model)
     assert rewards.shape == (1500, 2)
     np.testing.assert_allclose(rewards, 2.0 - 0.5 + ended * GAMMA * -0.5 / (1 - GAMMA), rtol=1e-6)
-    assert 0 < ended.sum() < model.replay_buffer.dones.sum()  # ends and time limits
+    assert 0 < ended.sum() < buffer.dones.sum()  # ends and time limits
     assert {info["r"] == info["l"] for info in model.ep_info_buffer or ()} == {True}
     returns, lengths = evaluate_policy(model, venv, 4, return_episode_rewards=True)
     assert returns == lengths
@@ -272,8 +271,8 @@ def test_estimates_of_a_q_network(limit: int, followed: float) -> None:
         **FROZEN,
     )
     values = torch.tensor([[1.0, 6.0, 0.0], [3.0, 2.0, 5.0]])
-    layer = model.q_net.q_net[0]  # type: ignore[index]
-    layer.weight.data, layer.bias.data = values, torch.zeros(2)  # type: ignore[union-attr]
+    layer = model.q_net.q_net[0]
+    layer.weight.data, layer.bias.data = values, torch.zeros(2)
     expected = np.mean([3.0, 6.0, 5.0][:limit])
     # The first learning ends in the middle of an episode, and the second goes on from there.
     logged(model, 2 * (limit - 1))
@@ -299,7 +298,7 @@ def test_estimates_of_critics(algorithm: Any, limit: int, followed: float) -> No
 def test_critics_see_actions_as_the_buffer_holds_them() -> None:
     venv = chains(-0.5, 2, continuous=True)
     model = TD3("MlpPolicy", venv, policy_kwargs={"net_arch": []}, **FROZEN)
-    actor = model.actor.mu[0]  # type: ignore[index]
+    actor = model.actor.mu[0]
     actor.weight.data = torch.zeros(1, 3)
     actor.bias.data = torch.atanh(torch.tensor([0.5]))  # half of the range: a torque of 1
     for critic in model.critic.q_networks:
