@@ -27,7 +27,7 @@ types: $(VENV)/dev.done
 	$(BIN)/mypy
 
 docs: $(VENV)/dev.done
-	$(BIN)/sphinx-build --fresh-env --fail-on-warning --keep-going --quiet docs docs/_build
+	$(BIN)/sphinx-build --fresh-env --fail-on-warning --keep-going --quiet docs docs/_build/html
 
 bench: $(VENV)/dev.done
 	$(BIN)/python benchmarks/wrappers.py

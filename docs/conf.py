@@ -17,8 +17,8 @@ html_title = "rewardshift"
 myst_enable_extensions = ["dollarmath"]
 myst_heading_anchors = 3
 
-# A notebook runs again only if its code has changed; an error in one ends the build. The cache is
-# in _build, which a checkout does not have, so there all of them run.
+# An error in a notebook ends the build. One whose own code is as it was is not run again: what it
+# showed lies in _build, which a fresh checkout does not have and `make clean` removes.
 nb_execution_mode = "cache"
 nb_execution_raise_on_error = True
 nb_execution_timeout = 600
