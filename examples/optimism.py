@@ -37,4 +37,4 @@ if __name__ == "__main__":
             shift = Shift(bias, gamma=gamma)
             values = f"{low:.0f} to {high:.0f}"
             start, optimism = shift.initial_value, shift.optimism(low, high)
-            print(f"{task:18} {values:>14} {bias:>6g} {start:>10.0f} {optimism:>9.1f}")
+            print(f"{task:18} {values:>14} {bias:>6g} {start:>10.0f} {optimism:>z9.1f}")
