@@ -22,20 +22,33 @@ DAMAGE = (
 )
 
 
+LEFTOVER = ".half"  # what a file is called that is not all there yet ends in this
+
+
 def write_atomic(path: Path, content: bytes | str) -> None:
     """Replaces `path` by `content`, or leaves it as it was."""
     data = content.encode() if isinstance(content, str) else content
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    with naming(path):
+        handle, name = tempfile.mkstemp(LEFTOVER, f".{path.name}.", path.parent)
+        try:
+            with os.fdopen(handle, "wb") as file:
+                file.write(data)
+                file.flush()
+                os.fsync(file.fileno())
+            os.chmod(name, 0o666 & ~_umask())  # mkstemp's files are for the owner alone
+            os.replace(name, path)
+        except BaseException:
+            os.unlink(name)
+            raise
+
+
+@contextlib.contextmanager
+def naming(path: Path) -> Iterator[None]:
+    """Makes errors of the operating system say what they are about: a full disk does not."""
     try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        os.chmod(name, 0o666 & ~_umask())  # mkstemp's files are for the owner alone
-        os.replace(name, path)
-    except BaseException:
-        os.unlink(name)
-        raise
+        yield
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, str(path)) from error
 
 
 def write_sealed(path: Path, body: dict[str, Any]) -> None:
@@ -70,7 +83,10 @@ def writable_folder(path: Path) -> Path:
 
 @contextlib.contextmanager
 def held(folder: Path) -> Iterator[None]:
-    """Holds a folder for this process; refused while another one does, dead ones do not."""
+    """Holds a folder for this process; refused while another one does, dead ones do not.
+
+    What a dead one has left half written is cleared away.
+    """
     with (folder / ".lock").open("a+") as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -80,9 +96,11 @@ def held(folder: Path) -> Iterator[None]:
                 f"the folder {str(folder)!r} is in use by the process {file.read() or 'before'}:"
                 " wait until it ends, or choose another folder"
             ) from error
-        file.truncate(0)
-        file.write(str(os.getpid()))
-        file.flush()
+        with naming(folder / ".lock"):
+            file.truncate(0)
+            os.write(file.fileno(), str(os.getpid()).encode())
+        for path in folder.rglob(f".*{LEFTOVER}"):
+            path.unlink()
         yield
 
 

@@ -22,7 +22,7 @@ from rewardshift.envs.engines import EngineName, resolve_engine
 from rewardshift.envs.goals import goal_task
 from rewardshift.envs.tasks import MakeEnv, probe_spec
 from rewardshift.errors import InputError, one_line
-from rewardshift.files import DAMAGE, writable_folder, write_atomic
+from rewardshift.files import DAMAGE, LEFTOVER, writable_folder, write_atomic
 from rewardshift.hindsight import Hindsight
 from rewardshift.training.offline import OfflineBudget
 from rewardshift.training.online import OnlineBudget
@@ -247,7 +247,7 @@ def claim_folder(folder: Path, config: RunConfig) -> Path:
                 f"the folder {str(folder)!r} holds a run with another configuration;"
                 " choose another folder, or go on with that run: rewardshift resume"
             )
-    elif folder.exists() and any(folder.iterdir()):
+    elif folder.exists() and any(path.suffix != LEFTOVER for path in folder.iterdir()):
         raise InputError(f"the folder {str(folder)!r} is not empty and holds no run")
     else:
         writable_folder(folder)
