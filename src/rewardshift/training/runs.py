@@ -21,7 +21,7 @@ from rewardshift.data.loading import load_dataset
 from rewardshift.envs.engines import EngineName
 from rewardshift.envs.tasks import MakeEnv
 from rewardshift.errors import InputError
-from rewardshift.files import held, write_atomic
+from rewardshift.files import held, naming, write_atomic
 from rewardshift.training.checkpoints import (
     Checkpoint,
     load_checkpoint,
@@ -285,20 +285,30 @@ def _cell(value: float | None) -> str:
 
 def _write_events(folder: Path, rows: list[Any]) -> None:
     """Hands rows to TensorBoard, a curve for each seed."""
-    # Here, because it imports torch where that is installed.
-    from tensorboardX import SummaryWriter  # noqa: PLC0415
+    # Here, because they import torch where that is installed. Not a SummaryWriter: that one writes
+    # in a thread, and waits for it for ever where the thread has died of a full disk.
+    from tensorboardX.event_file_writer import EventsWriter  # noqa: PLC0415
+    from tensorboardX.proto.event_pb2 import Event  # noqa: PLC0415
+    from tensorboardX.summary import scalar  # noqa: PLC0415
 
-    with SummaryWriter(str(folder / "tensorboard")) as writer:
+    if not rows:
+        return
+    place = folder / "tensorboard"
+    with naming(place):
+        place.mkdir(exist_ok=True)
+        writer = EventsWriter(str(place / "events"), f".{rows[-1].step}")
         for row in rows:
             for name, value in row._asdict().items():
                 if name not in ("seed", "step") and value is not None:
-                    writer.add_scalar(f"{name}/seed-{row.seed}", value, row.step)
+                    summary = scalar(f"{name}/seed-{row.seed}", value)
+                    writer.write_event(Event(wall_time=time.time(), step=row.step, summary=summary))
+        writer.close()
 
 
 def _note_time(folder: Path, step: int, seconds: float) -> None:
     path = folder / "timing.csv"
     new = not path.exists()
-    with path.open("a") as file:
+    with naming(path), path.open("a") as file:
         if new:
             file.write("step,seconds_since_last\n")
         file.write(f"{step},{seconds:.3f}\n")
