@@ -68,7 +68,7 @@ def save_checkpoint(
         name = f"segment-{step - new_records.shape[1]:012d}-{step:012d}.npy"
         content = np.ascontiguousarray(new_records).view(np.uint8)
         segments[name] = _write(folder / name, _npy(content))
-    state = _write(folder / f"state-{step:012d}.npz", npz_bytes(checkpoint.arrays))
+    state = _write(folder / _state(step), npz_bytes(checkpoint.arrays))
     body = {
         "format": FORMAT,
         "step": step,
@@ -111,7 +111,7 @@ def _read(path: Path, config: str, template: Any, record: np.dtype[np.void] | No
     body = read_sealed(path, version=FORMAT)
     if body["config"] != config:
         raise ValueError("it is of a run with another configuration")
-    state = f"state-{body['step']:012d}.npz"
+    state = _state(body["step"])
     for file, digest in {state: body["state"], **body["segments"]}.items():
         if sha256((folder / file).read_bytes()).hexdigest() != digest:
             raise ValueError(f"{file} has another checksum")
@@ -171,19 +171,22 @@ def _like(leaf: np.ndarray, like: Any) -> Any:
     return jnp.asarray(leaf) if isinstance(like, jax.Array) else leaf
 
 
+def _state(step: int) -> str:
+    return f"state-{step:012d}.npz"
+
+
 def _stop(segment: str) -> int:
     return int(segment.removesuffix(".npy").rsplit("-", 1)[1])
 
 
 def _delete_old(folder: Path) -> None:
-    """Keeps the last checkpoints and every segment that one of them names."""
+    """Keeps the last checkpoints and what they name; also what a killed run left goes."""
     manifests = sorted(folder.glob("checkpoint-*.json"))
     for path in manifests[:-KEPT]:
         path.unlink()
-        path.with_name(path.name.replace("checkpoint", "state")).with_suffix(".npz").unlink()
-    kept = [json.loads(path.read_text())["segments"] for path in manifests[-KEPT:]]
-    needed = {name for segments in kept for name in segments}
-    for path in folder.glob("segment-*.npy"):
+    kept = [json.loads(path.read_text()) for path in manifests[-KEPT:]]
+    needed = {name for body in kept for name in (_state(body["step"]), *body["segments"])}
+    for path in (*folder.glob("state-*.npz"), *folder.glob("segment-*.npy")):
         if path.name not in needed:
             path.unlink()
 
