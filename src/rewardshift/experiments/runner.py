@@ -16,6 +16,7 @@ import shutil
 import signal
 import subprocess
 import tempfile
+import threading
 import time
 import traceback
 from collections.abc import Iterator
@@ -177,7 +178,7 @@ class Processes:
         pool = ProcessPoolExecutor(
             min(self.jobs, len(units)),
             mp_context=multiprocessing.get_context("spawn"),  # JAX does not survive a fork
-            initializer=keep_to_one_thread,
+            initializer=_begin_work,
         )
         try:
             with _interrupts_held():  # the workers inherit that, so Ctrl-C is the parent's alone
@@ -194,6 +195,22 @@ class Processes:
             for worker in set(multiprocessing.active_children()) - others:
                 worker.kill()  # what it was at goes on from its last checkpoint
             raise
+
+
+def _begin_work() -> None:
+    """For a worker: one thread for XLA, and an end where the parent has been killed.
+
+    Nobody would take its results, and it would hold the folders of its units.
+    """
+    keep_to_one_thread()
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+
+
+def _end_with_parent() -> None:
+    parent = multiprocessing.parent_process()
+    assert parent is not None
+    parent.join()
+    os._exit(1)
 
 
 def keep_to_one_thread() -> None:
@@ -214,7 +231,7 @@ def perform(plan: Plan, unit: Unit) -> Outcome:
     try:
         with _running_folder(plan, unit_name(digest, unit.seeds)) as folder:
             curves = figure.run(figure, unit, folder)
-    except (InputError, TrainingError) as error:
+    except (InputError, TrainingError, OSError) as error:
         return Outcome(unit, None, str(error))
     except Exception:  # of whatever is trained with; the other units shall not suffer
         return Outcome(unit, None, traceback.format_exc())
