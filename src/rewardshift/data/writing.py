@@ -10,9 +10,12 @@ import gymnasium as gym
 import numpy as np
 
 from rewardshift.data.card import data_card
-from rewardshift.data.dataset import Dataset
+from rewardshift.data.dataset import FIELDS, Dataset
 from rewardshift.data.minari_sets import check_id, holds_minari
 from rewardshift.errors import InputError, one_line
+from rewardshift.files import naming
+
+OVERHEAD = 2**14  # bytes of HDF5's own in an episode, a few more than were measured
 
 
 def check_target(dataset_id: str, folder: Path | None = None) -> Path:
@@ -65,6 +68,8 @@ def write_minari(
     target.parent.mkdir(parents=True, exist_ok=True)
     # Made beside its place and then put there, so that no half of a data set is ever found.
     with tempfile.TemporaryDirectory(dir=target.parent, prefix=".") as beside:
+        with naming(target):
+            _check_room(Path(beside), dataset)
         whole = Path(beside) / "whole"
         whole.mkdir()
         storage = MinariStorage.new(
@@ -88,6 +93,13 @@ def write_minari(
     if folder is None:
         _name_folders(dataset_id)
     return target
+
+
+def _check_room(folder: Path, dataset: Dataset) -> None:
+    """Fills the room that a data set takes, for a moment: HDF5 crashes where the disk is full."""
+    size = sum(getattr(dataset, field).nbytes for field in FIELDS)
+    with tempfile.TemporaryFile(dir=folder) as file:
+        file.write(bytes(size + OVERHEAD * len(dataset.episodes)))
 
 
 def _place(dataset_id: str) -> Path:
