@@ -1,0 +1,349 @@
+"""Runs that are killed at any moment, and end as if nothing had happened."""
+
+import json
+import os
+import random
+import signal
+import time
+from collections.abc import Callable, Iterator
+from functools import cache, partial
+from pathlib import Path
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+import pytest
+from data_makers import random_data
+from probes import Aim, Probe
+from victims import KILLED, Fault, Victim, call, command
+
+from rewardshift import (
+    BCQ,
+    CQL,
+    DQN,
+    RND,
+    TD3,
+    Hindsight,
+    OfflineBudget,
+    OnlineBudget,
+    train,
+    train_offline,
+)
+from rewardshift.errors import InputError
+from rewardshift.files import held, read_sealed, write_sealed
+from rewardshift.training.checkpoints import FORMAT, Checkpoint, load_checkpoint, save_checkpoint
+
+ONLINE = OnlineBudget(
+    steps=100, capacity=50, evaluate_every=20, evaluation_episodes=1, checkpoint_every=10
+)
+OFFLINE = OfflineBudget(updates=40, evaluate_every=8, evaluation_episodes=1, checkpoint_every=4)
+SMALL: dict[str, Any] = {"hidden": (8,), "batch_size": 8}
+
+# How often each run is killed: while it writes, and, from outside, while it trains.
+KILLS = {"dqn-rnd": (4, 1), "td3": (4, 1), "her": (4, 3), "bcq": (3, 1), "cql": (3, 1)}
+assert sum(map(sum, KILLS.values())) >= 25
+
+
+def tell(step: int, _: Any) -> None:
+    print(step, flush=True)
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Callable[..., Any]]:
+    data = random_data(lambda: gym.make("Pendulum-v1"), 40)
+    file = tmp_path_factory.mktemp("data") / "pendulum.npz"
+    columns = {"observations": data.observation, "actions": data.action, "rewards": data.reward}
+    np.savez(file, terminals=data.terminated, timeouts=data.truncated, **columns)
+    corridor, aim = partial(Probe, 3, pays=(1.0, 0.0)), partial(Aim, 2, goal=0.0)
+    online = partial(train, seeds=2, budget=ONLINE, on_progress=tell)
+    offline = partial(train_offline, seeds=2, budget=OFFLINE, on_progress=tell)
+    bcq = BCQ(proposer_hidden=(8,), candidates=2, **SMALL)
+    return {
+        "dqn-rnd": partial(online, DQN(intrinsic=RND(-1.0, width=8), **SMALL), corridor),
+        "td3": partial(online, TD3(shifts=(-0.5, 0.0, 0.5), warm_up=10, **SMALL), aim),
+        "her": partial(online, DQN(hindsight=Hindsight(), **SMALL), "rewardshift/BitFlip-v0"),
+        "bcq": partial(offline, bcq, str(file), "Pendulum-v1"),
+        "cql": partial(
+            offline, CQL(cloning_updates=6, candidates=2, **SMALL), str(file), "Pendulum-v1"
+        ),
+    }
+
+
+def start(run: Callable[..., Any], folder: Path) -> None:
+    run(folder=folder)
+
+
+@pytest.fixture(scope="module")
+def undisturbed(
+    runs: dict[str, Callable[..., Any]], tmp_path_factory: pytest.TempPathFactory
+) -> Callable[[str], Path]:
+    @cache
+    def folder(name: str) -> Path:
+        whole = tmp_path_factory.mktemp("undisturbed") / name
+        assert call(start, runs[name], whole).code == 0
+        return whole
+
+    return folder
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    """Every file that tells nothing of time, also those that should not be there."""
+    return {
+        str(path.relative_to(folder)): path.read_bytes()
+        for path in folder.rglob("*")
+        if path.is_file() and path.name not in (".lock", "timing.csv") and "events" not in path.name
+    }
+
+
+def deaths(name: str) -> Iterator[Fault | int]:
+    """The ends that a run shall find: at a file, or after so many steps."""
+    rng, (writing, training) = random.Random(name), KILLS[name]
+    moments = ["half", "written", "renamed", "half"][:writing]
+    chosen: list[Any] = [Fault(moment, rng.randint(1, 8)) for moment in moments]
+    chosen += [rng.randint(1, 6) for _ in range(training)]
+    rng.shuffle(chosen)
+    yield from chosen
+
+
+@pytest.mark.parametrize("name", KILLS)
+def test_a_killed_run_ends_the_same(
+    name: str, runs: Any, undisturbed: Callable[[str], Path], tmp_path: Path
+) -> None:
+    folder, kills = tmp_path / "run", 0
+    for death in deaths(name):
+        victim = Victim(
+            start, runs[name], folder, fault=death if isinstance(death, Fault) else None
+        )
+        if isinstance(death, int):
+            for _ in range(death):
+                assert victim.says.readline()
+            victim.process.kill()
+        kills += victim.end().code == KILLED
+    assert kills == sum(KILLS[name])
+    assert call(start, runs[name], folder).code == 0
+    assert contents(folder) == contents(undisturbed(name))
+
+
+RECORD = np.dtype([("reward", np.float32), ("action", np.int32)])
+
+
+def save_until(folder: Path, stop: int) -> dict[int, Checkpoint]:
+    """Checkpoints like a run's, from the last one in a folder on; those that were made."""
+    made = {}
+    with held(folder):
+        last = newest(folder)
+        step, segments = (last.step, last.segments) if last else (0, {})
+        while step < stop:
+            step += 5
+            arrays = {"weights": np.arange(step, dtype=np.float32)[:5]}
+            made[step] = Checkpoint(step, "config", arrays, {"rows": [[step]]}, None, segments)
+            records = np.zeros((2, 5), RECORD)
+            records["action"] = np.arange(step - 5, step)
+            segments = save_checkpoint(folder / "checkpoints", made[step], records, 12)
+    return made
+
+
+def newest(folder: Path, config: str = "config") -> Checkpoint | None:
+    template = {"weights": np.zeros(5, np.float32)}
+    return load_checkpoint(folder / "checkpoints", config, template, RECORD)
+
+
+@pytest.mark.parametrize(
+    ("moment", "files"), [("half", 15), ("written", 15), ("renamed", 15), ("deleted", 7)]
+)
+def test_a_kill_at_any_file_of_a_checkpoint_harms_none(
+    moment: Any, files: int, tmp_path: Path
+) -> None:
+    whole = tmp_path / "whole"
+    whole.mkdir()
+    made = save_until(whole, 30)
+    for number in range(1, files + 1):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        assert call(save_until, folder, 25, fault=Fault(moment, number)).code == KILLED
+        found = newest(folder)
+        if found is not None:
+            assert found.arrays["weights"].tolist() == made[found.step].arrays["weights"].tolist()
+            assert found.records is not None
+            assert found.records["action"][1, -1] == found.step - 1
+        if moment != "deleted":  # every third file completes a checkpoint
+            assert (found.step if found else 0) == 5 * ((number - (moment != "renamed")) // 3)
+        save_until(folder, 30)
+        assert contents(folder) == contents(whole)
+    assert call(save_until, tmp_path, 25, fault=Fault(moment, files + 1)).code == 0
+
+
+def test_a_flipped_byte_or_a_cut_is_refused_or_harmless(tmp_path: Path) -> None:
+    """Harmless is what reads the same: a space that became a tab, 1e-05 that became 1E-05."""
+    save_until(tmp_path, 15)
+    whole, rng, refused = newest(tmp_path), random.Random(7), 0
+    assert whole is not None
+    manifest = tmp_path / "checkpoints" / "checkpoint-000000000015.json"
+    for path in (manifest, *(manifest.with_name(name) for name in [STATE, *whole.segments])):
+        content = path.read_bytes()
+        places = rng.sample(range(len(content)), 150)
+        flipped = [bytearray(content) for _ in places]
+        for place, damaged in zip(places, flipped, strict=True):
+            damaged[place] ^= 1 << rng.randrange(8)
+        for damaged in (*flipped, *(content[:place] for place in places), b""):
+            path.write_bytes(damaged)
+            if path == manifest and harmless(damaged, content):
+                assert newest(tmp_path) is not None
+                continue
+            with pytest.raises(InputError, match=path.name) as caught:
+                newest(tmp_path)
+            offered = str(caught.value).endswith(f"delete {manifest.name} to go on from there")
+            assert offered == ("000000000015" in path.name)  # the others are of both checkpoints
+            refused += 1
+        path.write_bytes(content)
+    assert refused > 1450
+
+
+STATE = "state-000000000015.npz"
+
+
+def harmless(damaged: bytes | bytearray, content: bytes) -> bool:
+    try:
+        return json.loads(damaged) == json.loads(content)
+    except ValueError:
+        return False
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        ({"config": "other"}, "it is of a run with another configuration"),
+        ({"format": FORMAT + 1}, f"its format is {FORMAT + 1}, this version reads {FORMAT}"),
+    ],
+)
+def test_a_checkpoint_of_another_run_or_version_is_refused(
+    change: dict[str, Any], reason: str, tmp_path: Path
+) -> None:
+    save_until(tmp_path, 15)
+    manifest = tmp_path / "checkpoints" / "checkpoint-000000000015.json"
+    write_sealed(manifest, {**read_sealed(manifest, version=FORMAT), **change})
+    with pytest.raises(InputError) as caught:
+        newest(tmp_path)
+    assert str(caught.value) == (
+        f"the checkpoint {str(manifest)!r} cannot be used: {reason}; the one before it is whole:"
+        f" delete {manifest.name} to go on from there"
+    )
+    manifest.unlink()
+    found = newest(tmp_path)
+    assert found is not None
+    assert found.step == 10
+
+
+def complaint(arguments: tuple[Any, ...], fault: Fault) -> str:
+    """The only line that a command says when its disk is full, after the figures of its bars."""
+    end = call(command, arguments, fault=fault)
+    assert end.code == 1, end.said
+    assert "Traceback" not in end.said
+    *_, line = end.said.strip().splitlines()
+    assert line.startswith("rewardshift: [Errno 27] File too large: ")
+    return line
+
+
+HER = (
+    *("train", "dqn", "--env=rewardshift/BitFlip-v0", "--hindsight=future", "--hidden", "8"),
+    *("--batch-size=8", "--seeds=2", "--steps=100", "--capacity=50", "--evaluate-every=20"),
+    *("--evaluation-episodes=1", "--checkpoint-every=10"),
+)
+
+
+def test_a_full_disk_stops_a_run_and_harms_nothing(
+    undisturbed: Callable[[str], Path], tmp_path: Path
+) -> None:
+    """Full after so many files of a start; after the others, the run is a checkpoint further."""
+    folder = tmp_path / "run"
+    for number, name in [
+        *((0, "config.json"), (1, "metrics.csv"), (1, "parameters.npz")),
+        *((2, "checkpoints/segment-000000000000-000000000010.npy"), (5, "timing.csv")),
+        *((1, "tensorboard"), (3, "checkpoints/state-000000000020.npz")),
+        (9, "checkpoints/checkpoint-000000000030.json"),
+    ]:
+        before = contents(folder)
+        assert complaint((*HER, f"--out={folder}"), Fault("full", number)).endswith(
+            f"'{folder / name}'"
+        )
+        after = contents(folder)
+        assert all(after[path] == before[path] for path in before if "checkpoints" in path)
+        assert not [path for path in after if path.endswith(".half")]
+    assert call(command, (*HER, f"--out={folder}")).code == 0
+    assert contents(folder) == contents(undisturbed("her"))
+
+
+def test_a_full_disk_stops_a_run_on_a_data_set(
+    runs: Any, undisturbed: Callable[[str], Path], tmp_path: Path
+) -> None:
+    folder = tmp_path / "run"
+    assert call(start, runs["bcq"], folder, fault=Fault("written", 8)).code == KILLED
+    line = complaint(("resume", folder), Fault("full", 3))
+    assert line.endswith(f"'{folder / 'checkpoints' / 'checkpoint-000000000008.json'}'")
+    assert call(command, ("resume", folder)).code == 0
+    assert contents(folder) == contents(undisturbed("bcq"))
+
+
+def test_a_full_disk_leaves_no_part_of_a_data_set(
+    undisturbed: Callable[[str], Path], tmp_path: Path
+) -> None:
+    made = tmp_path / "made"
+    collect = ("collect", undisturbed("bcq"), "--id=few/new-v0", "--transitions=50")
+    line = complaint((*collect, f"--folder={made}"), Fault("full", 0))
+    assert line.endswith(f"'{made}'")
+    assert not list(tmp_path.iterdir())
+    assert call(command, (*collect, f"--folder={made}")).code == 0
+    assert (made / "README.md").exists()
+
+
+REPRODUCE = ("reproduce", "figure1", "--preset=smoke", "--seeds=6")
+
+
+@pytest.fixture(scope="module")
+def drawn(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
+    out = tmp_path_factory.mktemp("drawn")
+    assert call(command, (*REPRODUCE, "--jobs=1", f"--out={out}")).code == 0
+    return figure(out)
+
+
+def figure(out: Path) -> dict[str, bytes]:
+    names = ("results.csv", "claims.json", "figure.svg", "figure.png")
+    return {name: (out / "figure1" / name).read_bytes() for name in names}
+
+
+def test_a_killed_reproduction_draws_the_same(drawn: dict[str, bytes], tmp_path: Path) -> None:
+    """Three units of tabular agents, then the table, its origin, two pictures, the claims."""
+    again = (*REPRODUCE, "--jobs=1", f"--out={tmp_path}")
+    for fault in [
+        *(Fault("half", 1), Fault("written", 2), Fault("renamed", 1)),  # of the units
+        *(Fault("half", 2), Fault("renamed", 1), Fault("half", 4), Fault("written", 5)),
+    ]:
+        assert call(command, again, fault=fault).code == KILLED
+    assert call(command, again).code == 0
+    assert figure(tmp_path) == drawn
+
+
+def test_a_full_disk_stops_a_reproduction(drawn: dict[str, bytes], tmp_path: Path) -> None:
+    again = (*REPRODUCE, "--jobs=1", f"--out={tmp_path}")
+    assert "/figure1/units/" in complaint(again, Fault("full", 1))
+    assert complaint(again, Fault("full", 2)).endswith(f"'{tmp_path / 'figure1' / 'results.csv'}'")
+    assert len(list((tmp_path / "figure1" / "units").iterdir())) == 3
+    assert call(command, again).code == 0
+    assert figure(tmp_path) == drawn
+
+
+@pytest.mark.parametrize("whom", ["all", "parent"])
+def test_no_worker_outlives_a_killed_reproduction(
+    whom: str, drawn: dict[str, bytes], tmp_path: Path
+) -> None:
+    again = (*REPRODUCE, f"--out={tmp_path}")
+    victim = Victim(command, (*again, "--jobs=2"))
+    group = victim.process.pid
+    assert group is not None
+    units = tmp_path / "figure1" / "units"
+    while victim.process.is_alive() and not list(units.glob("*.json")):
+        time.sleep(0.01)
+    os.killpg(group, signal.SIGKILL) if whom == "all" else victim.process.kill()
+    assert victim.end().code == KILLED  # what it says ends when the last that can say it has ended
+    assert call(command, (*again, "--jobs=1")).code == 0
+    assert figure(tmp_path) == drawn
