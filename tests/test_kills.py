@@ -5,7 +5,7 @@ import os
 import random
 import signal
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import cache, partial
 from pathlib import Path
 from typing import Any
@@ -52,8 +52,14 @@ def tell(step: int, _: Any) -> None:
 def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Callable[..., Any]]:
     data = random_data(lambda: gym.make("Pendulum-v1"), 40)
     file = tmp_path_factory.mktemp("data") / "pendulum.npz"
-    columns = {"observations": data.observation, "actions": data.action, "rewards": data.reward}
-    np.savez(file, terminals=data.terminated, timeouts=data.truncated, **columns)
+    np.savez(
+        file,
+        observations=data.observation,
+        actions=data.action,
+        rewards=data.reward,
+        terminals=data.terminated,
+        timeouts=data.truncated,
+    )
     corridor, aim = partial(Probe, 3, pays=(1.0, 0.0)), partial(Aim, 2, goal=0.0)
     online = partial(train, seeds=2, budget=ONLINE, on_progress=tell)
     offline = partial(train_offline, seeds=2, budget=OFFLINE, on_progress=tell)
@@ -95,14 +101,14 @@ def contents(folder: Path) -> dict[str, bytes]:
     }
 
 
-def deaths(name: str) -> Iterator[Fault | int]:
+def deaths(name: str) -> list[Fault | int]:
     """The ends that a run shall find: at a file, or after so many steps."""
     rng, (writing, training) = random.Random(name), KILLS[name]
-    moments = ["half", "written", "renamed", "half"][:writing]
-    chosen: list[Any] = [Fault(moment, rng.randint(1, 8)) for moment in moments]
+    moments: list[Any] = ["half", "written", "renamed", "half"]
+    chosen: list[Any] = [Fault(moment, rng.randint(1, 8)) for moment in moments[:writing]]
     chosen += [rng.randint(1, 6) for _ in range(training)]
     rng.shuffle(chosen)
-    yield from chosen
+    return chosen
 
 
 @pytest.mark.parametrize("name", KILLS)
@@ -182,9 +188,7 @@ def test_a_flipped_byte_or_a_cut_is_refused_or_harmless(tmp_path: Path) -> None:
     for path in (manifest, *(manifest.with_name(name) for name in [STATE, *whole.segments])):
         content = path.read_bytes()
         places = rng.sample(range(len(content)), 150)
-        flipped = [bytearray(content) for _ in places]
-        for place, damaged in zip(places, flipped, strict=True):
-            damaged[place] ^= 1 << rng.randrange(8)
+        flipped = [flip(content, place, rng.randrange(8)) for place in places]
         for damaged in (*flipped, *(content[:place] for place in places), b""):
             path.write_bytes(damaged)
             if path == manifest and harmless(damaged, content):
@@ -202,7 +206,11 @@ def test_a_flipped_byte_or_a_cut_is_refused_or_harmless(tmp_path: Path) -> None:
 STATE = "state-000000000015.npz"
 
 
-def harmless(damaged: bytes | bytearray, content: bytes) -> bool:
+def flip(content: bytes, place: int, bit: int) -> bytes:
+    return content[:place] + bytes([content[place] ^ 1 << bit]) + content[place + 1 :]
+
+
+def harmless(damaged: bytes, content: bytes) -> bool:
     try:
         return json.loads(damaged) == json.loads(content)
     except ValueError:
