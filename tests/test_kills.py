@@ -40,7 +40,7 @@ OFFLINE = OfflineBudget(updates=40, evaluate_every=8, evaluation_episodes=1, che
 SMALL: dict[str, Any] = {"hidden": (8,), "batch_size": 8}
 
 # How often each run is killed: while it writes, and, from outside, while it trains.
-KILLS = {"dqn-rnd": (4, 1), "td3": (4, 1), "her": (4, 3), "bcq": (3, 1), "cql": (3, 1)}
+KILLS = {"dqn-rnd": (5, 1), "td3": (5, 1), "her": (5, 3), "bcq": (4, 1), "cql": (4, 1)}
 assert sum(map(sum, KILLS.values())) >= 25
 
 
@@ -102,13 +102,13 @@ def contents(folder: Path) -> dict[str, bytes]:
 
 
 def deaths(name: str) -> list[Fault | int]:
-    """The ends that a run shall find: at a file, or after so many steps."""
+    """The ends that a run shall find: at a file, first of all `config.json`, or after steps."""
     rng, (writing, training) = random.Random(name), KILLS[name]
     moments: list[Any] = ["half", "written", "renamed", "half"]
-    chosen: list[Any] = [Fault(moment, rng.randint(1, 8)) for moment in moments[:writing]]
+    chosen: list[Any] = [Fault(moment, rng.randint(1, 8)) for moment in moments[: writing - 1]]
     chosen += [rng.randint(1, 6) for _ in range(training)]
     rng.shuffle(chosen)
-    return chosen
+    return [Fault("half", 1), *chosen]
 
 
 @pytest.mark.parametrize("name", KILLS)
