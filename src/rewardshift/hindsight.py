@@ -17,6 +17,7 @@ from rewardshift.envs.goals import GoalReward
 from rewardshift.envs.tasks import TaskSpec
 from rewardshift.errors import InputError
 from rewardshift.replay import RecordLayout, Replay
+from rewardshift.settings import check_types
 from rewardshift.shift import Shift
 
 Strategy = Literal["future", "final", "episode"]
@@ -46,22 +47,16 @@ class Hindsight:
     reward_range: tuple[float, float] | None = None
 
     def __post_init__(self) -> None:
-        if self.strategy not in ("future", "final", "episode"):
-            raise ValueError(f"strategy must be future, final or episode, got {self.strategy!r}")
+        check_types(self)
         if not 0 <= self.ratio < math.inf:
             raise ValueError(f"ratio must be finite and 0 or more, got {self.ratio}")
         if self.reward_range is not None:
-            try:
-                low, high = map(float, self.reward_range)
-                right = -math.inf < low <= high < math.inf
-            except (TypeError, ValueError):
-                right = False
-            if not right:
+            low, high = self.reward_range
+            if not -math.inf < low <= high < math.inf:
                 raise ValueError(
                     "reward_range must be two finite numbers, the lower one first,"
                     f" got {self.reward_range}"
                 )
-            object.__setattr__(self, "reward_range", (low, high))  # of whatever kind they were
 
     def value_range(self, shift: Shift) -> tuple[Any, Any]:
         """What rewards in `reward_range` can add up to, shifted: over all time, or up to a goal."""

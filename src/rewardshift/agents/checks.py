@@ -4,12 +4,11 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from rewardshift.hindsight import Hindsight
 from rewardshift.shift import Shift
 
 
 def check_number(agent: Any, name: str, requirement: str, holds: Callable[[float], bool]) -> None:
-    """Refuses a setting that is not as required; what is not finite never is."""
+    """Refuses a number that is not as required; what is not finite never is."""
     value = getattr(agent, name)
     if not (math.isfinite(value) and holds(value)):
         raise ValueError(f"{name} must be {requirement}, got {value}")
@@ -30,11 +29,9 @@ def check_widths(hidden: Sequence[int]) -> None:
 
 
 def check_hindsight(agent: Any) -> None:
-    """Refuses what is no hindsight, and hindsight together with what it does not go with."""
+    """Refuses hindsight together with what it does not go with."""
     if agent.hindsight is None:
         return
-    if not isinstance(agent.hindsight, Hindsight):
-        raise ValueError(f"hindsight must be None or a Hindsight(), got {agent.hindsight!r}")
     if agent.n_step != 1:
         raise ValueError(f"hindsight needs n_step=1, got {agent.n_step}")
     if getattr(agent, "intrinsic", None) is not None:

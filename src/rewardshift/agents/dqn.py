@@ -22,6 +22,7 @@ from rewardshift.envs.tasks import TaskSpec
 from rewardshift.hindsight import Hindsight
 from rewardshift.networks import MLP, adam_step, apply_mlp, huber, init_mlp, soft_update
 from rewardshift.replay import Batch, as_floats
+from rewardshift.settings import check_types
 from rewardshift.shift import Shift, Terminal
 
 Schedule = Literal["linear", "exponential"]
@@ -80,6 +81,7 @@ class DQN:
     warm_up: ClassVar[int] = 0
 
     def __post_init__(self) -> None:
+        check_types(self)
         check_shifts(self)
         check_widths(self.hidden)
         for name in ("batch_size", "n_step"):

@@ -1,5 +1,6 @@
 """Intrinsic rewards, each with a shift of its own, for the slot that DQN has for one."""
 
+import math
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple, Protocol, runtime_checkable
 
@@ -8,7 +9,9 @@ import jax.numpy as jnp
 import optax
 from jaxtyping import Array, Float, PRNGKeyArray
 
+from rewardshift.agents.checks import check_number
 from rewardshift.networks import MLP, adam_step, apply_mlp, init_mlp
+from rewardshift.settings import check_types
 
 Evaluated = Literal["fresh", "stored"]
 
@@ -70,6 +73,12 @@ class RND:
     learning_rate: float = 1e-4
     evaluated: Evaluated = "fresh"
 
+    def __post_init__(self) -> None:
+        check_types(self)
+        check_number(self, "bias", "finite", math.isfinite)
+        check_number(self, "width", "1 or more", lambda value: value >= 1)
+        check_number(self, "learning_rate", "above 0", lambda value: value > 0)
+
     def init(self, key: PRNGKeyArray, features: int) -> RNDState:
         """Two networks of three layers."""
         fixed_key, predictor_key = jax.random.split(key)
@@ -125,6 +134,12 @@ class CountBonus:
     resolution: float = 1.0
     buckets: int = 2**16
     evaluated: Evaluated = "fresh"
+
+    def __post_init__(self) -> None:
+        check_types(self)
+        check_number(self, "bias", "finite", math.isfinite)
+        check_number(self, "resolution", "above 0", lambda value: value > 0)
+        check_number(self, "buckets", "1 or more", lambda value: value >= 1)
 
     def init(self, key: PRNGKeyArray, features: int) -> CountState:
         """No visits, and random odd multipliers for the hash."""

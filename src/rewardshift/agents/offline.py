@@ -8,6 +8,7 @@ from jaxtyping import Array, Float
 from rewardshift.agents.checks import check_number
 from rewardshift.networks import twin_values
 from rewardshift.replay import as_floats
+from rewardshift.settings import check_types
 from rewardshift.shift import Shift, Terminal
 
 
@@ -35,8 +36,7 @@ class Offline:
     period: ClassVar[int] = 1
 
     def __post_init__(self) -> None:
-        for name in ("bias", "scale"):  # as floats, for a configuration is kept as JSON
-            object.__setattr__(self, name, float(getattr(self, name)))
+        check_types(self)
         _ = self.shift  # refuses what is none
         check_number(self, "batch_size", "1 or more", lambda value: value >= 1)
         check_number(self, "tau", "in (0, 1]", lambda value: 0 < value <= 1)

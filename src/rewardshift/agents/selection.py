@@ -14,6 +14,7 @@ import numpy as np
 from jaxtyping import Array, Float, Int
 
 from rewardshift.agents.checks import check_number
+from rewardshift.settings import check_types
 
 
 class Lead(NamedTuple):
@@ -51,6 +52,7 @@ class ProgressSoftmax:
     temperature: float = 1.0
 
     def __post_init__(self) -> None:
+        check_types(self)
         check_number(self, "temperature", "above 0", lambda value: value > 0)
 
     def draw(self, progress: Float[Array, " member"], draw: Float[Array, ""]) -> Int[Array, ""]:
@@ -70,6 +72,7 @@ class ProgressArgmax:
     epsilon: float = 0.1
 
     def __post_init__(self) -> None:
+        check_types(self)
         check_number(self, "epsilon", "in [0, 1]", lambda value: 0 <= value <= 1)
 
     def draw(self, progress: Float[Array, " member"], draw: Float[Array, ""]) -> Int[Array, ""]:
@@ -89,6 +92,7 @@ class Optimistic:
     beta: float = 0.5
 
     def __post_init__(self) -> None:
+        check_types(self)
         check_number(self, "beta", "in [0, 1]", lambda value: 0 <= value <= 1)
 
     def weights(self, shifts: tuple[float, ...]) -> Float[np.ndarray, " member"]:

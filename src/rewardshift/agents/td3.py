@@ -34,6 +34,7 @@ from rewardshift.envs.tasks import TaskSpec
 from rewardshift.hindsight import Hindsight
 from rewardshift.networks import MLP, adam_step, apply_mlp, init_mlps, soft_update
 from rewardshift.replay import Batch, as_floats
+from rewardshift.settings import check_types
 from rewardshift.shift import Terminal
 
 # The smallest draw is 0, where a normal deviate would be infinite.
@@ -117,6 +118,7 @@ class TD3:
     continuous: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
+        check_types(self)
         check_shifts(self)
         check_widths(self.hidden)
         for name in ("batch_size", "policy_delay", "twins", "n_step"):

@@ -3,12 +3,13 @@
 from dataclasses import dataclass, replace
 from functools import cached_property
 from hashlib import sha256
-from typing import Literal, get_args
+from typing import Literal
 
 import numpy as np
 from jaxtyping import Bool, Float, Num
 
 from rewardshift.errors import InputError
+from rewardshift.settings import check_types
 
 Pick = Literal["episodes", "transitions"]
 FIELDS = ("observation", "action", "reward", "next_observation", "terminated", "truncated")
@@ -31,10 +32,9 @@ class Subset:
     seed: int = 0
 
     def __post_init__(self) -> None:
+        check_types(self)
         if self.transitions < 1:
             raise InputError(f"transitions must be 1 or more, got {self.transitions}")
-        if self.pick not in get_args(Pick):
-            raise InputError(f"pick must be 'episodes' or 'transitions', got {self.pick!r}")
         if self.seed < 0:
             raise InputError(f"the seed of a subset must be 0 or more, got {self.seed}")
 

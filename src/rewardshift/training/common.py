@@ -6,9 +6,13 @@ from typing import Any
 import numpy as np
 
 from rewardshift.errors import InputError
+from rewardshift.settings import check_types
 
 # Called with the step and the rows of `metrics.csv` so far.
 OnProgress = Callable[[int, list[Any]], None]
+
+
+MOST_SEEDS = 2**16  # of one run, or of one figure
 
 
 class TrainingError(RuntimeError):
@@ -16,10 +20,11 @@ class TrainingError(RuntimeError):
 
 
 def check_budget(budget: Any) -> None:
-    """Refuses whole numbers below 1 in a dataclass of them."""
+    """Refuses what is not of its type, and whole numbers below 1."""
+    check_types(budget)
     for name, field in budget.__dataclass_fields__.items():
         value = getattr(budget, name)
-        if field.type is int and (not isinstance(value, int) or value < 1):
+        if field.type is int and value < 1:
             raise InputError(f"{name} must be a whole number of 1 or more, got {value!r}")
 
 

@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import string
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
@@ -21,13 +22,17 @@ from rewardshift.data.loading import load_dataset
 from rewardshift.envs.engines import EngineName, resolve_engine
 from rewardshift.envs.goals import goal_task
 from rewardshift.envs.tasks import MakeEnv, probe_spec
-from rewardshift.errors import InputError, one_line
+from rewardshift.errors import InputError, one_line, shown
 from rewardshift.files import DAMAGE, LEFTOVER, writable_folder, write_atomic
 from rewardshift.hindsight import Hindsight
+from rewardshift.settings import check_types
+from rewardshift.training.common import MOST_SEEDS
 from rewardshift.training.offline import OfflineBudget
 from rewardshift.training.online import OnlineBudget
 
 FORMAT = 4
+PLAIN = f"{string.ascii_letters}{string.digits}._"
+LONGEST_NAME = 100  # a file system has room for 255
 Agent = DQN | TD3 | BCQ | CQL
 
 
@@ -44,6 +49,9 @@ class DataConfig:
     source: str
     digest: str
     parts: tuple[Subset, ...] = ()
+
+    def __post_init__(self) -> None:
+        check_types(self)
 
     def load(self) -> Dataset:
         """The data set; refused if it is not the same any more."""
@@ -93,6 +101,10 @@ class RunConfig:
     engine: EngineName
     data: DataConfig | None = None
 
+    def __post_init__(self) -> None:
+        check_types(self)
+        _check_seeds(self.seeds)
+
     def to_json(self) -> dict[str, Any]:
         """As `config.json` has it."""
         return {
@@ -117,8 +129,8 @@ class RunConfig:
     def name(self) -> str:
         """What a folder for it may be called."""
         where = self.env if self.data is None else self.data.source
-        plain = "".join(letter if letter.isalnum() or letter in "._" else "-" for letter in where)
-        return f"{type(self.agent).__name__.lower()}-{plain}-{self.digest}"
+        plain = "".join(letter if letter in PLAIN else "-" for letter in where)
+        return f"{type(self.agent).__name__.lower()}-{plain[:LONGEST_NAME]}-{self.digest}"
 
     @property
     def digest(self) -> str:
@@ -227,12 +239,19 @@ def _check_task(agent: Agent, env: str | MakeEnv) -> None:
 
 
 def _chosen(seeds: int | tuple[int, ...]) -> tuple[int, ...]:
-    chosen = tuple(range(seeds)) if isinstance(seeds, int) else tuple(seeds)
-    if not chosen or len(set(chosen)) != len(chosen) or min(chosen) < 0 or max(chosen) >= 2**31:
+    if not isinstance(seeds, int | np.integer):
+        return tuple(seeds)
+    if not 1 <= seeds <= MOST_SEEDS:
+        raise InputError(f"seeds must be 1 or more, up to {MOST_SEEDS}, got {shown(seeds)}")
+    return tuple(range(seeds))
+
+
+def _check_seeds(seeds: tuple[int, ...]) -> None:
+    if not 1 <= len(set(seeds)) == len(seeds) <= MOST_SEEDS or min(seeds) < 0:
         raise InputError(
-            f"seeds must be 1 or more, or different numbers from 0 to 2^31 - 1, got {seeds!r}"
+            f"seeds must be up to {MOST_SEEDS} different numbers from 0 to 2^31 - 1, got"
+            f" {shown(seeds)}"
         )
-    return chosen
 
 
 def _name(env: str | MakeEnv) -> str:

@@ -178,7 +178,9 @@ def resume(folder: Path | str, on_progress: OnProgress | None = None) -> Result:
     """Goes on with the run in a folder."""
     config = read_config(Path(folder))
     if config.data is not None:
-        run = _offline(config, config.data.load(), config.env)
+        assert isinstance(config.budget, OfflineBudget)
+        settings = (config.agent, config.env, config.seeds, config.budget, config.data)
+        run = _offline(make_offline_config(*settings), config.data.load(), config.env)
     else:
         assert isinstance(config.budget, OnlineBudget)
         run = online_run(config.agent, config.env, config.seeds, config.budget, config.engine)

@@ -19,6 +19,7 @@ from rewardshift.agents.tabular import (
 )
 from rewardshift.envs import maze
 from rewardshift.envs.maze import Maze
+from rewardshift.settings import check_types
 
 
 @dataclass(frozen=True)
@@ -38,6 +39,7 @@ class TabularBudget:
     evaluation_episodes: int = 50
 
     def __post_init__(self) -> None:
+        check_types(self)
         if min(self.episodes, self.evaluate_every, self.evaluation_episodes) < 1:
             raise ValueError(f"every number must be 1 or more, got {self}")
         if self.episodes % self.evaluate_every:

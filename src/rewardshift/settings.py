@@ -1,0 +1,88 @@
+"""Settings: the fields of a frozen dataclass, brought to the types that it declares."""
+
+import types
+from dataclasses import fields
+from numbers import Integral, Real
+from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
+
+import numpy as np
+
+from rewardshift.errors import InputError, shown
+
+# What JAX, NumPy and files have room for as a count, whatever it counts.
+LARGEST = 2**31 - 1
+
+
+def check_types(config: Any) -> None:
+    """Brings every field to its declared type, or refuses it by its name and value.
+
+    Lists become tuples, whole numbers floats where those are declared, NumPy's scalars Python's:
+    equal settings are equal values, with the same JSON. What a number may be is not looked at.
+    """
+    hints = get_type_hints(type(config))
+    for field in fields(config):
+        kind, value = hints[field.name], getattr(config, field.name)
+        try:
+            object.__setattr__(config, field.name, _convert(kind, value))
+        except (TypeError, ValueError, OverflowError):
+            raise InputError(f"{field.name} must be {_words(kind)}, got {shown(value)}") from None
+
+
+def _convert(kind: Any, value: Any) -> Any:
+    """The value as one of that type; raises if it is none."""
+    origin, parts = get_origin(kind), get_args(kind)
+    if origin in (Union, types.UnionType):
+        return _first(parts, value)
+    if origin is Literal:
+        fits = isinstance(value, str) and value in parts
+    elif origin is tuple:
+        return _as_tuple(parts, value)
+    elif kind is bool:
+        fits = isinstance(value, bool | np.bool_)
+    elif kind in (int, float):
+        fits = isinstance(value, Integral if kind is int else Real) and not isinstance(value, bool)
+        fits = fits and (kind is float or abs(value) <= LARGEST)
+    else:
+        fits = isinstance(value, kind)
+    if not fits:
+        raise TypeError
+    return kind(value) if kind in (bool, int, float) else value
+
+
+def _first(kinds: tuple[Any, ...], value: Any) -> Any:
+    """The value as the first of several types that it fits."""
+    for kind in kinds:
+        try:
+            return _convert(kind, value)
+        except (TypeError, ValueError, OverflowError):
+            continue
+    raise TypeError
+
+
+def _as_tuple(kinds: tuple[Any, ...], value: Any) -> tuple[Any, ...]:
+    if not isinstance(value, tuple | list | np.ndarray):
+        raise TypeError
+    items = list(value)
+    each = [kinds[0]] * len(items) if kinds[-1] is Ellipsis else kinds
+    return tuple(_convert(kind, item) for kind, item in zip(each, items, strict=True))
+
+
+def _words(kind: Any) -> str:
+    """A type as a person says it."""
+    origin, parts = get_origin(kind), get_args(kind)
+    if origin in (Union, types.UnionType):
+        return " or ".join(map(_words, parts))
+    if origin is Literal:
+        return " or ".join(map(repr, parts))
+    if origin is tuple:
+        if parts[-1] is Ellipsis:
+            return f"a tuple, each {_words(parts[0])}"
+        return f"a tuple of {len(parts)} numbers"
+    plain = {
+        bool: "True or False",
+        int: "a whole number below 2^31",
+        float: "a number",
+        str: "a text",
+        types.NoneType: "None",
+    }
+    return plain.get(kind) or f"a {kind.__name__}"
