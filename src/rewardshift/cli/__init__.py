@@ -3,7 +3,9 @@
 `rewardshift train | resume | play | collect | data | list | reproduce | report | suggest`.
 """
 
+import errno
 import importlib.metadata
+import io
 import os
 import signal
 import sys
@@ -16,8 +18,14 @@ from rewardshift.cli.data import collect_data, data
 from rewardshift.cli.figures import list_figures, report, reproduce
 from rewardshift.cli.suggest import suggest
 from rewardshift.cli.training import play, resume_run, train_agent
-from rewardshift.errors import InputError
+from rewardshift.errors import InputError, one_line
 from rewardshift.training.common import TrainingError
+
+# What is wrong with a path, and so the user's to mend; everything else is the disk's.
+PATH_ERRORS = (
+    *(errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.EEXIST, errno.ENAMETOOLONG, errno.ELOOP),
+    *(errno.EACCES, errno.EPERM, errno.EROFS),
+)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -43,20 +51,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"rewardshift {importlib.metadata.version('rewardshift')}")
         return 0
     try:
+        if any("\0" in argument for argument in arguments):
+            raise InputError("an argument holds a NUL character, which no name has")
         tyro.extras.subcommand_cli_from_dict(
             commands,
             prog="rewardshift",
             description="Reward shifting for value-based agents, r' = k r + b.",
             args=arguments,
         )
-    except InputError as error:
-        print(f"rewardshift: {error}", file=sys.stderr)
-        return 2
     except BrokenPipeError:  # nobody to tell
         raise
-    except (TrainingError, OSError) as error:
-        print(f"rewardshift: {error}", file=sys.stderr)
-        return 1
+    except (InputError, TrainingError, OSError) as error:
+        print(f"rewardshift: {one_line(error)}", file=sys.stderr)
+        given = isinstance(error, InputError) or getattr(error, "errno", None) in PATH_ERRORS
+        return 2 if given else 1
     except KeyboardInterrupt:
         print("rewardshift: stopped; the same command goes on from here", file=sys.stderr)
         return 130
@@ -70,6 +78,9 @@ def console() -> NoReturn:
         raise KeyboardInterrupt
 
     signal.signal(signal.SIGTERM, stop)  # ends the workers, as Ctrl-C does
+    for stream in (sys.stdout, sys.stderr):  # a name may hold what their encoding does not
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
     try:
         code = main()
         sys.stdout.flush()

@@ -203,17 +203,20 @@ def _check_picture(path: Path) -> None:
 def _collecting_progress(transitions: int, name: str) -> Iterator[OnCollected]:
     """A bar with the mean return so far and the time that is left."""
     columns = (
-        TextColumn("{task.description}"),
+        TextColumn("{task.description}", markup=False),
         BarColumn(),
         TextColumn("{task.completed}/{task.total} transitions, {task.fields[seen]}, left"),
         TimeRemainingColumn(),
     )
-    with Progress(*columns, console=Console(stderr=True)) as progress:
+    progress = Progress(*columns, console=Console(stderr=True))
+    with contextlib.ExitStack() as begun:
         task = progress.add_task(name, total=transitions, seen="return -")
         clock = time.perf_counter()
 
         def on_progress(collected: int, returns: list[float]) -> None:
             nonlocal clock
+            if not progress.live.is_started:  # only now: what is refused has no bar
+                begun.enter_context(progress)
             now = time.perf_counter()
             if now - clock < 0.5 and collected < transitions:  # a picture twice a second is enough
                 return

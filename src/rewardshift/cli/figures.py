@@ -1,15 +1,17 @@
 """The commands about figures: `list`, `reproduce` and `report`."""
 
 import os
+import re
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import tyro
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
 from rewardshift.cli.progress import run_with_progress
-from rewardshift.errors import InputError
+from rewardshift.errors import InputError, shown
 from rewardshift.experiments import FIGURES, find_figure
 from rewardshift.experiments.cluster import RayCluster
 from rewardshift.experiments.figure import PresetName
@@ -138,12 +140,12 @@ def _place(on: str, jobs: int | None, address: str | None) -> Place:
 
 
 def _parse_shard(text: str) -> Shard:
-    number, _, of = text.partition("/")
-    if number.isascii() and number.isdigit() and of.isascii() and of.isdigit():
-        shard = Shard(int(number), int(of))
+    parts = re.fullmatch("([0-9]{1,9})/([0-9]{1,9})", text)
+    if parts is not None:
+        shard = Shard(*map(int, parts.groups()))
         if 1 <= shard.number <= shard.of:
             return shard
-    raise InputError(f"shard must be I/N with I from 1 to N, for example 2/4, got {text!r}")
+    raise InputError(f"shard must be I/N with I from 1 to N, for example 2/4, got {shown(text)}")
 
 
 def report(out: Annotated[Path, tyro.conf.Positional] = Path("out")) -> None:
@@ -170,7 +172,7 @@ def _print_claims(figure: str, claims: list[dict[str, Any]]) -> None:
         verdict = claim["verdict"]
         table.add_row(
             f"[{COLORS[verdict]}]{SYMBOLS[verdict]} {verdict}[/]",
-            f"{claim['panel']}: {comparison(claim)}",
-            evidence(claim),
+            escape(f"{claim['panel']}: {comparison(claim)}"),
+            escape(evidence(claim)),
         )
     Console().print(table)

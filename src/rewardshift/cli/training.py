@@ -19,7 +19,7 @@ from rewardshift.cli.options import (
     TD3Options,
 )
 from rewardshift.errors import InputError
-from rewardshift.training.common import OnProgress
+from rewardshift.training.common import MOST_SEEDS, OnProgress
 from rewardshift.training.config import read_config
 from rewardshift.training.play import record_episode
 from rewardshift.training.runs import Result, offline_run, online_run, resume
@@ -47,8 +47,8 @@ def train_agent(
         agent = options.agent()
     except ValueError as error:
         raise InputError(str(error)) from error
-    if options.seeds < 1:
-        raise InputError(f"seeds must be 1 or more, got {options.seeds}")
+    if not 1 <= options.seeds <= MOST_SEEDS:
+        raise InputError(f"seeds must be 1 or more, up to {MOST_SEEDS}, got {options.seeds}")
     seeds = tuple(range(options.first_seed, options.first_seed + options.seeds))
     if isinstance(options, OfflineOptions):
         run = offline_run(agent, options.data, options.env, seeds, options.budget, options.subset())
@@ -97,18 +97,21 @@ def play(
 def _training_progress(steps: int, name: str) -> Iterator[OnProgress]:
     """A bar with the last returns, the speed and the time that is left."""
     columns = (
-        TextColumn("{task.description}"),
+        TextColumn("{task.description}", markup=False),
         BarColumn(),
         TextColumn("{task.completed}/{task.total} steps"),
         TextColumn("{task.fields[seen]}, {task.fields[speed]:,.0f}/s, left"),
         TimeRemainingColumn(),
     )
-    with Progress(*columns, console=Console(stderr=True)) as progress:
+    progress = Progress(*columns, console=Console(stderr=True))
+    with contextlib.ExitStack() as begun:
         task = progress.add_task(name, total=steps, seen="return -", speed=0.0)
         last, clock = 0, time.perf_counter()
 
         def on_progress(step: int, rows: list[Any]) -> None:
             nonlocal last, clock
+            if not progress.live.is_started:  # only now: what is refused has no bar
+                begun.enter_context(progress)
             now = time.perf_counter()
             if now - clock < 0.5 and step < steps:  # a picture twice a second is enough
                 return

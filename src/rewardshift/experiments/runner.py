@@ -39,7 +39,7 @@ from rewardshift.experiments.results import (
 )
 from rewardshift.files import writable_folder, write_atomic
 from rewardshift.shift import Terminal
-from rewardshift.training.common import TrainingError
+from rewardshift.training.common import MOST_SEEDS, TrainingError
 
 
 @dataclass(frozen=True)
@@ -64,8 +64,8 @@ class Plan:
         presets = find_figure(self.figure).presets
         if self.preset not in presets:
             raise InputError(f"preset must be one of {', '.join(presets)}, got {self.preset!r}")
-        if self.seeds < 1:
-            raise InputError(f"seeds must be 1 or more, got {self.seeds}")
+        if not 1 <= self.seeds <= MOST_SEEDS:
+            raise InputError(f"seeds must be 1 or more, up to {MOST_SEEDS}, got {self.seeds}")
 
     @property
     def folder(self) -> Path:

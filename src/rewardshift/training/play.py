@@ -33,6 +33,8 @@ def record_episode(folder: Path, film: Path, seed: int, episode: int) -> float:
         raise InputError(f"the film must end in .gif or .mp4, got {str(film)!r}")
     if film.suffix == ".mp4" and importlib.util.find_spec("imageio_ffmpeg") is None:
         raise InputError("an MP4 needs ffmpeg: pip install 'rewardshift[video]', or make a GIF")
+    if episode < 0:
+        raise InputError(f"episode must be 0 or more, got {episode}")
     policy = load_policy(folder, seed)
     if not {"MUJOCO_GL", "DISPLAY", "WAYLAND_DISPLAY"} & set(os.environ):
         os.environ["MUJOCO_GL"] = "egl"  # MuJoCo's own choice needs a screen
