@@ -6,17 +6,20 @@
 
 import csv
 import io
-import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from rewardshift.errors import InputError, one_line
 from rewardshift.experiments.figure import Curve, Figure
 from rewardshift.files import DAMAGE, read_sealed, write_atomic, write_sealed
 
 FORMAT = 1
+MOST_STEPS = 2**53
+LARGEST_VALUE = float(np.finfo(np.float32).max)
 COLUMNS = ("figure", "panel", "method", "seed", "step", "value")
 
 
@@ -114,8 +117,10 @@ def read_results(path: Path) -> list[Curve]:
                 steps, values = points.setdefault((panel, method, int(seed)), ([], []))
                 if steps and int(step) <= steps[-1]:
                     raise ValueError(f"step {step} comes after step {steps[-1]}")
-                if not math.isfinite(float(value)):
-                    raise ValueError(f"the value {value} is not finite")
+                if not 0 <= int(step) <= MOST_STEPS:
+                    raise ValueError(f"step {step} is not between 0 and 2^53")
+                if not abs(float(value)) <= LARGEST_VALUE:  # nor if it is no number
+                    raise ValueError(f"the value {value} is not finite in 32 bits")
                 steps.append(int(step))
                 values.append(float(value))
     except (*DAMAGE, csv.Error) as error:

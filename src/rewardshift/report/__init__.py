@@ -1,6 +1,7 @@
 """Verdicts, pictures and the page, all made from what is on disk."""
 
 import json
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,22 @@ from rewardshift.files import DAMAGE, write_atomic
 from rewardshift.report.page import render_page
 from rewardshift.report.plots import draw
 from rewardshift.report.verdicts import judge
+from rewardshift.settings import check_types
+from rewardshift.shift import Terminal
+
+
+@dataclass(frozen=True)
+class Provenance:
+    """What a figure's caption says of `provenance.json`."""
+
+    preset: str
+    seeds: int
+    terminal: Terminal
+    note: str
+    missing: tuple[str, ...]
+
+    def __post_init__(self) -> None:
+        check_types(self)
 
 
 def write_figure(folder: Path) -> list[dict[str, Any]]:
@@ -20,25 +37,25 @@ def write_figure(folder: Path) -> list[dict[str, Any]]:
         The claims with their verdicts.
     """
     provenance = _read_provenance(folder)
-    figure = FIGURES[folder.name].at(provenance["preset"])
+    figure = FIGURES[folder.name].at(provenance.preset)
     curves = read_results(folder / "results.csv")
     missing = {(panel.name, method.name) for panel in figure.panels for method in figure.methods}
     missing -= {(curve.panel, curve.method) for curve in curves}
-    if missing and not provenance["missing"]:
+    if missing and not provenance.missing:
         panel, method = min(missing)
         raise InputError(
             f"{str(folder / 'results.csv')!r} has no rows of method {method!r} in panel {panel!r};"
             f" run 'rewardshift reproduce {figure.name}' again"
         )
-    claims = judge(figure, curves, provenance["preset"])
+    claims = judge(figure, curves, provenance.preset)
     caption = (
-        f"preset {provenance['preset']}, {provenance['seeds']} seeds, mean and 25-75% band,"
-        f" terminal {provenance['terminal']}"
+        f"preset {provenance.preset}, {provenance.seeds} seeds, mean and 25-75% band,"
+        f" terminal {provenance.terminal}"
     )
-    if provenance["note"]:
-        caption += f"; {provenance['note']}"
-    if provenance["missing"]:
-        caption += f"; MISSING: {'; '.join(provenance['missing'])}"
+    if provenance.note:
+        caption += f"; {provenance.note}"
+    if provenance.missing:
+        caption += f"; MISSING: {'; '.join(provenance.missing)}"
     for kind, content in draw(figure, curves, caption).items():
         write_atomic(folder / f"figure.{kind}", content)
     write_atomic(folder / "claims.json", json.dumps(claims, indent=2) + "\n")  # last: all is there
@@ -69,14 +86,15 @@ def _figure_folders(out: Path) -> list[Path]:
     return [out / name for name in FIGURES if (out / name / "results.csv").exists()]
 
 
-def _read_provenance(folder: Path) -> dict[str, Any]:
+def _read_provenance(folder: Path) -> Provenance:
     path = folder / "provenance.json"
     try:
-        provenance = json.loads(path.read_text())
+        body = json.loads(path.read_text())
+        needed = {key: body[key] for key in ("preset", "seeds", "terminal", "note")}
+        provenance = Provenance(**needed, missing=tuple(body.get("missing", ())))
         known = FIGURES[folder.name].presets
-        if provenance["preset"] not in known:
-            raise ValueError(f"preset {provenance['preset']!r} is not one of {', '.join(known)}")
-        needed = {key: provenance[key] for key in ("preset", "seeds", "terminal", "note")}
-        return {**needed, "missing": provenance.get("missing", [])}
+        if provenance.preset not in known:
+            raise ValueError(f"preset {provenance.preset!r} is not one of {', '.join(known)}")
+        return provenance
     except DAMAGE as error:
         raise InputError(f"{str(path)!r} cannot be read: {one_line(error)}") from error

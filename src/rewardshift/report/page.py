@@ -7,7 +7,8 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
-from rewardshift.errors import InputError
+from rewardshift.errors import InputError, one_line
+from rewardshift.files import DAMAGE
 from rewardshift.report.verdicts import comparison, evidence
 
 # The policy forbids the page every request: it opens without a network.
@@ -59,20 +60,27 @@ def _section(folder: Path) -> str:
         provenance = json.loads((folder / "provenance.json").read_text())
         claims = json.loads((folder / "claims.json").read_text())
         picture = base64.b64encode((folder / "figure.svg").read_bytes()).decode()
-    except (OSError, ValueError) as error:
+        return _filled(folder.name, provenance, claims, picture)
+    except DAMAGE as error:
         raise InputError(
-            f"{str(folder)!r} cannot be shown: {error}; 'rewardshift report {folder.parent}'"
-            " makes it again from its results"
+            f"{str(folder)!r} cannot be shown: {one_line(error)}; 'rewardshift report"
+            f" {folder.parent}' makes it again from its results"
         ) from error
+
+
+def _filled(
+    name: str, provenance: dict[str, Any], claims: list[dict[str, Any]], picture: str
+) -> str:
+    """A figure's part of the page."""
     counts = Counter(claim["verdict"] for claim in claims)
     summary = ", ".join(f"{counts[verdict]} {verdict}" for verdict in SYMBOLS if counts[verdict])
-    return f"""<section id="{escape(folder.name)}">
-<h2>{escape(folder.name)}</h2>
+    return f"""<section id="{escape(name)}">
+<h2>{escape(name)}</h2>
 <p>{escape(summary)} of {len(claims)} claims;
 preset {escape(provenance["preset"])}, {escape(str(provenance["seeds"]))} seeds,
 terminal {escape(provenance["terminal"])}.</p>
 {_gap(provenance.get("missing", []))}
-<img alt="{escape(folder.name)}" src="data:image/svg+xml;base64,{picture}">
+<img alt="{escape(name)}" src="data:image/svg+xml;base64,{picture}">
 <table>
 <tr><th>Verdict</th><th>Claim</th><th>Panel</th><th>Comparison</th><th>Measured</th></tr>
 {"".join(_row(claim) for claim in claims)}</table>

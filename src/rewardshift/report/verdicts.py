@@ -28,7 +28,12 @@ def score(curve: Curve, metric: Metric, until: int | None = None) -> float:
 
 def scores(curves: Sequence[Curve], claim: Claim, method: str) -> Float[np.ndarray, " seed"]:
     """One score per seed, in the order of the seeds."""
-    chosen = [c for c in curves if (c.panel, c.method) == (claim.panel, method)]
+    chosen = [
+        curve
+        for curve in curves
+        if (curve.panel, curve.method) == (claim.panel, method)
+        and (claim.until is None or curve.steps[0] <= claim.until)
+    ]
     ordered = sorted(chosen, key=lambda c: c.seed)
     return np.array([score(curve, claim.metric, claim.until) for curve in ordered])
 
