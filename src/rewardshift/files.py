@@ -12,6 +12,8 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from rewardshift.errors import InputError
 
 # What a damaged file makes json, NumPy, h5py and zipfile raise, or whoever takes its contents for
@@ -68,6 +70,15 @@ def read_sealed(path: Path, *, version: int) -> dict[str, Any]:
 
 def _checksum(body: dict[str, Any]) -> str:
     return sha256(json.dumps(body, sort_keys=True).encode()).hexdigest()
+
+
+@contextlib.contextmanager
+def opened_npz(path: Path) -> Iterator[Any]:
+    """The arrays of an npz file, which is closed in any case: NumPy leaves a damaged one open."""
+    if not zipfile.is_zipfile(path):  # NumPy would take it for a pickle
+        raise ValueError("it is no npz file, or cut off; write it with numpy.savez")
+    with path.open("rb") as file, np.load(file, allow_pickle=False) as arrays:
+        yield arrays
 
 
 def writable_folder(path: Path) -> Path:

@@ -4,7 +4,6 @@ A row is one transition. Terminations and time limits are kept apart, and no nex
 ever taken from another episode.
 """
 
-import zipfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -19,7 +18,7 @@ from rewardshift.data.columns import (
 )
 from rewardshift.data.dataset import Dataset
 from rewardshift.errors import InputError, one_line
-from rewardshift.files import DAMAGE
+from rewardshift.files import DAMAGE, opened_npz
 
 COLUMNS = {
     "observations": observation_column,
@@ -105,9 +104,7 @@ def _read(path: Path, where: str) -> dict[str, np.ndarray]:
 def _opened(path: Path) -> Any:
     """The file as something with keys."""
     if path.suffix.lower() == ".npz":
-        if not zipfile.is_zipfile(path):  # NumPy would take it for a pickle
-            raise ValueError("it is no npz file, or cut off; write it with numpy.savez")
-        return np.load(path, allow_pickle=False)
+        return opened_npz(path)
     import h5py  # noqa: PLC0415  slow to import
 
     return h5py.File(path, "r")

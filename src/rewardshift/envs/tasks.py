@@ -10,7 +10,7 @@ import gymnasium as gym
 import numpy as np
 
 from rewardshift.envs import minigrid  # noqa: F401  registers the small FourRooms
-from rewardshift.errors import InputError
+from rewardshift.errors import InputError, one_line
 
 MakeEnv = Callable[[], gym.Env[Any, Any]]
 
@@ -58,7 +58,7 @@ def env_maker(env: str | MakeEnv, **options: Any) -> MakeEnv:
     try:
         _find(env)
     except (gym.error.Error, ImportError) as error:
-        raise InputError(f"no environment {env!r}: {error}") from error
+        raise InputError(f"no environment {env!r}: {one_line(error)}") from error
     return lambda: _in_unit_box(gym.make(env, **options))
 
 
@@ -119,7 +119,7 @@ def probe_spec(env: str | MakeEnv) -> TaskSpec:
     try:
         probe = make()
     except (gym.error.Error, ImportError) as error:
-        raise InputError(f"the environment {env!r} cannot be made: {error}") from error
+        raise InputError(f"the environment {env!r} cannot be made: {one_line(error)}") from error
     spec = task_spec(probe)
     probe.close()
     return spec

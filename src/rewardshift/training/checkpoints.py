@@ -19,7 +19,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from rewardshift.errors import InputError, one_line
-from rewardshift.files import DAMAGE, read_sealed, write_atomic, write_sealed
+from rewardshift.files import DAMAGE, opened_npz, read_sealed, write_atomic, write_sealed
 
 FORMAT = 2
 KEPT = 2
@@ -138,7 +138,7 @@ def npz_bytes(tree: Any) -> bytes:
 
 def read_npz(path: Path, template: Any) -> Any:
     """A tree like the template, from a file of `npz_bytes`."""
-    with np.load(path, allow_pickle=False) as file:
+    with opened_npz(path) as file:
         return _fill(template, dict(file))
 
 

@@ -55,10 +55,10 @@ def load_policy(folder: Path, seed: int) -> Policy:
 
     # Only the shapes: what is not in the file, no policy looks at.
     states = jax.eval_shape(init, np.asarray(config.seeds))
-    template = jax.tree.map(
-        lambda leaf: np.empty(leaf.shape, leaf.dtype), networks_of(config.agent, states, 0)
-    )
     try:
+        template = jax.tree.map(
+            lambda leaf: np.empty(leaf.shape, leaf.dtype), networks_of(config.agent, states, 0)
+        )
         networks = read_npz(path, template)
     except DAMAGE as error:
         raise InputError(f"{str(path)!r} cannot be used: {one_line(error)}") from error
