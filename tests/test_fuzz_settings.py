@@ -1,0 +1,197 @@
+"""Settings and command lines at random: taken, or refused in one clear line."""
+
+import json
+from dataclasses import fields, replace
+from pathlib import Path
+from typing import Any
+
+import jax
+import numpy as np
+import pytest
+from data_makers import ROWS, write_npz
+from fuzzing import as_installed, assert_clear, contents, run
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from rewardshift import BCQ, CQL, DQN, RND, TD3, CountBonus, Hindsight, Shift, Subset
+from rewardshift.agents.selection import SELECTIONS
+from rewardshift.envs.tasks import TaskSpec
+from rewardshift.training.config import PARTS, DataConfig, _part_from_json, _part_to_json
+from rewardshift.training.offline import OfflineBudget
+from rewardshift.training.online import OnlineBudget
+from rewardshift.training.tabular import TabularBudget
+
+CONFIGS = (
+    *(DQN, TD3, BCQ, CQL, RND, CountBonus, Hindsight, *SELECTIONS.values()),
+    *(OnlineBudget, OfflineBudget, TabularBudget, Subset, DataConfig),
+)
+GIVEN = {Subset: {"transitions": 1}, DataConfig: {"source": "a.npz", "digest": "0"}}
+# Whose words for a setting are others than its name.
+ALSO = {"shifts": "bias", "own_actors": "actors of their own", "selection": "actors of their own"}
+
+numbers = st.one_of(
+    st.integers(-2, 40),
+    st.sampled_from([2**31 - 1, 2**31, -(2**63), 10**30, 10**5000]),
+    st.floats(-2, 40),
+    st.sampled_from([float("nan"), float("inf"), -float("inf"), 1e308, 5e-324]),
+    st.sampled_from([np.float32(0.5), np.int64(3), np.uint8(1), np.bool_(True), np.array(2.0)]),
+    st.booleans(),
+)
+words = st.sampled_from(
+    ["", "zero", "absorbing", "linear", "fresh", "stored", "final", "episodes", "1", "a\nb", "[/]"]
+)
+scalars = st.one_of(numbers, words, st.none(), st.binary(max_size=2))
+values = st.one_of(
+    scalars,
+    st.lists(numbers, max_size=3),
+    st.lists(numbers, max_size=3).map(tuple),
+    st.lists(st.integers(1, 9), min_size=1, max_size=3),
+    st.lists(scalars, max_size=2).map(tuple),
+    st.dictionaries(words, numbers, max_size=1),
+    st.sampled_from([np.ones(2), np.ones((2, 2), int), np.array(["x"]), object(), DQN, len]),
+    st.sampled_from([RND(), CountBonus(), Hindsight(), SELECTIONS["mean"](), Subset(3), Shift(1)]),
+)
+
+
+@st.composite
+def changed_settings(draw: st.DrawFn) -> tuple[type[Any], dict[str, Any]]:
+    kind = draw(st.sampled_from(CONFIGS))
+    names = [field.name for field in fields(kind)]
+    if not names:
+        return kind, {}
+    chosen = draw(st.lists(st.sampled_from(names), min_size=1, max_size=3, unique=True))
+    return kind, {name: draw(values) for name in chosen}
+
+
+@settings(max_examples=900)
+@given(changed_settings())
+def test_settings_are_usable_or_refused_by_name(case: tuple[type[Any], dict[str, Any]]) -> None:
+    kind, changed = case
+    try:
+        with as_installed():
+            config = kind(**{**GIVEN.get(kind, {}), **changed})
+    except ValueError as error:
+        text = str(error)
+        assert_clear(text, "got ")
+        assert len(text) < 400
+        assert any(name in text or ALSO.get(name, name) in text for name in changed)
+        return
+    assert replace(config) == config  # now with every type checked
+    if kind.__name__ in PARTS:
+        assert _part_from_json(json.loads(json.dumps(_part_to_json(config)))) == config
+    if kind in (RND, CountBonus):
+        config = DQN(intrinsic=config)
+    if hasattr(config, "greedy"):
+        sizes = {"action_size": 2} if config.continuous else {"num_actions": 2}
+        jax.eval_shape(
+            lambda key: config.init(key, TaskSpec(3, "float32", **sizes)), jax.random.key(0)
+        )
+
+
+# Words of command lines: of every kind, and none that would start real work.
+ANY = st.one_of(
+    st.sampled_from(["0", "1", "-1", "0.5", "nan", "inf", "-inf", "1e400", "9" * 25, "9" * 5000]),
+    st.sampled_from(["", " ", "-", "--", "-h", "--help", "--version", "=", "None", "()", "True"]),
+    st.sampled_from(["[red]", "[/]", "<b>", "a\nb", "a\0b", "\x1b[2J", "\udcff", "ü💥", "x" * 300]),
+    st.sampled_from([".", "..", "../..", "/", "file", "file/x", "empty", "a.npz", "b.npz", "out"]),
+    st.sampled_from(["embedded/x", "embedded/..", "a.npz/..", "no/x.h5", "--seeds", "--gamma=2"]),
+    st.text(max_size=6),
+)
+NUMBER = st.sampled_from(["0", "1", "-1", "0.5", "0.99", "3", "nan", "inf", "1e308", "x", "9" * 25])
+# None of these can be trained in: they are not there, or not for this agent.
+UNFIT = {
+    "dqn": ["Nope-v0", "", "..", "[/]", "a\nb", "a:b:c", "no.module:X-v0", "Pendulum-v1", "\0"],
+    "td3": ["Nope-v0", "", "..", "[/]", "a\nb", "a:b:c", "no.module:X-v0", "CartPole-v1", "\0"],
+}
+TRAINING = {
+    "--shift": NUMBER, "--seeds": NUMBER, "--first-seed": NUMBER, "--out": ANY, "--gamma": NUMBER,
+    "--terminal": ANY, "--hidden": NUMBER, "--learning-rate": NUMBER, "--batch-size": NUMBER,
+    "--tau": NUMBER, "--evaluate-every": NUMBER, "--checkpoint-every": NUMBER,
+}  # fmt: skip
+ONLINE = {
+    **TRAINING, "--shifts": NUMBER, "--engine": ANY, "--hindsight": ANY, "--n-step": NUMBER,
+    "--hindsight-ratio": NUMBER, "--steps": NUMBER, "--capacity": NUMBER,
+}  # fmt: skip
+OPTIONS: dict[str, dict[str, st.SearchStrategy[Any]]] = {
+    "suggest": {
+        "--goal": st.sampled_from(["explore", "exploit", "x"]),
+        "--rewards": st.tuples(NUMBER, NUMBER), "--values": st.tuples(NUMBER, NUMBER),
+        "--gamma": NUMBER, "--scale": NUMBER, "--bias": NUMBER,
+    },
+    "list": {"--cost": st.just(())},
+    "report": {},
+    "data inspect": {"--gamma": NUMBER, "--picture": ANY},
+    "data list": {},
+    "train dqn": {**ONLINE, "--intrinsic": ANY, "--intrinsic-bias": NUMBER, "--epsilon": ANY},
+    "train td3": {**ONLINE, "--noise": NUMBER, "--twins": NUMBER, "--selection": ANY},
+    "train bcq": {**TRAINING, "--candidates": NUMBER, "--updates": NUMBER, "--data-seed": NUMBER},
+    "train cql": {**TRAINING, "--threshold": NUMBER, "--transitions": NUMBER, "--pick": ANY},
+    "resume": {},
+    "play": {"--film": ANY, "--seed": NUMBER, "--episode": NUMBER},
+    "collect": {"--id": ANY, "--transitions": NUMBER, "--noise": NUMBER, "--folder": ANY},
+    "reproduce": {
+        "--preset": ANY, "--out": ANY, "--terminal": ANY, "--address": ANY,
+        "--on": st.sampled_from(["here", "x"]),
+    },
+}  # fmt: skip
+# Without one of these, a figure would be run.
+NO_PLAN = st.sampled_from(
+    [
+        *(["figure1", "--seeds=0"], ["figure1", "--seeds=-3"], ["figure1", f"--seeds={10**12}"]),
+        *(["figure1", "--jobs=0"], ["figure1", "--shard=0/2"], ["figure1", "--shard=3/2"]),
+        *(["figure1", f"--shard=1/{'9' * 5000}"], ["figure1", "--out=file"], ["all", "--jobs=-1"]),
+        *(["figure1", "--out=a\0b"], ["figure1", f"--out={'x' * 300}"], ["figure1", "--shard="]),
+        *(["[/]"], ["../x"], [""], ["figure"], ["<b>"], ["a\nb"], ["--seeds=2"]),
+    ]
+)
+
+
+@st.composite
+def command_lines(draw: st.DrawFn) -> list[str]:
+    command = draw(st.sampled_from(sorted(OPTIONS)))
+    line = command.split()
+    options = OPTIONS[command]
+    for name in draw(st.lists(st.sampled_from(sorted(options)), max_size=4)) if options else []:
+        value = draw(options[name])
+        line += [name, *(value if isinstance(value, tuple) else (value,))]
+    agent = command.partition("train ")[2]
+    if command == "reproduce":
+        line += draw(NO_PLAN)
+    elif agent in UNFIT:
+        line += ["--env", draw(st.sampled_from(UNFIT[agent]))]
+    elif agent:
+        line += ["--data", draw(ANY), "--env", "CartPole-v1"]
+    elif command in ("data inspect", "resume", "play", "collect") or draw(st.booleans()):
+        line += [draw(ANY)]
+    if draw(st.integers(0, 4)) == 0:
+        line.insert(draw(st.integers(0, len(line))), draw(ANY))
+    return line
+
+
+@pytest.fixture
+def workplace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    folder = tmp_path / "above" / "work"
+    (folder / "empty").mkdir(parents=True)
+    (folder / "file").write_text("precious")
+    write_npz(folder / "a.npz", ROWS)
+    (folder / "b.npz").write_text("no data")
+    monkeypatch.chdir(folder)
+    return folder
+
+
+@settings(max_examples=900, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(line=command_lines())
+def test_a_command_line_is_followed_or_refused(line: list[str], workplace: Path) -> None:
+    before = contents(workplace.parent)
+    code, told, parsing = run(line)
+    assert code in (0, 2), told
+    assert "Traceback" not in told
+    if code == 0:
+        for name in contents(workplace.parent).keys() - before.keys():
+            Path(name).unlink()  # a picture that was asked for
+        return
+    assert contents(workplace.parent) == before
+    if not parsing:
+        assert told.startswith("rewardshift: ")
+        assert told.count("\n") == 1
+        assert told[:-1].isprintable()
