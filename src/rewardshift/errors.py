@@ -15,20 +15,20 @@ class InputError(ValueError):
 
 def one_line(error: BaseException) -> str:
     """What an error says, on one line, with its kind where that says more."""
-    text = _plain(str(error))
+    text = plain(str(error))
     return text if text and not isinstance(error, KeyError) else f"{type(error).__name__} {text}"
 
 
 def shown(value: Any) -> str:
     """A value of any kind and size, on one line."""
     try:
-        text = _plain(repr(value))
+        text = plain(repr(value))
     except ValueError:  # Python does not print a whole number of thousands of digits
         text = f"a {type(value).__name__} too long to show"
     return text if len(text) <= LONGEST else f"{text[: LONGEST - 3]}..."
 
 
-def _plain(text: str) -> str:
-    """Without line breaks, and without what a terminal would obey."""
+def plain(text: str) -> str:
+    """A text on one line, without what a terminal would obey or a picture cannot show."""
     line = " ".join(text.split())
     return "".join(letter if letter.isprintable() else ascii(letter)[1:-1] for letter in line)

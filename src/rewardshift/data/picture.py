@@ -1,27 +1,41 @@
 """A picture of a data set."""
 
+import contextlib
 import io
+import warnings
+from collections.abc import Iterator
 
+import matplotlib
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from rewardshift.data.dataset import Dataset
+from rewardshift.errors import plain
 
 MOST_BARS = 40
 
 
 def draw_dataset(dataset: Dataset) -> bytes:
     """Histograms of the episodes' returns and of the rewards, as a PNG."""
-    canvas = Figure(figsize=(8, 3.2), layout="constrained")
-    left, right = canvas.subplots(1, 2)
-    _histogram(left, dataset.returns, "return of an episode", "episodes", "#08519c")
-    _histogram(right, dataset.reward, "reward of a transition", "transitions", "#d94801")
-    canvas.suptitle(dataset.name, fontweight="bold")
     picture = io.BytesIO()
-    canvas.savefig(picture, format="png", dpi=150, metadata={"Software": None})
+    with plain_texts():
+        canvas = Figure(figsize=(8, 3.2), layout="constrained")
+        left, right = canvas.subplots(1, 2)
+        _histogram(left, dataset.returns, "return of an episode", "episodes", "#08519c")
+        _histogram(right, dataset.reward, "reward of a transition", "transitions", "#d94801")
+        canvas.suptitle(plain(dataset.name), fontweight="bold")
+        canvas.savefig(picture, format="png", dpi=150, metadata={"Software": None})
     return picture.getvalue()
+
+
+@contextlib.contextmanager
+def plain_texts() -> Iterator[None]:
+    """Names are drawn as they are: a dollar is no formula, and a letter may have no glyph."""
+    with matplotlib.rc_context({"text.parse_math": False}), warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Glyph", UserWarning)
+        yield
 
 
 def _histogram(axis: Axes, values: np.ndarray, of: str, counted: str, color: str) -> None:

@@ -108,10 +108,11 @@ def _place(dataset_id: str) -> Path:
 
     try:
         root = get_dataset_path()  # makes it
+        target = root / dataset_id
+        there = target.exists()
     except OSError as error:
         raise InputError(f"Minari's folder cannot be used: {one_line(error)}") from error
-    target = root / dataset_id
-    if target.exists():
+    if there:
         raise InputError(
             f"Minari has {dataset_id!r} already, and nothing is overwritten: choose another id"
         )

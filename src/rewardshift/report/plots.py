@@ -10,6 +10,8 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Canvas
 
+from rewardshift.data.picture import plain_texts
+from rewardshift.errors import plain
 from rewardshift.experiments.figure import Curve, Figure, Method, Panel
 
 
@@ -72,7 +74,8 @@ def draw(figure: Figure, curves: Sequence[Curve], caption: str) -> dict[str, byt
     columns = min(len(figure.panels), PANELS_PER_ROW)
     rows = -(-len(figure.panels) // columns)
     # The salt makes an SVG's ids, and leaving out the date its bytes, the same every time.
-    with matplotlib.rc_context({"svg.hashsalt": figure.name, "font.size": 9}):
+    options = {"svg.hashsalt": figure.name, "font.size": 9}
+    with matplotlib.rc_context(options), plain_texts():
         canvas = Canvas(figsize=(3.6 * columns, 2.9 * rows + 0.9), layout="constrained")
         axes = canvas.subplots(rows, columns, squeeze=False).flatten()
         for axis, panel in zip(axes, figure.panels, strict=False):
@@ -89,7 +92,7 @@ def draw(figure: Figure, curves: Sequence[Curve], caption: str) -> dict[str, byt
             loc="outside lower center",
             ncols=4,
             frameon=False,
-            title="\n".join(textwrap.wrap(caption, 50 * columns)),
+            title="\n".join(textwrap.wrap(plain(caption), 50 * columns)),
             title_fontsize=7,
         )
         return {"png": _render(canvas, "png"), "svg": _render(canvas, "svg")}
