@@ -1,0 +1,149 @@
+"""Hostile names: none leaves its folder, and each is shown as it is and nothing more."""
+
+import json
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+from data_makers import ROWS, small, write_npz
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from test_cli import COMMAND
+from test_report import FIGURE, known_curves
+
+from rewardshift import BCQ, DQN, OnlineBudget
+from rewardshift.cli.data import _collecting_progress
+from rewardshift.cli.training import _training_progress
+from rewardshift.data.picture import draw_dataset
+from rewardshift.data.writing import check_target
+from rewardshift.errors import InputError
+from rewardshift.experiments.results import write_results
+from rewardshift.report import write_report
+from rewardshift.training.config import DataConfig, RunConfig
+from rewardshift.training.offline import OfflineBudget
+
+MARKUP = ["[red]", "[/]", "[bold", "a[/b]c", "{task}", "<b>"]
+hostile = st.one_of(
+    st.text(max_size=20),
+    st.sampled_from(["..", "../../x", "/etc/x", "a\0b", "a/../b", "~", ".", "x" * 999, "ü" * 200]),
+)
+
+
+@settings(max_examples=150)
+@given(hostile)
+def test_a_run_is_named_after_what_it_is_and_stays_in_its_folder(name: str) -> None:
+    data = DataConfig(name, "0")
+    for config in (
+        RunConfig(DQN(), name, (0,), OnlineBudget(), "gymnasium"),
+        RunConfig(BCQ(), "x", (0,), OfflineBudget(), "gymnasium", data),
+    ):
+        assert Path(config.name).name == config.name != ".."
+        assert len(os.fsencode(config.name)) < 200
+
+
+parts = st.sampled_from(["..", ".", "", "data", "ab", "a-b", "a\\b", "a\0b", "~", "x" * 300, "ü"])
+ids = st.lists(parts, min_size=1, max_size=4).map("/".join)
+
+
+@settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(name=st.one_of(ids, ids.map(lambda name: f"{name}-v0"), hostile))
+def test_a_data_set_stays_in_minaris_folder(name: str, minari_root: Path) -> None:
+    try:
+        target = check_target(name)
+    except InputError:
+        return
+    assert target.resolve().is_relative_to(minari_root.resolve())
+    assert target.resolve() != minari_root.resolve()
+
+
+@pytest.mark.parametrize("name", MARKUP)
+def test_a_name_is_no_markup_for_the_terminal(
+    name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with _training_progress(1, name) as on_step:
+        on_step(1, [])
+    with _collecting_progress(1, name) as on_collected:
+        on_collected(1, [])
+    assert capsys.readouterr().err.count(name) == 2
+
+
+@pytest.mark.parametrize("name", [*MARKUP, "$x_{$", "a\nb", "\x1b[2J", "💥", "\udcff", "&amp;--"])
+def test_a_name_is_no_formula_for_a_picture(name: str) -> None:
+    dataset = small()
+    object.__setattr__(dataset, "name", name)
+    assert draw_dataset(dataset).startswith(b"\x89PNG")
+
+
+ATTACK = "$_{$--><script>document.title='taken'</script><img src=x onerror=document.title='taken'>"
+
+
+@pytest.fixture
+def attacked(tmp_path: Path) -> Path:
+    """The report on results that somebody else has written into."""
+    folder = tmp_path / "out" / "figure1"
+    folder.mkdir(parents=True)
+    write_results(folder / "results.csv", FIGURE, known_curves(seeds=2))
+    with (folder / "results.csv").open("a") as file:
+        file.write(f'figure1,"{ATTACK}","{ATTACK}",0,0,1\n')
+    provenance = {"preset": "smoke", "seeds": 2, "terminal": "zero", "note": ATTACK, ATTACK: ATTACK}
+    (folder / "provenance.json").write_text(json.dumps({**provenance, "missing": [ATTACK]}))
+    return write_report(folder.parent)
+
+
+def test_an_attack_is_text_in_the_page_and_in_the_picture(attacked: Path) -> None:
+    assert "&lt;script&gt;document.title" in attacked.read_text()
+    picture = (attacked.parent / "figure1" / "figure.svg").read_text()
+    for text in (attacked.read_text(), picture):
+        assert "<script" not in text
+        assert "<img src=x" not in text
+
+
+@pytest.mark.skipif(shutil.which("chromium") is None, reason="chromium is not installed")
+def test_a_browser_runs_nothing_of_an_attack(attacked: Path, tmp_path: Path) -> None:
+    page = subprocess.run(
+        [
+            "chromium",
+            *("--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"),
+            *("--disable-background-networking", "--disable-component-update", "--disable-sync"),
+            f"--user-data-dir={tmp_path / 'profile'}",
+            "--dump-dom",
+            attacked.as_uri(),
+        ],
+        check=True,
+        capture_output=True,
+        text=True,
+        timeout=120,
+    ).stdout
+    assert "<title>rewardshift: report</title>" in page
+    assert "&lt;script&gt;document.title" in page
+    assert "<script" not in page
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code"),
+    [
+        (["data", "inspect", b"[red]\xff.npz", "--picture", b"\xff.png"], 0),
+        (["data", "inspect", f"{'x' * 300}.npz"], 2),
+        (["report", b"\xff"], 2),
+        (["train", "dqn", "--env", "[/]\x1b[2J"], 2),
+        (["resume", "a\nb"], 2),
+        (["reproduce", "../figure1"], 2),
+        (["suggest", "--goal=explore", "--values", "nan", "1"], 2),
+    ],
+)
+def test_the_real_command_with_bad_input(
+    arguments: list[str | bytes], code: int, tmp_path: Path
+) -> None:
+    write_npz(tmp_path / os.fsdecode(b"[red]\xff.npz"), ROWS)
+    (tmp_path / os.fsdecode(b"\xff")).mkdir()
+    before = sorted(tmp_path.iterdir())
+    result = subprocess.run(
+        [*COMMAND, *arguments], cwd=tmp_path, capture_output=True, timeout=300, check=False
+    )
+    told = result.stderr.decode()
+    assert result.returncode == code, told
+    assert told.count("\n") == (1 if code else 0)
+    assert told.startswith("rewardshift: " if code else "")
+    assert code == 0 or sorted(tmp_path.iterdir()) == before
