@@ -36,7 +36,7 @@ FIGURE = FIGURES["figure1"]
 SHARED = [HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
 Damage = Callable[[bytes], bytes]
 
-odd_json = st.sampled_from(
+odd_json: st.SearchStrategy[Any] = st.sampled_from(
     [
         *(None, True, -1, 0, 1, 3, 2**31, 10**30, 0.5, float("nan"), float("inf"), -1e308),
         *("", "x", "zero", "[/]", "<script>", "a\nb", "\0", "../x", "x" * 300, "CartPole-v1"),
@@ -308,3 +308,10 @@ def test_a_damaged_unit(damage: Damage, figure_folder: Path) -> None:
     path = figure_folder / "units" / "abc-0-1.json"
     found = damaged(path, damage, lambda: load_units(figure_folder, "abc"))
     assert found is None or found == whole
+
+
+def test_a_strange_key_is_named_without_obeying_it(tmp_path: Path) -> None:
+    path = write_npz(tmp_path / "a.npz", {"\x1b[2J": np.ones(1)})
+    with pytest.raises(InputError) as caught:
+        load_dataset(path)
+    assert_clear(str(caught.value), r"it has \x1b[2J")

@@ -25,7 +25,10 @@ CONFIGS = (
     *(DQN, TD3, BCQ, CQL, RND, CountBonus, Hindsight, *SELECTIONS.values()),
     *(OnlineBudget, OfflineBudget, TabularBudget, Subset, DataConfig),
 )
-GIVEN = {Subset: {"transitions": 1}, DataConfig: {"source": "a.npz", "digest": "0"}}
+GIVEN: dict[type[Any], dict[str, Any]] = {
+    Subset: {"transitions": 1},
+    DataConfig: {"source": "a.npz", "digest": "0"},
+}
 # Whose words for a setting are others than its name.
 ALSO = {"shifts": "bias", "own_actors": "actors of their own", "selection": "actors of their own"}
 

@@ -9,8 +9,12 @@ class InputError(ValueError):
     """Something that was asked for cannot be done: a bad value, name, file or folder.
 
     The message names what was given and what would be right. The command line prints it
-    as one line and exits with code 2, so it is raised before any work starts.
+    as one line and exits with code 2, so it is raised before any work starts. Whatever is quoted
+    in it is shown without what a terminal would obey.
     """
+
+    def __init__(self, message: str) -> None:
+        super().__init__(_printable(message))
 
 
 def one_line(error: BaseException) -> str:
@@ -30,5 +34,8 @@ def shown(value: Any) -> str:
 
 def plain(text: str) -> str:
     """A text on one line, without what a terminal would obey or a picture cannot show."""
-    line = " ".join(text.split())
-    return "".join(letter if letter.isprintable() else ascii(letter)[1:-1] for letter in line)
+    return _printable(" ".join(text.split()))
+
+
+def _printable(text: str) -> str:
+    return "".join(letter if letter.isprintable() else ascii(letter)[1:-1] for letter in text)

@@ -74,8 +74,8 @@ def draw(figure: Figure, curves: Sequence[Curve], caption: str) -> dict[str, byt
     columns = min(len(figure.panels), PANELS_PER_ROW)
     rows = -(-len(figure.panels) // columns)
     # The salt makes an SVG's ids, and leaving out the date its bytes, the same every time.
-    options = {"svg.hashsalt": figure.name, "font.size": 9}
-    with matplotlib.rc_context(options), plain_texts():
+    salted = matplotlib.rc_context({"svg.hashsalt": figure.name, "font.size": 9})
+    with salted, plain_texts():
         canvas = Canvas(figsize=(3.6 * columns, 2.9 * rows + 0.9), layout="constrained")
         axes = canvas.subplots(rows, columns, squeeze=False).flatten()
         for axis, panel in zip(axes, figure.panels, strict=False):
