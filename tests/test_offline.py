@@ -241,7 +241,7 @@ def test_what_does_not_fit_is_refused_before_any_work(aims: Dataset, tmp_path: P
         (BCQ, {"minimum_weight": 1.5}, r"minimum_weight must be in \[0, 1\]"),
         (BCQ, {"latent_clip": 0.0}, "latent_clip must be above 0"),
         (BCQ, {"perturbation": float("inf")}, "perturbation must be 0 or more, got inf"),
-        (CQL, {"cloning_updates": 2**31}, "cloning_updates must be in"),
+        (CQL, {"cloning_updates": 2**31}, "cloning_updates must be a whole number below"),
         (CQL, {"gamma": 1.0}, r"gamma must be in \[0, 1\)"),
         (CQL, {"batch_size": 0}, "batch_size must be 1 or more"),
         (CQL, {"tau": 0.0}, "tau must be in"),

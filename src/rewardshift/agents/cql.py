@@ -82,7 +82,7 @@ class CQL(Offline):
         check_widths(self.hidden)
         check_number(self, "candidates", "1 or more", lambda value: value >= 1)
         check_number(self, "weight", "0 or more", lambda value: value >= 0)
-        check_number(self, "cloning_updates", "in [0, 2^31)", lambda value: 0 <= value < 2**31)
+        check_number(self, "cloning_updates", "0 or more", lambda value: value >= 0)
         for name in ("learning_rate", "policy_rate"):
             check_number(self, name, "above 0", lambda value: value > 0)
         if self.threshold is not None:
