@@ -106,15 +106,15 @@ FETCH = Figure(
         ),
         "quick": Preset(
             seeds=4,
-            budget=FetchBudget(push_steps=100_000, width=64, batch_size=64, evaluation_episodes=10),
-            seconds=5000,
+            budget=FetchBudget(push_steps=50_000, width=64, batch_size=64, evaluation_episodes=10),
+            seconds=1300,
             note="hidden layers of 64 units, batches of 64, 10 instead of 20 evaluation episodes,"
-            " FetchPush over 100,000 of 500,000 steps",
+            " FetchPush over 50,000 of 500,000 steps",
         ),
         "paper": Preset(seeds=4, budget=FetchBudget(), seconds=25_000),
     },
     x_label="environment steps",
     run=run_online,
     unit_spans=(),
-    seeds_per_unit=1,
+    seeds_per_unit=2,
 )
