@@ -15,6 +15,7 @@ import math
 import numbers
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Literal, get_args
 
 import jax
@@ -94,6 +95,12 @@ class Shift:
         credit = self.gamma * self.bias / (1 - self.gamma)
         paid = _like(credit, shifted) * _like(terminated, shifted)
         return shifted + _like(paid, shifted)
+
+    def prepared(self) -> Callable[[Any, Any], Any]:
+        """`reward` as a function that loses no time, for a wrapper, which calls it at every step."""
+        if self.terminal == "zero" and type(self.bias) is float and self.scale == 1:
+            return partial(_add, self.bias)
+        return self.reward
 
     def multistep_return(self, total: Any, steps: Any, terminated: Any = False) -> Any:
         """The shifted counterpart of `r_1 + gamma r_2 + ... + gamma^(n-1) r_n`.
@@ -265,11 +272,12 @@ def _check(
         raise ValueError(f"{name} must be {requirement}, got {value!r}")
 
 
+def _add(bias: float, reward: Any, _: Any) -> Any:
+    return reward + bias
+
+
 def _affine(scale: Any, offset: Any, value: Any) -> Any:
     """`scale * value + offset`, in the floating dtype of `value`."""
-    # The short way for wrappers, which come by at every step, nearly always without a scale.
-    if type(scale) is float and type(offset) is float:
-        return (value if scale == 1 else scale * value) + offset
     return _like(scale, value) * value + _like(offset, value)
 
 

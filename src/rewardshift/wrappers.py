@@ -50,6 +50,7 @@ class ShiftReward(gym.Wrapper[ObsType, ActType, ObsType, ActType], RecordConstru
     ) -> None:
         gym.Wrapper.__init__(self, env)
         self.shift = single_shift(env, env.metadata, shift)
+        self._shifted = self.shift.prepared()
         RecordConstructorArgs.__init__(self, shift=self.shift)
         self.metadata = {**env.metadata, METADATA_KEY: self.shift}
         if (
@@ -66,7 +67,7 @@ class ShiftReward(gym.Wrapper[ObsType, ActType, ObsType, ActType], RecordConstru
         """Steps the environment and shifts the reward."""
         observation, reward, terminated, truncated, info = self.env.step(action)
         info["primal_reward"] = reward
-        return observation, self.shift.reward(reward, terminated), terminated, truncated, info
+        return observation, self._shifted(reward, terminated), terminated, truncated, info
 
     @property
     def compute_reward(self) -> Callable[[Any, Any, Any], Any]:
@@ -120,6 +121,7 @@ class VectorShiftReward(VectorWrapper, RecordConstructorArgs):
     ) -> None:
         VectorWrapper.__init__(self, env)
         self.shift = single_shift(env, env.metadata, shift)
+        self._shifted = self.shift.prepared()
         RecordConstructorArgs.__init__(self, shift=self.shift)
         self.metadata = {**env.metadata, METADATA_KEY: self.shift}
         self._next_step_resets = _autoreset_mode(env) == NEXT_STEP
@@ -138,7 +140,7 @@ class VectorShiftReward(VectorWrapper, RecordConstructorArgs):
     def step(self, actions: Any) -> tuple[Any, np.ndarray, np.ndarray, np.ndarray, dict[str, Any]]:
         """Steps all rows and shifts the rewards of those that are not being reset."""
         observations, rewards, terminations, truncations, infos = self.env.step(actions)
-        shifted = self.shift.reward(rewards, terminations)
+        shifted = self._shifted(rewards, terminations)
         if np.count_nonzero(self._resetting):
             shifted = np.where(self._resetting, rewards, shifted)
         infos["primal_reward"] = rewards
