@@ -285,3 +285,13 @@ def test_a_wrapped_spec_makes_a_vector() -> None:
     envs = gym.make_vec(spec, num_envs=2, vectorization_mode="sync")
     envs.reset(seed=0)
     assert envs.step(np.zeros(2, int))[1].tolist() == [0.5, 0.5]
+
+
+def test_a_shift_stays_as_it_was_given() -> None:
+    """Changed on the way, it would be another for relabelled transitions than for real ones."""
+    for shifted in (
+        ShiftReward(gym.make("CartPole-v1"), -0.5),
+        VectorShiftReward(SyncVectorEnv([short_cartpole]), -0.5),
+    ):
+        with pytest.raises(AttributeError):
+            shifted.shift = Shift(1.0)  # type: ignore[misc]

@@ -41,7 +41,7 @@ class Shift:
             agent explores. Positive: caution, the agent stays with its data. An array
             (one bias per member) and a traced value work too.
         scale: The factor `k > 0`.
-        gamma: The discount, in `[0, 1)`. Needed by the value maps and by
+        gamma: The discount of the agent that learns, in `[0, 1)`. Needed by the value maps and by
             `terminal="absorbing"`, not by a plain change of rewards.
         terminal: What a terminal transition is paid.
             `"zero"`: `k r + b`, and nothing afterwards: the paper's way. The shift then
@@ -97,8 +97,9 @@ class Shift:
         return shifted + _like(paid, shifted)
 
     def prepared(self) -> Callable[[Any, Any], Any]:
-        """`reward` as a function that loses no time, for a wrapper, which calls it at every step."""
-        if self.terminal == "zero" and type(self.bias) is float and self.scale == 1:
+        """`reward` as a function that loses no time, for a wrapper, which calls it every step."""
+        plain = type(self.bias) is float and type(self.scale) is float and self.scale == 1
+        if plain and self.terminal == "zero":
             return partial(_add, self.bias)
         return self.reward
 

@@ -31,6 +31,10 @@ class ShiftReward(gym.Wrapper[ObsType, ActType, ObsType, ActType], RecordConstru
     environment is shifted alike, so relabelled and real transitions agree; only
     ``env.unwrapped.compute_reward`` goes past every wrapper and stays primal.
 
+    With ``terminal="absorbing"`` a relabelled transition is credited where the new goal would have
+    ended it. An agent must then cut its bootstrap there; Stable-Baselines3 does
+    not, so use `VecShiftReward` with it.
+
     A vector version exists: `VectorShiftReward`.
 
     Args:
@@ -49,7 +53,7 @@ class ShiftReward(gym.Wrapper[ObsType, ActType, ObsType, ActType], RecordConstru
         self, env: gym.Env[ObsType, ActType], shift: float | Mapping[str, Any] | Shift
     ) -> None:
         gym.Wrapper.__init__(self, env)
-        self.shift = single_shift(env, env.metadata, shift)
+        self._shift = single_shift(env, env.metadata, shift)
         self._shifted = self.shift.prepared()
         RecordConstructorArgs.__init__(self, shift=self.shift)
         self.metadata = {**env.metadata, METADATA_KEY: self.shift}
@@ -62,6 +66,11 @@ class ShiftReward(gym.Wrapper[ObsType, ActType, ObsType, ActType], RecordConstru
                 f"{env} has compute_reward but no compute_terminated, without which"
                 " terminal='absorbing' cannot shift relabelled transitions; use terminal='zero'"
             )
+
+    @property
+    def shift(self) -> Shift:
+        """The shift, as it was given: another one needs another wrapper."""
+        return self._shift
 
     def step(self, action: ActType) -> tuple[ObsType, SupportsFloat, bool, bool, dict[str, Any]]:
         """Steps the environment and shifts the reward."""
@@ -120,12 +129,17 @@ class VectorShiftReward(VectorWrapper, RecordConstructorArgs):
         shift: float | Mapping[str, Any] | Shift,
     ) -> None:
         VectorWrapper.__init__(self, env)
-        self.shift = single_shift(env, env.metadata, shift)
+        self._shift = single_shift(env, env.metadata, shift)
         self._shifted = self.shift.prepared()
         RecordConstructorArgs.__init__(self, shift=self.shift)
         self.metadata = {**env.metadata, METADATA_KEY: self.shift}
         self._next_step_resets = _autoreset_mode(env) == NEXT_STEP
         self._resetting = np.zeros(self.num_envs, dtype=bool)
+
+    @property
+    def shift(self) -> Shift:
+        """The shift, as it was given: another one needs another wrapper."""
+        return self._shift
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None

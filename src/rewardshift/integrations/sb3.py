@@ -39,8 +39,9 @@ class VecShiftReward(VecEnvWrapper):
 
     `Monitor` and `VecMonitor` inside keep counting on the primal scale, and with them
     ``rollout/ep_rew_mean`` and `evaluate_policy`; a `VecMonitor` outside counts shifted rewards.
-    ``infos[i]["primal_reward"]`` holds the primal reward, ``infos[i]["terminated"]`` whether the
-    episode ended other than by a time limit.
+    ``infos[i]["primal_reward"]`` holds the primal reward and, with ``terminal="absorbing"``,
+    ``infos[i]["terminated"]`` whether the episode ended other than by a time limit. There the agent
+    has to bootstrap through time limits, as it does unless ``handle_timeout_termination=False``.
 
     ``env_method("compute_reward", ...)`` is shifted alike, so what `HerReplayBuffer` relabels
     agrees with what it has stored. That buffer keeps the terminations of the transitions that
@@ -84,10 +85,14 @@ class VecShiftReward(VecEnvWrapper):
     def step_wait(self) -> VecEnvStepReturn:
         """Waits for the step and shifts its rewards."""
         observations, rewards, dones, infos = self.venv.step_wait()
-        for reward, done, info in zip(rewards, dones, infos, strict=True):
+        for reward, info in zip(rewards, infos, strict=True):
             info["primal_reward"] = reward
-            info["terminated"] = bool(done) and not info.get("TimeLimit.truncated", False)
-        return observations, self.shift.reward(rewards, _terminated(infos)), dones, infos
+        terminated: Any = False
+        if self.shift.terminal == "absorbing":
+            for done, info in zip(dones, infos, strict=True):
+                info["terminated"] = bool(done) and not info.get("TimeLimit.truncated", False)
+            terminated = _terminated(infos)
+        return observations, self.shift.reward(rewards, terminated), dones, infos
 
     def env_method(
         self,
