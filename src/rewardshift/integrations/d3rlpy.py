@@ -112,8 +112,7 @@ def from_d3rlpy(
     if shift.gamma not in (None, algo.gamma):
         raise InputError(f"the agent has gamma={algo.gamma}, but the shift is {shift}")
     scaler = algo.reward_scaler
-    two = np.array([0.0, 1.0])  # by two points a straight line is known
-    if scaler is not None and not np.allclose(scaler.transform_numpy(two), shift.reward(two)):
+    if scaler is not None and not _alike(scaler, to_d3rlpy(shift)):
         raise InputError(f"the agent was trained with {scaler}, which is not {shift}")
     known = replace(shift, gamma=algo.gamma)
     return lambda observations, actions: known.to_primal(algo.predict_value(observations, actions))
@@ -143,6 +142,12 @@ class _CheckedScaler(ConstantShiftRewardScaler):  # type: ignore[misc]
             "a reward scaler adds the bias once to a return of many rewards, as a Decision"
             " Transformer has them: use shift_dataset instead"
         )
+
+
+def _alike(scaler: Any, other: Any) -> bool:
+    """Whether two scalers are the same straight line, by whichever numbers."""
+    points = np.array([0.0, 1.0])
+    return np.allclose(scaler.transform_numpy(points), other.transform_numpy(points))
 
 
 @dataclass(frozen=True)
