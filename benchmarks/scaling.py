@@ -20,7 +20,8 @@ from peers import FOLDER, in_turn, rate_of
 from rewardshift.experiments.cluster import RayCluster
 from rewardshift.experiments.control import ControlBudget
 from rewardshift.experiments.figure import Unit
-from rewardshift.experiments.runner import Place, Plan, Processes, run_units
+from rewardshift.experiments.processes import Processes
+from rewardshift.experiments.runner import Place, Plan, run_units
 
 ROUNDS = 3
 BUDGET = ControlBudget(steps=3000, warm_up=500, evaluations=1, evaluation_episodes=1)

@@ -197,7 +197,7 @@ def test_a_run_stops_when_it_is_told_to(
 
 
 def test_an_interrupted_run_goes_on(tmp_path: Path) -> None:
-    plan = ["reproduce", "figure1", "--preset", "smoke", "--seeds", "20"]
+    plan = ["reproduce", "figure1", "--preset", "smoke", "--seeds", "20", "--jobs", "2"]
     process = start(plan, tmp_path)
     units = tmp_path / "out" / "figure1" / "units"
     deadline = time.monotonic() + 120

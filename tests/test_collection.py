@@ -138,7 +138,9 @@ def test_any_agent_has_a_policy(agent: CQL | BCQ, tmp_path: Path) -> None:
     """Any networks in the folder of a run: no training is needed to act."""
     data = DataConfig("nowhere.npz", "0")
     config = RunConfig(agent, "Pendulum-v1", (0, 4), OfflineBudget(), "gymnasium", data)
-    folder = claim_folder(tmp_path / "run", config)
+    folder = tmp_path / "run"
+    folder.mkdir()
+    claim_folder(folder, config)
     keys = jax.random.split(jax.random.key(0))
     shapes = jax.eval_shape(jax.vmap(lambda key: agent.init(key, probe_spec(config.env))), keys)
     generator = np.random.default_rng(0)

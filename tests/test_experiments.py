@@ -16,6 +16,7 @@ import pytest
 from rewardshift.errors import InputError
 from rewardshift.experiments import FIGURES
 from rewardshift.experiments.figure import Curve
+from rewardshift.experiments.processes import Processes
 from rewardshift.experiments.results import (
     UnitResult,
     load_units,
@@ -25,7 +26,6 @@ from rewardshift.experiments.results import (
 )
 from rewardshift.experiments.runner import (
     Plan,
-    Processes,
     collect,
     made_with,
     pending_units,

@@ -8,7 +8,8 @@ import signal
 import subprocess
 import sys
 import time
-from dataclasses import replace
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,11 @@ from rewardshift.cli.progress import ROWS, Work
 from rewardshift.errors import InputError
 from rewardshift.experiments import FIGURES
 from rewardshift.experiments.figure import Curve, Figure, Unit
-from rewardshift.experiments.runner import Plan, Processes, Shard, pending_units, run_units
+from rewardshift.experiments.processes import Processes
+from rewardshift.experiments.runner import Plan, Shard, pending_units, run_units
+from rewardshift.files import held
+from rewardshift.training.config import check_folder, claim_folder
+from rewardshift.training.runs import online_run
 
 SMALL = DQN(hidden=(8,), batch_size=8)
 BUDGET = OnlineBudget(
@@ -79,15 +84,33 @@ def test_a_figure_of_which_nothing_is_left_is_not_drawn(
     assert not (tmp_path / "figure1" / "results.csv").exists()
 
 
-def test_a_worker_that_is_killed_is_told_and_its_work_done_later(tmp_path: Path) -> None:
+def test_a_worker_that_is_killed_takes_nothing_with_it(tmp_path: Path) -> None:
     plan = Plan("figure1", "smoke", 4, "zero", tmp_path)
-    with subprocess.Popen([sys.executable, "-c", KILLER, str(os.getpid())]):
+    with subprocess.Popen([sys.executable, "-c", KILLER, str(os.getpid())]) as killer:
         errors = [outcome.error for outcome in run_units(plan, pending_units(plan), Processes(2))]
-    assert any(error and "its process died" in error for error in errors)
-    assert {outcome.error for outcome in run_units(plan, pending_units(plan), Processes(1))} == {
-        None
-    }
+    assert killer.returncode == 0  # it has found one
+    assert errors == [None, None]
     assert pending_units(plan) == []
+
+
+@dataclass(frozen=True)
+class Deadly:
+    """A budget at which a process dies."""
+
+    def __getattr__(self, name: str) -> None:
+        if name.startswith("__"):  # of pickling
+            raise AttributeError(name)
+        os.kill(os.getpid(), signal.SIGKILL)
+
+
+def test_a_unit_that_its_processes_die_of_is_told_alone(tmp_path: Path) -> None:
+    plan = Plan("figure1", "smoke", 2, "zero", tmp_path)
+    units = pending_units(plan)
+    deadly = units[0]._replace(budget=Deadly(), seeds=(99,))
+    outcomes = {
+        outcome.unit: outcome.error for outcome in run_units(plan, [*units, deadly], Processes(2))
+    }
+    assert outcomes == {units[0]: None, deadly: "its process died again: killed, or out of memory"}
 
 
 # Kills the first child of a process that appears and works.
@@ -102,8 +125,9 @@ for _ in range(600):
             continue
         if parent == sys.argv[1] and "import spawn_main" in words and int(pid) != os.getpid():
             os.kill(int(pid), signal.SIGKILL)
-            sys.exit()
+            sys.exit(0)
     time.sleep(0.05)
+sys.exit(1)
 """
 
 
@@ -163,13 +187,14 @@ def test_a_unit_goes_on_from_its_last_checkpoint(
         f" {budget!r}, 'zero'); figure.run(figure, unit, Path({str(tmp_path / 'killed')!r}))"
     )
     process = subprocess.Popen([sys.executable, "-c", code])
-    checkpoint = tmp_path / "killed" / "checkpoints" / "checkpoint-000000020000.json"
+    timing = tmp_path / "killed" / "timing.csv"  # has its line when the checkpoint is there
     deadline = time.monotonic() + 120
-    while not checkpoint.exists() and time.monotonic() < deadline and process.poll() is None:
+    while not (timing.exists() and "\n20000," in timing.read_text()):
+        assert process.poll() is None
+        assert time.monotonic() < deadline
         time.sleep(0.01)
     process.send_signal(signal.SIGKILL)
     process.wait()
-    assert checkpoint.exists()
     assert figure.run(figure, unit, tmp_path / "killed") == whole
     times = (tmp_path / "killed" / "timing.csv").read_text()
     assert times.count("\n10000,") == times.count("\n20000,") == 1
@@ -193,6 +218,23 @@ def test_a_folder_in_use_is_refused_until_its_process_is_dead(tmp_path: Path) ->
     holder.kill()
     holder.communicate()
     assert train(SMALL, Probe, budget=BUDGET, folder=folder).finished
+
+
+def test_who_comes_second_is_refused_even_if_the_folder_was_free_before(tmp_path: Path) -> None:
+    mine, other = (online_run(SMALL, Probe, seed, BUDGET) for seed in (1, 2))
+    check_folder(tmp_path / "run", other.config)
+    mine.start(tmp_path / "run")
+    kept = (tmp_path / "run" / "config.json").read_bytes()
+    with held(tmp_path / "run"), pytest.raises(InputError, match="with another configuration"):
+        claim_folder(tmp_path / "run", other.config)
+    assert (tmp_path / "run" / "config.json").read_bytes() == kept
+
+
+def test_a_run_in_a_thread(tmp_path: Path) -> None:
+    """Signals are the main thread's; everything else is as there."""
+    with ThreadPoolExecutor(1) as pool:
+        run = pool.submit(train, SMALL, Probe, budget=BUDGET, folder=tmp_path / "run")
+        assert run.result().finished
 
 
 def test_the_checkpoint_before_a_damaged_one_is_offered(tmp_path: Path) -> None:

@@ -25,6 +25,7 @@ DAMAGE = (
 
 
 LEFTOVER = ".half"  # what a file is called that is not all there yet ends in this
+LOCK = ".lock"  # the file by which a folder is held
 
 
 def write_atomic(path: Path, content: bytes | str) -> None:
@@ -40,7 +41,8 @@ def write_atomic(path: Path, content: bytes | str) -> None:
             os.chmod(name, 0o666 & ~_umask())  # mkstemp's files are for the owner alone
             os.replace(name, path)
         except BaseException:
-            os.unlink(name)
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink(name)
             raise
 
 
@@ -98,7 +100,7 @@ def held(folder: Path) -> Iterator[None]:
 
     What a dead one has left half written is cleared away.
     """
-    with (folder / ".lock").open("a+") as file:
+    with (folder / LOCK).open("a+") as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as error:
@@ -107,7 +109,7 @@ def held(folder: Path) -> Iterator[None]:
                 f"the folder {str(folder)!r} is in use by the process {file.read() or 'before'}:"
                 " wait until it ends, or choose another folder"
             ) from error
-        with naming(folder / ".lock"):
+        with naming(folder / LOCK):
             file.truncate(0)
             os.write(file.fileno(), str(os.getpid()).encode())
         for path in folder.rglob(f".*{LEFTOVER}"):

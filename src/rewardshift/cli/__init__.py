@@ -75,6 +75,7 @@ def console() -> NoReturn:
     """The installed command."""
 
     def stop(*_: Any) -> None:
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)  # once is enough
         raise KeyboardInterrupt
 
     signal.signal(signal.SIGTERM, stop)  # ends the workers, as Ctrl-C does

@@ -15,11 +15,11 @@ from rewardshift.errors import InputError, shown
 from rewardshift.experiments import FIGURES, find_figure
 from rewardshift.experiments.cluster import RayCluster
 from rewardshift.experiments.figure import PresetName
+from rewardshift.experiments.processes import Processes
 from rewardshift.experiments.runner import (
     WHOLE,
     Place,
     Plan,
-    Processes,
     Shard,
     collect,
     missing_seeds,

@@ -46,7 +46,9 @@ def run_with_progress(plan: Plan, units: list[Unit], place: Place) -> list[Outco
             work.ended(outcome.unit)
             if outcome.error is not None:
                 failed.append(outcome)
-                live.console.print(_failure(outcome), markup=False, highlight=False)
+                live.console.print(_failure(outcome), markup=False, highlight=False, soft_wrap=True)
+            elif not live.console.is_terminal:  # where no bar moves, as in a log
+                live.console.print(f"done: {_name(outcome.unit)}", markup=False, soft_wrap=True)
             bar.update(task, advance=1, running=len(work.running()), failed=len(failed))
     return failed
 
@@ -81,7 +83,7 @@ class Work:
         running = self.running()
         table = Table("running", "for", box=None, padding=(0, 2, 0, 0))
         for name, seconds in list(running.items())[:ROWS]:
-            table.add_row(escape(name), f"{seconds // 60:.0f}:{seconds % 60:02.0f}")
+            table.add_row(escape(name), "{}:{:02}".format(*divmod(int(seconds), 60)))
         if len(running) > ROWS:
             table.add_row(f"and {len(running) - ROWS} more")
         return [table] if running else []

@@ -3,16 +3,18 @@
 import importlib.util
 import logging
 import os
+import re
 import socket
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
-from rewardshift.errors import InputError, one_line
+from rewardshift.errors import InputError, one_line, shown
 from rewardshift.experiments.figure import Unit
-from rewardshift.experiments.runner import Outcome, Plan, keep_to_one_thread, perform
+from rewardshift.experiments.processes import keep_to_one_thread
+from rewardshift.experiments.runner import RETRIES, Outcome, Plan, perform
 
-# How often a task is started again after its worker or its node was lost.
-RETRIES = 3
+ADDRESS = re.compile(r"auto|(ray://)?[^:/]+:[0-9]{1,5}")
 
 
 class RayCluster:
@@ -29,6 +31,11 @@ class RayCluster:
     def __init__(self, address: str | None = None) -> None:
         if importlib.util.find_spec("ray") is None:
             raise InputError("Ray is not installed: pip install 'rewardshift[cluster]'")
+        if address is not None and not ADDRESS.fullmatch(address):
+            raise InputError(
+                f"a Ray cluster has an address such as 10.0.0.1:6379, ray://10.0.0.1:10001 or auto,"
+                f" got {shown(address)}"
+            )
         self.address = address
         self._slots = 0
 
@@ -42,7 +49,9 @@ class RayCluster:
         self._connect(ray)
         try:
             task = ray.remote(num_cpus=1, max_retries=RETRIES)(_perform_alone)
-            waiting = {task.remote(plan, unit): unit for unit in units}
+            # Absolute, because the workers may be in other folders.
+            far = replace(plan, out=plan.out.absolute())
+            waiting = {task.remote(far, unit): unit for unit in units}
             while waiting:
                 self._slots = int(ray.cluster_resources().get("CPU", 0))
                 ended, _ = ray.wait(list(waiting), num_returns=1, timeout=1)
@@ -59,6 +68,7 @@ class RayCluster:
         quiet = {"logging_level": logging.ERROR, "log_to_driver": False}
         if self.address is None:
             ray.init(
+                address="local",  # whatever RAY_ADDRESS says
                 num_cpus=os.cpu_count(),
                 include_dashboard=False,
                 _node_ip_address="127.0.0.1",
@@ -68,7 +78,7 @@ class RayCluster:
         try:
             _knock(self.address)
             ray.init(address=self.address, **quiet)
-        except (OSError, ValueError, RuntimeError) as error:
+        except (OSError, OverflowError, ValueError, RuntimeError) as error:
             raise InputError(f"no Ray cluster at {self.address!r}: {one_line(error)}") from error
 
 

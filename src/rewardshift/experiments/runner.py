@@ -9,19 +9,14 @@ import contextlib
 import importlib.metadata
 import itertools
 import json
-import multiprocessing
 import os
 import platform
 import shutil
-import signal
 import subprocess
 import tempfile
-import threading
 import time
 import traceback
 from collections.abc import Iterator
-from concurrent.futures import ProcessPoolExecutor, as_completed
-from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple, Protocol, runtime_checkable
@@ -95,6 +90,7 @@ class Shard(NamedTuple):
 
 WHOLE = Shard(1, 1)
 RUNNING = "running"  # the folder of what is not finished
+RETRIES = 2  # how often a unit is started again after its process or its machine was lost
 
 
 class Outcome(NamedTuple):
@@ -155,80 +151,12 @@ def run_units(plan: Plan, units: list[Unit], place: Place) -> Iterator[Outcome]:
         yield outcome
 
 
-class Processes:
-    """Processes of this machine.
-
-    Args:
-        jobs: How many; with 1, this one.
-    """
-
-    def __init__(self, jobs: int) -> None:
-        self.jobs = jobs
-
-    def slots(self) -> int:
-        """See `Place`."""
-        return self.jobs
-
-    def perform(self, plan: Plan, units: list[Unit]) -> Iterator[Outcome]:
-        """See `Place`."""
-        if min(self.jobs, len(units)) <= 1:
-            yield from (perform(plan, unit) for unit in units)
-            return
-        others = set(multiprocessing.active_children())
-        pool = ProcessPoolExecutor(
-            min(self.jobs, len(units)),
-            mp_context=multiprocessing.get_context("spawn"),  # JAX does not survive a fork
-            initializer=_begin_work,
-        )
-        try:
-            with _interrupts_held():  # the workers inherit that, so Ctrl-C is the parent's alone
-                futures = {pool.submit(perform, plan, unit): unit for unit in units}
-            for future in as_completed(futures):
-                try:
-                    yield future.result()
-                except BrokenProcessPool:
-                    died = "its process died: killed, or out of memory"
-                    yield Outcome(futures[future], None, died)
-            pool.shutdown()
-        except BaseException:  # also when the caller is interrupted: nothing may linger
-            pool.shutdown(wait=False, cancel_futures=True)
-            for worker in set(multiprocessing.active_children()) - others:
-                worker.kill()  # what it was at goes on from its last checkpoint
-            raise
-
-
-def _begin_work() -> None:
-    """For a worker: one thread for XLA, and an end where the parent has been killed.
-
-    Nobody would take its results, and it would hold the folders of its units.
-    """
-    keep_to_one_thread()
-    threading.Thread(target=_end_with_parent, daemon=True).start()
-
-
-def _end_with_parent() -> None:
-    parent = multiprocessing.parent_process()
-    assert parent is not None
-    parent.join()
-    os._exit(1)
-
-
-def keep_to_one_thread() -> None:
-    """For a process that has a core to itself: XLA takes one thread, and gives the same bits.
-
-    Whoever has said in `XLA_FLAGS` what is wanted is left with it.
-    """
-    flags = os.environ.get("XLA_FLAGS", "")
-    if "xla_cpu_multi_thread_eigen" not in flags:
-        os.environ["XLA_FLAGS"] = f"{flags} --xla_cpu_multi_thread_eigen=false".strip()
-
-
 def perform(plan: Plan, unit: Unit) -> Outcome:
     """Performs one unit, or goes on with it, wherever this is called."""
     figure = find_figure(plan.figure)
-    digest = figure.digest(plan.preset, plan.terminal, (unit.tasks, unit.methods))
     started = time.perf_counter()
     try:
+        digest = figure.digest(plan.preset, plan.terminal, (unit.tasks, unit.methods))
         with _running_folder(plan, unit_name(digest, unit.seeds)) as folder:
             curves = figure.run(figure, unit, folder)
     except (InputError, TrainingError, OSError) as error:
@@ -339,13 +267,3 @@ def _commit() -> str | None:
         return git("rev-parse", "HEAD").stdout.strip() + ("+changes" if changed else "")
     except OSError:  # no git here
         return None
-
-
-@contextlib.contextmanager
-def _interrupts_held() -> Iterator[None]:
-    """Holds SIGINT back; one that comes meanwhile is delivered afterwards."""
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)

@@ -23,7 +23,7 @@ from rewardshift.envs.engines import EngineName, resolve_engine
 from rewardshift.envs.goals import goal_task
 from rewardshift.envs.tasks import MakeEnv, probe_spec
 from rewardshift.errors import InputError, one_line, shown
-from rewardshift.files import DAMAGE, LEFTOVER, writable_folder, write_atomic
+from rewardshift.files import DAMAGE, LEFTOVER, LOCK, write_atomic
 from rewardshift.hindsight import Hindsight
 from rewardshift.settings import check_types
 from rewardshift.training.common import MOST_SEEDS
@@ -258,20 +258,28 @@ def _name(env: str | MakeEnv) -> str:
     return env if isinstance(env, str) else getattr(env, "__qualname__", type(env).__qualname__)
 
 
-def claim_folder(folder: Path, config: RunConfig) -> Path:
-    """The folder, for this run: new, or holding the same run."""
+def check_folder(folder: Path, config: RunConfig) -> None:
+    """Refuses a folder that is neither new nor holds this run, before anything is written."""
     if (folder / "config.json").exists():
         if read_config(folder) != config:
             raise InputError(
                 f"the folder {str(folder)!r} holds a run with another configuration;"
                 " choose another folder, or go on with that run: rewardshift resume"
             )
-    elif folder.exists() and any(path.suffix != LEFTOVER for path in folder.iterdir()):
+    elif folder.exists() and any(map(_is_foreign, folder.iterdir())):
         raise InputError(f"the folder {str(folder)!r} is not empty and holds no run")
-    else:
-        writable_folder(folder)
+
+
+def _is_foreign(path: Path) -> bool:
+    """Whether a file is none of those that a run killed at its very beginning has left."""
+    return path.suffix != LEFTOVER and path.name != LOCK
+
+
+def claim_folder(folder: Path, config: RunConfig) -> None:
+    """Makes a folder this run's, if it is not; by the process that holds it."""
+    check_folder(folder, config)  # again: another process may have been here before it was held
+    if not (folder / "config.json").exists():
         write_atomic(folder / "config.json", json.dumps(config.to_json(), indent=2) + "\n")
-    return folder
 
 
 def read_config(folder: Path) -> RunConfig:

@@ -10,6 +10,7 @@ import contextlib
 import csv
 import io
 import signal
+import threading
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -21,7 +22,7 @@ from rewardshift.data.loading import load_dataset
 from rewardshift.envs.engines import EngineName
 from rewardshift.envs.tasks import MakeEnv
 from rewardshift.errors import InputError
-from rewardshift.files import held, naming, write_atomic
+from rewardshift.files import held, naming, writable_folder, write_atomic
 from rewardshift.training.checkpoints import (
     Checkpoint,
     load_checkpoint,
@@ -33,6 +34,7 @@ from rewardshift.training.config import (
     Agent,
     DataConfig,
     RunConfig,
+    check_folder,
     claim_folder,
     make_config,
     make_offline_config,
@@ -78,9 +80,11 @@ class Run:
         """Runs it, or goes on with it: see `train`."""
         if folder is None:
             return _run_in_memory(self.config, self.make(), on_progress)
-        claimed = claim_folder(Path(folder), self.config)
-        with held(claimed):
-            return _run_in_folder(self.config, self.make(), claimed, on_progress)
+        place = Path(folder)
+        check_folder(place, self.config)
+        with held(writable_folder(place)):
+            claim_folder(place, self.config)
+            return _run_in_folder(self.config, self.make(), place, on_progress)
 
 
 def online_run(
@@ -324,7 +328,9 @@ def _stop_requests() -> Iterator[list[int]]:
     def note(number: int, _: Any) -> None:
         asked.append(number)
 
-    previous = {number: signal.signal(number, note) for number in (signal.SIGINT, signal.SIGTERM)}
+    main = threading.current_thread() is threading.main_thread()  # whose signals are
+    numbers = [signal.SIGINT, signal.SIGTERM] if main else []
+    previous = {number: signal.signal(number, note) for number in numbers}
     try:
         yield asked
     finally:
