@@ -156,6 +156,7 @@ def _suffer(writing: Connection, fault: Fault | None, function: Any, *arguments:
     os.dup2(writing.fileno(), 1)
     os.dup2(writing.fileno(), 2)
     writing.close()
+    sys.stdout, sys.stderr = (open(number, "w", 1, closefd=False) for number in (1, 2))  # noqa: SIM115
     if fault is not None:
         fault.arm()
     function(*arguments)

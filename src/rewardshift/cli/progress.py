@@ -39,16 +39,19 @@ def run_with_progress(plan: Plan, units: list[Unit], place: Place) -> list[Outco
     task = bar.add_task(f"{plan.figure}, {plan.preset}", total=len(units), running=0, failed=0)
     work = Work(units, place)
     failed: list[Outcome] = []
-    seen = Live(console=Console(stderr=True), get_renderable=lambda: Group(*work.tables(), bar))
-    with seen as live:
+    console = Console(stderr=True)
+    # In a file no bar moves: there a line for each unit has to do.
+    log = not console.is_terminal
+    with Live(console=console, transient=log, get_renderable=lambda: Group(*work.tables(), bar)):
         bar.update(task, running=len(work.running()))
-        for outcome in run_units(plan, units, place):
+        for number, outcome in enumerate(run_units(plan, units, place), start=1):
             work.ended(outcome.unit)
             if outcome.error is not None:
                 failed.append(outcome)
-                live.console.print(_failure(outcome), markup=False, highlight=False, soft_wrap=True)
-            elif not live.console.is_terminal:  # where no bar moves, as in a log
-                live.console.print(f"done: {_name(outcome.unit)}", markup=False, soft_wrap=True)
+                console.print(_failure(outcome), markup=False, highlight=False, soft_wrap=True)
+            elif log:
+                said = f"{number}/{len(units)} done: {_name(outcome.unit)}"
+                console.print(said, markup=False, highlight=False, soft_wrap=True)
             bar.update(task, advance=1, running=len(work.running()), failed=len(failed))
     return failed
 
