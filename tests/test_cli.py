@@ -50,7 +50,7 @@ def test_list_names_everything(capsys: pytest.CaptureFixture[str]) -> None:
     ("arguments", "message"),
     [
         (["reproduce", "figur1"], "no figure is called 'figur1'; did you mean 'figure1'"),
-        (["reproduce", "figure1", "--seeds", "0"], "seeds must be 1 or more, got 0"),
+        (["reproduce", "figure1", "--seeds", "0"], "seeds must be 1 or more, up to 65536, got 0"),
         (["reproduce", "figure1", "--jobs", "0"], "jobs must be 1 or more, got 0"),
         (
             ["reproduce", "figure1", "--out", "file/x"],

@@ -98,7 +98,10 @@ def test_a_run_notices_that_its_data_have_changed(
         ),
         (("--data", "{file}", "--env", "Pendulum-v1", "--shift", "nan"), "bias must be finite"),
         (("--data", "{file}", "--env", "Pendulum-v1", "--data-seed", "1"), "say how many"),
-        (("--data", "{file}", "--env", "Pendulum-v1", "--seeds", "0"), "1 or more, got 0"),
+        (
+            ("--data", "{file}", "--env", "Pendulum-v1", "--seeds", "0"),
+            "1 or more, up to 65536, got 0",
+        ),
     ],
 )
 def test_bad_input_is_one_line(

@@ -22,7 +22,7 @@ def test_the_verdicts_follow_from_the_results(folder: Path) -> None:
     figure = FIGURES[folder.name].at(provenance["preset"])
     assert judge(figure, curves, provenance["preset"]) == claims
     assert {curve.seed for curve in curves} == set(range(provenance["seeds"]))
-    assert not provenance["commit"].endswith("+changes")
+    assert "+changes" not in str(provenance["commit"])  # several, if units are of several
 
 
 def test_the_maze_holds() -> None:
