@@ -4,7 +4,7 @@
 time in a new process, three times over and in turn: with workers that keep XLA to one thread, as
 those of `rewardshift reproduce` do, and with workers that take as many as XLA likes. Start-up and
 compilation are counted in, as they are for a user. The result is a table of medians and
-`out/bench/scaling.json`. Takes about a quarter of an hour.
+`out/bench/scaling.json`. Takes about twenty minutes.
 """
 
 import json
@@ -24,7 +24,7 @@ from rewardshift.experiments.processes import Processes
 from rewardshift.experiments.runner import Place, Plan, run_units
 
 ROUNDS = 3
-BUDGET = ControlBudget(steps=2000, warm_up=500, evaluations=1, evaluation_episodes=1)
+BUDGET = ControlBudget(steps=1500, warm_up=500, evaluations=1, evaluation_episodes=1)
 UNITS = [Unit(("Hopper",), ("td3",), (seed,), BUDGET, "zero") for seed in range(4)]
 PLACES: dict[str, tuple[Place, str]] = {
     "1 worker": (Processes(1), "true"),
@@ -49,7 +49,9 @@ def measure(name: str) -> float:
     os.environ["XLA_FLAGS"] = f"--xla_cpu_multi_thread_eigen={threads}"
     started = time.perf_counter()
     with tempfile.TemporaryDirectory() as out:
-        outcomes = list(run_units(Plan("control", "smoke", 4, "zero", Path(out)), UNITS, place))
+        plan = Plan("control", "smoke", len(UNITS), "zero", Path(out))
+        plan.folder.mkdir()
+        outcomes = list(run_units(plan, UNITS, place))
     if any(outcome.error for outcome in outcomes):
         raise SystemExit(str(outcomes))
     return len(UNITS) / (time.perf_counter() - started)
