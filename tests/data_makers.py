@@ -135,3 +135,17 @@ def random_data(
         terminated=columns[4],
         truncated=columns[5],
     )
+
+
+def save_npz(path: Path, data: Dataset) -> Path:
+    """The data as a file, with the names of D4RL."""
+    np.savez(
+        path,
+        observations=data.observation,
+        actions=data.action,
+        rewards=data.reward,
+        terminals=data.terminated,
+        timeouts=data.truncated,
+        next_observations=data.next_observation,
+    )
+    return path

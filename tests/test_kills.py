@@ -13,7 +13,7 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 import pytest
-from data_makers import random_data
+from data_makers import random_data, save_npz
 from probes import Aim, Probe
 from victims import KILLED, Fault, Victim, call, command
 
@@ -51,15 +51,7 @@ def tell(step: int, _: Any) -> None:
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Callable[..., Any]]:
     data = random_data(lambda: gym.make("Pendulum-v1"), 40)
-    file = tmp_path_factory.mktemp("data") / "pendulum.npz"
-    np.savez(
-        file,
-        observations=data.observation,
-        actions=data.action,
-        rewards=data.reward,
-        terminals=data.terminated,
-        timeouts=data.truncated,
-    )
+    file = save_npz(tmp_path_factory.mktemp("data") / "pendulum.npz", data)
     corridor, aim = partial(Probe, 3, pays=(1.0, 0.0)), partial(Aim, 2, goal=0.0)
     online = partial(train, seeds=2, budget=ONLINE, on_progress=tell)
     offline = partial(train_offline, seeds=2, budget=OFFLINE, on_progress=tell)

@@ -6,7 +6,7 @@ from pathlib import Path
 import gymnasium as gym
 import numpy as np
 import pytest
-from data_makers import random_data
+from data_makers import random_data, save_npz
 
 from rewardshift import CQL, OfflineBudget, Subset, load_dataset, train_offline
 from rewardshift.cli import main
@@ -20,17 +20,7 @@ SMALL = (
 @pytest.fixture(scope="module")
 def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     data = random_data(lambda: gym.make("Pendulum-v1"), 60)
-    path = tmp_path_factory.mktemp("data") / "pendulum.npz"
-    np.savez(
-        path,
-        observations=data.observation,
-        actions=data.action,
-        rewards=data.reward,
-        terminals=data.terminated,
-        timeouts=data.truncated,
-        next_observations=data.next_observation,
-    )
-    return path
+    return save_npz(tmp_path_factory.mktemp("data") / "pendulum.npz", data)
 
 
 @pytest.mark.parametrize(
