@@ -1,5 +1,6 @@
 """BCQ and CQL against computations that share nothing with them but the random numbers."""
 
+from functools import partial
 from typing import Any
 
 import jax
@@ -14,7 +15,16 @@ from hypothesis import strategies as st
 from rewardshift.agents.bcq import BCQ
 from rewardshift.agents.cql import CQL, CQLState
 from rewardshift.envs.tasks import TaskSpec
-from rewardshift.networks import squash, squashed_log_density
+from rewardshift.networks import (
+    CACHED,
+    MLP,
+    apply_mlp,
+    init_mlp,
+    mean_and_grad,
+    squash,
+    squashed_log_density,
+    twin_values,
+)
 from rewardshift.replay import Batch
 
 SPEC = TaskSpec(5, "float32", action_size=2)
@@ -145,10 +155,9 @@ def test_the_penalty_of_cql(batch: Batch) -> None:
         ]
     )
     excess = agent._excess(
-        state.critics,
-        batch.observation,
-        (actions, log_densities),
         jnp.asarray(values, jnp.float32),
+        twin_values(state.critics, batch.observation, actions),
+        log_densities,
     )
     repeated = np.repeat(np.asarray(batch.observation, np.float64)[:, None], 9, axis=1)
     pairs = np.concatenate([repeated, np.asarray(actions, np.float64)], -1)
@@ -184,6 +193,31 @@ def test_the_target_of_cql(entropy: bool, batch: Batch) -> None:
         value = value - np.exp(0.5) * np.asarray(log_density)
     expected = np.asarray(batch.reward) + 1.0 + 0.99 * np.where(batch.terminated, 0, value)
     np.testing.assert_allclose(agent._target(state, batch, KEY), expected, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("count", "size", "parts"),
+    [(12, CACHED, 1), (12, CACHED + 1, 2), (12, 5 * CACHED, 4), (7, 5 * CACHED, 1)],
+)
+def test_the_gradient_of_a_batch_in_parts_is_that_of_the_whole(
+    count: int, size: int, parts: int
+) -> None:
+    critics = init_mlp(KEY, (2, 4, 1))
+    inputs = jax.random.normal(KEY, (count, 2))
+    target = jnp.arange(count, dtype=jnp.float32)
+
+    lengths = []
+
+    def loss(critics: MLP, part: Any) -> tuple[Any, dict[str, Any]]:
+        lengths.append(len(part[0]))
+        values = apply_mlp(critics, part[0])[:, 0]
+        return ((values - part[1]) ** 2).mean(), {"values": values.mean()}
+
+    expected = jax.value_and_grad(loss, has_aux=True)(critics, (inputs, target))
+    result = mean_and_grad(loss, critics, (inputs, target), size=size)
+    assert lengths[0] == count
+    assert set(lengths[1:]) == {count // parts}
+    jax.tree.map(partial(np.testing.assert_allclose, rtol=1e-4, atol=1e-5), result, expected)
 
 
 @pytest.mark.parametrize(("threshold", "direction"), [(0.0, 1), (1000.0, -1)])

@@ -12,13 +12,14 @@ import numpy as np
 import pytest
 import torch
 
+from rewardshift import networks
 from rewardshift.agents.bcq import BCQ
 from rewardshift.agents.cql import CQL
 from rewardshift.envs.tasks import TaskSpec
 from rewardshift.replay import Batch
 
 SPEC = TaskSpec(4, "float32", action_size=2)
-COUNT, UPDATES = 5, 3
+COUNT, UPDATES = 6, 3
 Tensor = torch.Tensor
 
 
@@ -72,7 +73,7 @@ def batch() -> Batch:
         action=jnp.asarray(generator.uniform(-0.9, 0.9, (COUNT, 2)), jnp.float32),
         reward=jnp.asarray(generator.normal(size=COUNT), jnp.float32),
         next_observation=jnp.asarray(generator.normal(size=(COUNT, 4)), jnp.float32),
-        terminated=jnp.asarray([False, True, False, False, False]),
+        terminated=jnp.asarray([False, True, False, False, False, False]),
         steps=jnp.ones(COUNT, jnp.int32),
         intrinsic=jnp.zeros(COUNT),
         lot=jnp.zeros(COUNT, jnp.uint32),
@@ -258,7 +259,11 @@ def torch_cql(agent: CQL, state: Any, batch: Batch) -> Any:  # noqa: C901, PLR09
     [{"cloning_updates": 2}, {"threshold": 1.0, "entropy_backup": True, "cloning_updates": 0}],
     ids=["as in the paper", "Lagrange and entropy"],
 )
-def test_a_whole_update_of_cql(settings: dict[str, Any], batch: Batch) -> None:
+@pytest.mark.parametrize("cached", [networks.CACHED, 1], ids=["at once", "in parts"])
+def test_a_whole_update_of_cql(
+    settings: dict[str, Any], cached: int, batch: Batch, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(networks, "CACHED", cached)
     agent = CQL(
         bias=1.0, hidden=(6, 5), candidates=3, learning_rate=1e-2, policy_rate=1e-2, **settings
     )

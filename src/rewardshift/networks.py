@@ -3,7 +3,7 @@
 import math
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import jax
 import jax.numpy as jnp
@@ -12,6 +12,9 @@ from jaxtyping import Array, Float, PRNGKeyArray
 
 MLP = tuple[tuple[Array, Array], ...]
 Networks = TypeVar("Networks")
+
+# A megabyte, which fits into a core's cache beside its gradient.
+CACHED = 2**18
 
 
 def init_mlp(key: PRNGKeyArray, sizes: Sequence[int]) -> MLP:
@@ -111,6 +114,34 @@ def _log_density(raw: Array, mean: Array, deviation: Array) -> Array:
     """Of tanh(raw), by its derivative 1 - tanh^2 in a form that does not lose digits."""
     slope = 2 * (math.log(2) - raw - jax.nn.softplus(-2 * raw))
     return (jax.scipy.stats.norm.logpdf(raw, mean, deviation) - slope).sum(axis=-1)
+
+
+def mean_and_grad(
+    loss: Callable[[Networks, Any], tuple[Array, Any]], networks: Networks, batch: Any, *, size: int
+) -> tuple[tuple[Array, Any], Networks]:
+    """`jax.value_and_grad(loss, has_aux=True)`, for losses and aux that are means over a batch.
+
+    A great batch is taken in equal parts, one after the other: what a layer puts out is then still
+    in the cache when the gradient needs it.
+
+    Args:
+        loss: Takes the networks and a batch, or a part of one.
+        networks: What the gradient is for.
+        batch: Arrays whose first axis is the batch's.
+        size: How many numbers a layer puts out, at most.
+    """
+    wanted = 2 ** max(0, math.ceil(math.log2(size / CACHED)))
+    parts = math.gcd(len(jax.tree.leaves(batch)[0]), wanted)
+    split = jax.tree.map(lambda leaf: leaf.reshape(parts, -1, *leaf.shape[1:]), batch)
+    of_part = partial(jax.value_and_grad(loss, has_aux=True), networks)
+
+    def add(total: Any, part: Any) -> tuple[Any, None]:
+        return jax.tree.map(jnp.add, total, of_part(part)), None
+
+    shapes = jax.eval_shape(of_part, jax.tree.map(lambda leaf: leaf[0], split))
+    nothing = jax.tree.map(lambda shape: jnp.zeros(shape.shape, shape.dtype), shapes)
+    total, _ = jax.lax.scan(add, nothing, split)
+    return jax.tree.map(lambda leaf: leaf / parts, total)
 
 
 def adam_step(

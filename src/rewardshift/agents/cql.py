@@ -2,7 +2,7 @@
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -19,6 +19,7 @@ from rewardshift.networks import (
     apply_mlp,
     init_mlp,
     init_mlps,
+    mean_and_grad,
     soft_update,
     squash,
     squashed_log_density,
@@ -161,18 +162,27 @@ class CQL(Offline):
     ) -> tuple[CQLState, dict[str, Array]]:
         """One step of the critics towards their targets and away from what the data lacks."""
         target_key, candidate_key = jax.random.split(key)
-        observation = as_floats(batch.observation)
         target = self._target(state, batch, target_key)
         candidates, log_densities = self._candidates(state, batch, candidate_key)
         factor = jnp.exp(jnp.minimum(state.penalty.log, LARGEST_LOG_FACTOR))
 
-        def loss(critics: MLP) -> tuple[Array, tuple[Array, Array]]:
-            values = twin_values(critics, observation, batch.action)
-            excess = self._excess(critics, observation, (candidates, log_densities), values)
-            errors = ((values - target) ** 2).mean(axis=1)
-            return (errors + factor * excess).sum(), (values.mean(), excess.mean())
+        # The data's own actions come first.
+        actions = jnp.concatenate([batch.action[:, None], candidates], axis=1)
 
-        (total, (q, excess)), gradient = jax.value_and_grad(loss, has_aux=True)(state.critics)
+        def loss(critics: MLP, part: Any) -> tuple[Array, tuple[Array, Array]]:
+            observation, actions, log_densities, target = part
+            values = twin_values(critics, observation, actions)
+            own, others = values[..., 0], values[..., 1:]
+            excess = self._excess(own, others, log_densities)
+            errors = ((own - target) ** 2).mean(axis=1)
+            return (errors + factor * excess).sum(), (own.mean(), excess.mean())
+
+        (total, (q, excess)), gradient = mean_and_grad(
+            loss,
+            state.critics,
+            (as_floats(batch.observation), actions, log_densities, target),
+            size=actions.shape[0] * actions.shape[1] * max(self.hidden, default=1),
+        )
         critics, optimiser = adam_step(
             self.learning_rate, gradient, state.critic_optimiser, state.critics
         )
@@ -184,16 +194,13 @@ class CQL(Offline):
 
     def _excess(
         self,
-        critics: MLP,
-        observation: Array,
-        candidates: tuple[Array, Array],
-        values: Float[Array, "twin batch"],
+        own: Float[Array, "twin batch"],
+        others: Float[Array, "twin batch candidates"],
+        log_densities: Float[Array, "batch candidates"],
     ) -> Float[Array, " twin"]:
         """How much more the critics think of all actions, softly, than of those in the data."""
-        actions, log_densities = candidates
-        others = twin_values(critics, observation, actions) - log_densities
-        soft = jax.scipy.special.logsumexp(others, axis=2)
-        return self.weight * (soft - values).mean(axis=1)
+        soft = jax.scipy.special.logsumexp(others - log_densities, axis=2)
+        return self.weight * (soft - own).mean(axis=1)
 
     def _candidates(
         self, state: CQLState, batch: Batch, key: PRNGKeyArray
