@@ -16,6 +16,7 @@ from typing import Any
 
 import jax
 import numpy as np
+from jax.extend.core import jaxprs_in_params
 from peers import FOLDER, in_turn, matrix_rate_per_core, peer_python, rate_of
 
 from rewardshift import BCQ, CQL, Dataset, OfflineBudget
@@ -116,7 +117,8 @@ def _product_flops(jaxpr: Any) -> float:
             contracted = equation.params["dimension_numbers"][0][0]
             left, result = equation.invars[0].aval.shape, equation.outvars[0].aval.shape
             total += 2.0 * math.prod(result) * math.prod(left[axis] for axis in contracted)
-        total += sum(_product_flops(inner) for inner in jax.core.jaxprs_in_params(equation.params))
+        inner = sum(_product_flops(body) for body in jaxprs_in_params(equation.params))
+        total += inner * equation.params.get("length", 1)  # a scan's
     return total
 
 

@@ -24,7 +24,7 @@ PEERS = {
     "d3rlpy": ["d3rlpy>=2.8"],  # with a Gymnasium of its own
 }
 ONE_THREAD = {
-    "XLA_FLAGS": "--xla_cpu_multi_thread_eigen=false",
+    "NPROC": "1",  # XLA's
     "OMP_NUM_THREADS": "1",
     "OPENBLAS_NUM_THREADS": "1",
 }

@@ -2,7 +2,7 @@
 
 `python benchmarks/scaling.py` runs the same four units, TD3 of the paper's size on Hopper, each
 time in a new process, three times over and in turn: with workers that keep XLA to one thread, as
-those of `rewardshift reproduce` do, and with workers that take as many as XLA likes. Start-up and
+those of `rewardshift reproduce` do, and with workers that let it take two. Start-up and
 compilation are counted in, as they are for a user. The result is a table of medians and
 `out/bench/scaling.json`. Takes about twenty minutes.
 """
@@ -26,14 +26,14 @@ from rewardshift.experiments.runner import Place, Plan, run_units
 ROUNDS = 3
 BUDGET = ControlBudget(steps=1500, warm_up=500, evaluations=1, evaluation_episodes=1)
 UNITS = [Unit(("Hopper",), ("td3",), (seed,), BUDGET, "zero") for seed in range(4)]
-PLACES: dict[str, tuple[Place, str]] = {
-    "1 worker": (Processes(1), "true"),
-    "1 worker, one thread": (Processes(1), "false"),
-    "2 workers, one thread each": (Processes(2), "false"),
-    "2 workers, XLA's threads": (Processes(2), "true"),
-    "Ray with 2 cores, one thread each": (RayCluster(), "false"),
+PLACES: dict[str, tuple[Place, int]] = {  # and how many threads XLA takes in each worker
+    "1 worker, one thread": (Processes(1), 1),
+    "1 worker, two threads": (Processes(1), 2),
+    "2 workers, one thread each": (Processes(2), 1),
+    "2 workers, two threads each": (Processes(2), 2),
+    "Ray with 2 cores, one thread each": (RayCluster(), 1),
 }
-BASE = "1 worker"
+BASE = "1 worker, one thread"
 
 SCRIPT = """
 import sys
@@ -46,7 +46,7 @@ print("RATE", scaling.measure(sys.argv[1]))
 def measure(name: str) -> float:
     """Units a second at a place, in a process that has not done anything else."""
     place, threads = PLACES[name]
-    os.environ["XLA_FLAGS"] = f"--xla_cpu_multi_thread_eigen={threads}"
+    os.environ["NPROC"] = str(threads)
     started = time.perf_counter()
     with tempfile.TemporaryDirectory() as out:
         plan = Plan("control", "smoke", len(UNITS), "zero", Path(out))

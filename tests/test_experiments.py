@@ -7,16 +7,19 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
+import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
 from rewardshift.errors import InputError
 from rewardshift.experiments import FIGURES
 from rewardshift.experiments.figure import Curve
-from rewardshift.experiments.processes import Processes
+from rewardshift.experiments.processes import Processes, _begin_work
 from rewardshift.experiments.results import (
     UnitResult,
     load_units,
@@ -105,6 +108,26 @@ def test_processes_and_interruptions_change_nothing(tmp_path: Path) -> None:
     assert 0 < len(list((other.folder / "units").glob("*.json"))) <= 2
     run(other, jobs=2)
     assert (plan.folder / "results.csv").read_bytes() == (other.folder / "results.csv").read_bytes()
+
+
+def xla_threads() -> int:
+    """How many threads XLA has in this process for its products."""
+    jax.block_until_ready(jnp.ones((256, 256)) @ jnp.ones((256, 256)))
+    names = [path.read_text() for path in Path("/proc/self/task").glob("*/comm")]
+    return sum("XLAEigen" in name for name in names)
+
+
+@pytest.mark.parametrize("said", [None, "3"])
+def test_a_worker_keeps_to_one_thread_if_nobody_has_said_otherwise(
+    said: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The last bits depend on the number of threads, and shall not on the machine's cores."""
+    monkeypatch.delenv("NPROC", raising=False)
+    if said is not None:
+        monkeypatch.setenv("NPROC", said)
+    spawn = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(1, mp_context=spawn, initializer=_begin_work) as pool:
+        assert pool.submit(xla_threads).result() == int(said or 1)
 
 
 def test_the_results_have_the_promised_columns_and_order(tmp_path: Path) -> None:

@@ -34,6 +34,7 @@ class Processes:
     def perform(self, plan: Plan, units: list[Unit]) -> Iterator[Outcome]:
         """See `Place`."""
         if min(self.jobs, len(units)) <= 1:
+            keep_to_one_thread()
             yield from (perform(plan, unit) for unit in units)
             return
         left, deaths = list(units), Counter[Unit]()
@@ -89,13 +90,13 @@ def _end_with_parent() -> None:
 
 
 def keep_to_one_thread() -> None:
-    """For a process that has a core to itself: XLA takes one thread, and gives the same bits.
+    """Lets XLA take one thread in this process, if it has not computed anything yet.
 
-    Whoever has said in `XLA_FLAGS` what is wanted is left with it.
+    XLA divides a product among its threads and adds up what they give, so the last bits depend on
+    their number. With one, they depend neither on the machine's cores nor on the other units.
+    Whoever has said in `NPROC`, where XLA looks, how many threads there shall be is left with it.
     """
-    flags = os.environ.get("XLA_FLAGS", "")
-    if "xla_cpu_multi_thread_eigen" not in flags:
-        os.environ["XLA_FLAGS"] = f"{flags} --xla_cpu_multi_thread_eigen=false".strip()
+    os.environ.setdefault("NPROC", "1")
 
 
 @contextlib.contextmanager
