@@ -14,8 +14,7 @@ from test_cli import COMMAND
 from test_report import FIGURE, known_curves
 
 from rewardshift import BCQ, DQN, OnlineBudget
-from rewardshift.cli.data import _collecting_progress
-from rewardshift.cli.training import _training_progress
+from rewardshift.cli.progress import counting_bar
 from rewardshift.data.picture import draw_dataset
 from rewardshift.data.writing import check_target
 from rewardshift.errors import InputError
@@ -62,11 +61,9 @@ def test_a_data_set_stays_in_minaris_folder(name: str, minari_root: Path) -> Non
 def test_a_name_is_no_markup_for_the_terminal(
     name: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    with _training_progress(1, name) as on_step:
-        on_step(1, [])
-    with _collecting_progress(1, name) as on_collected:
-        on_collected(1, [])
-    assert capsys.readouterr().err.count(name) == 2
+    with counting_bar(name, 1, "steps") as count:
+        count(1, list)
+    assert capsys.readouterr().err.count(name) == 1
 
 
 @pytest.mark.parametrize("name", [*MARKUP, "$x_{$", "a\nb", "\x1b[2J", "💥", "\udcff", "&amp;--"])

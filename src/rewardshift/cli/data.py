@@ -1,20 +1,15 @@
 """The commands about data sets: `collect`, `data inspect` and `data list`."""
 
-import contextlib
 import shlex
 import sys
-import time
 import warnings
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
-import numpy as np
 import tyro
-from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
+from rewardshift.cli.progress import counting_bar
 from rewardshift.data.card import discounted_returns, summarise
 from rewardshift.data.dataset import Dataset
 from rewardshift.data.loading import load_dataset
@@ -25,7 +20,7 @@ from rewardshift.errors import InputError
 from rewardshift.experiments.runner import made_with
 from rewardshift.files import write_atomic
 from rewardshift.shift import Shift, suggest_shift
-from rewardshift.training.collection import OnCollected, collect
+from rewardshift.training.collection import collect
 from rewardshift.training.policy import load_policy
 
 
@@ -66,8 +61,8 @@ def collect_data(
         "seed": seed,
         "run_seed": run_seed,
     }
-    with _collecting_progress(transitions, id) as on_progress:
-        dataset = collect(run, **settings, on_progress=on_progress)
+    with counting_bar(id, transitions, "transitions") as count:
+        dataset = collect(run, **settings, on_progress=lambda n, seen: count(n, lambda: seen))
     algorithm = type(config.agent).__name__
     options = [f"--{name.replace('_', '-')}={value}" for name, value in settings.items()]
     place = write_minari(
@@ -197,31 +192,3 @@ def _check_picture(path: Path) -> None:
         raise InputError(f"the picture must end in .png, got {str(path)!r}")
     if not path.parent.is_dir():
         raise InputError(f"no folder {str(path.parent)!r} for the picture")
-
-
-@contextlib.contextmanager
-def _collecting_progress(transitions: int, name: str) -> Iterator[OnCollected]:
-    """A bar with the mean return so far and the time that is left."""
-    columns = (
-        TextColumn("{task.description}", markup=False),
-        BarColumn(),
-        TextColumn("{task.completed}/{task.total} transitions, {task.fields[seen]}, left"),
-        TimeRemainingColumn(),
-    )
-    progress = Progress(*columns, console=Console(stderr=True))
-    with contextlib.ExitStack() as begun:
-        task = progress.add_task(name, total=transitions, seen="return -")
-        clock = time.perf_counter()
-
-        def on_progress(collected: int, returns: list[float]) -> None:
-            nonlocal clock
-            if not progress.live.is_started:  # only now: what is refused has no bar
-                begun.enter_context(progress)
-            now = time.perf_counter()
-            if now - clock < 0.5 and collected < transitions:  # a picture twice a second is enough
-                return
-            seen = f"return {np.mean(returns):.2f}" if returns else "return -"
-            progress.update(task, completed=collected, seen=seen)
-            clock = now
-
-        yield on_progress

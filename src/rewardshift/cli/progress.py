@@ -1,7 +1,10 @@
-"""What is seen of a figure while it runs."""
+"""What is seen of long work while it runs."""
 
+import contextlib
 import time
+from collections.abc import Callable, Iterator, Sequence
 
+import numpy as np
 from rich.console import Console, Group
 from rich.live import Live
 from rich.markup import escape
@@ -19,6 +22,45 @@ from rewardshift.experiments.figure import Unit
 from rewardshift.experiments.runner import Outcome, Place, Plan, run_units
 
 ROWS = 16  # of units that are running, so that the bar stays on the screen
+SECONDS = 0.5  # between two pictures of a bar
+
+# Takes how much is done, and what gives the returns to be shown when they are.
+Count = Callable[[int, Callable[[], Sequence[float]]], None]
+
+
+@contextlib.contextmanager
+def counting_bar(name: str, total: int, unit: str) -> Iterator[Count]:
+    """A bar with the mean of the returns, the speed and the time that is left.
+
+    Args:
+        name: Of what is done.
+        total: How much there is to do.
+        unit: What is counted.
+    """
+    columns = (
+        TextColumn("{task.description}", markup=False),
+        BarColumn(),
+        TextColumn(f"{{task.completed}}/{{task.total}} {unit}"),
+        TextColumn("{task.fields[seen]}, {task.fields[speed]:,.0f}/s, left"),
+        TimeRemainingColumn(),
+    )
+    bar = Progress(*columns, console=Console(stderr=True))
+    with contextlib.ExitStack() as begun:
+        task = bar.add_task(name, total=total, seen="return -", speed=0.0)
+        last, clock = 0, time.perf_counter()
+
+        def count(done: int, returns: Callable[[], Sequence[float]]) -> None:
+            nonlocal last, clock
+            if not bar.live.is_started:  # only now: what is refused has no bar
+                begun.enter_context(bar)
+            now = time.perf_counter()
+            if now - clock < SECONDS and done < total:
+                return
+            seen = f"return {np.mean(recent):.2f}" if (recent := returns()) else "return -"
+            bar.update(task, completed=done, seen=seen, speed=(done - last) / (now - clock))
+            last, clock = done, now
+
+        yield count
 
 
 def run_with_progress(plan: Plan, units: list[Unit], place: Place) -> list[Outcome]:

@@ -1,15 +1,12 @@
 """The commands that train: `train`, `resume` and `play`."""
 
 import contextlib
-import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
 import numpy as np
 import tyro
-from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
 from rewardshift.cli.options import (
     BCQOptions,
@@ -18,6 +15,7 @@ from rewardshift.cli.options import (
     OfflineOptions,
     TD3Options,
 )
+from rewardshift.cli.progress import counting_bar
 from rewardshift.errors import InputError
 from rewardshift.training.common import MOST_SEEDS, OnProgress
 from rewardshift.training.config import read_config
@@ -55,7 +53,7 @@ def train_agent(
     else:
         run = online_run(agent, options.env, seeds, options.budget, options.engine)
     folder = options.out or Path("runs") / run.config.name
-    with _training_progress(run.config.budget.steps, folder.name) as on_progress:
+    with _training_bar(folder.name, run.config.budget.steps) as on_progress:
         result = run.start(folder, on_progress)
     _print_run(folder, result)
 
@@ -67,7 +65,7 @@ def resume_run(folder: Annotated[Path, tyro.conf.Positional], /) -> None:
         folder: Of the run.
     """
     steps = read_config(folder).budget.steps
-    with _training_progress(steps, folder.name) as on_progress:
+    with _training_bar(folder.name, steps) as on_progress:
         result = resume(folder, on_progress)
     _print_run(folder, result)
 
@@ -94,33 +92,15 @@ def play(
 
 
 @contextlib.contextmanager
-def _training_progress(steps: int, name: str) -> Iterator[OnProgress]:
-    """A bar with the last returns, the speed and the time that is left."""
-    columns = (
-        TextColumn("{task.description}", markup=False),
-        BarColumn(),
-        TextColumn("{task.completed}/{task.total} steps"),
-        TextColumn("{task.fields[seen]}, {task.fields[speed]:,.0f}/s, left"),
-        TimeRemainingColumn(),
-    )
-    progress = Progress(*columns, console=Console(stderr=True))
-    with contextlib.ExitStack() as begun:
-        task = progress.add_task(name, total=steps, seen="return -", speed=0.0)
-        last, clock = 0, time.perf_counter()
+def _training_bar(name: str, steps: int) -> Iterator[OnProgress]:
+    """A bar with the returns of the last evaluation."""
+    with counting_bar(name, steps, "steps") as count:
+        yield lambda step, rows: count(step, lambda: _last_returns(rows))
 
-        def on_progress(step: int, rows: list[Any]) -> None:
-            nonlocal last, clock
-            if not progress.live.is_started:  # only now: what is refused has no bar
-                begun.enter_context(progress)
-            now = time.perf_counter()
-            if now - clock < 0.5 and step < steps:  # a picture twice a second is enough
-                return
-            recent = [row.evaluation_return for row in rows if row.step == rows[-1].step]
-            seen = f"return {np.mean(recent):.2f}" if recent else "return -"
-            progress.update(task, completed=step, seen=seen, speed=(step - last) / (now - clock))
-            last, clock = step, now
 
-        yield on_progress
+def _last_returns(rows: Sequence[Any]) -> list[float]:
+    """Of the last evaluation, one for each seed."""
+    return [row.evaluation_return for row in rows if row.step == rows[-1].step]
 
 
 def _print_run(folder: Path, result: Result) -> None:
@@ -130,7 +110,6 @@ def _print_run(folder: Path, result: Result) -> None:
             f" rewardshift resume {folder}"
         )
         raise KeyboardInterrupt
-    last = [row.evaluation_return for row in result.rows if row.step == result.rows[-1].step]
-    if last:
+    if last := _last_returns(result.rows):
         print(f"last evaluation: mean return {np.mean(last):.2f} over {len(last)} seeds")
     print(f"run:     {folder}")
