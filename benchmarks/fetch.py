@@ -1,12 +1,13 @@
 """Steps per second with hindsight replay beside Stable-Baselines3's, one update per step.
 
 `python benchmarks/fetch.py` builds a virtual environment for the peer, in a folder of its own, and
-measures everything in turn, three times over: TD3 and DDPG on FetchReach with three layers of 256,
-batches of 256 and four relabelled transitions for each real one, in one process and in two side by
-side, added up. The result is a table of medians and `out/bench/fetch.json`. Takes about ten
-minutes.
+measures everything in turn, three times over: TD3 and DDPG on FetchReach with three layers, batches
+of 256 and four relabelled transitions for each real one. Layers of 256, as in the paper, in one
+process and in two side by side, added up; and layers of 64, as in the figure's `quick` preset. The
+result is a table of medians and `out/bench/fetch.json`. Takes about ten minutes.
 """
 
+import itertools
 import json
 import sys
 from collections.abc import Callable
@@ -21,6 +22,7 @@ ROUNDS = 3
 WARM_UP, SETTLE, STEPS = 300, 60, 500
 ENV = "FetchReach-v4"
 KINDS: dict[str, Callable[..., TD3]] = {"TD3": TD3, "DDPG": ddpg}
+CASES = ((256, 1), (256, 2), (64, 1))  # units of a layer, and processes
 
 # What the peer runs, in its own environment.
 PEER_SCRIPT = (
@@ -28,14 +30,14 @@ PEER_SCRIPT = (
     + """
 import gymnasium as gym, gymnasium_robotics
 import stable_baselines3
-kind, env_id, warm_up, settle, steps = sys.argv[1], sys.argv[2], *map(int, sys.argv[3:])
+kind, env_id, width, warm_up, settle, steps = *sys.argv[1:3], *map(int, sys.argv[3:])
 gym.register_envs(gymnasium_robotics)
 model = getattr(stable_baselines3, kind)(
     "MultiInputPolicy", gym.make(env_id), learning_rate=1e-3, buffer_size=100_000, batch_size=256,
     gamma=0.98, learning_starts=warm_up, train_freq=1, gradient_steps=1,
     replay_buffer_class=stable_baselines3.HerReplayBuffer,
     replay_buffer_kwargs={"n_sampled_goal": 4, "goal_selection_strategy": "future"},
-    policy_kwargs={"net_arch": [256, 256, 256]}, verbose=0)
+    policy_kwargs={"net_arch": [width] * 3}, verbose=0)
 measure(model, warm_up + settle, steps)
 """
 )
@@ -44,15 +46,15 @@ OUR_SCRIPT = """
 import sys
 sys.path.insert(0, "benchmarks")
 import fetch
-print("RATE", fetch.measure(sys.argv[1]))
+print("RATE", fetch.measure(sys.argv[1], int(sys.argv[2])))
 """
 
 
-def measure(kind: str) -> float:
+def measure(kind: str, width: int) -> float:
     """Steps per second after the first updates."""
     agent = KINDS[kind](
         gamma=0.98,
-        hidden=(256, 256, 256),
+        hidden=(width,) * 3,
         learning_rate=1e-3,
         random_actions=0.3,
         normalise=True,
@@ -62,12 +64,12 @@ def measure(kind: str) -> float:
     return steps_per_second(agent, ENV, 1, WARM_UP + SETTLE, STEPS)
 
 
-def _ours(kind: str, processes: int) -> float:
-    return rate_of(sys.executable, OUR_SCRIPT, [kind], processes)
+def _ours(kind: str, width: int, processes: int) -> float:
+    return rate_of(sys.executable, OUR_SCRIPT, [kind, str(width)], processes)
 
 
-def _peer(kind: str, processes: int) -> float:
-    arguments = [kind, ENV, *map(str, (WARM_UP, SETTLE, STEPS))]
+def _peer(kind: str, width: int, processes: int) -> float:
+    arguments = [kind, ENV, *map(str, (width, WARM_UP, SETTLE, STEPS))]
     return rate_of(peer_python("sb3"), PEER_SCRIPT, arguments, processes)
 
 
@@ -75,16 +77,15 @@ def main() -> None:
     """Measures all, prints the table, writes the JSON."""
     FOLDER.mkdir(parents=True, exist_ok=True)
     rows: list[dict[str, Any]] = []
-    for kind in KINDS:
-        for processes in (1, 2):
-            measurements = {
-                "Stable-Baselines3": partial(_peer, kind, processes),
-                "rewardshift": partial(_ours, kind, processes),
-            }
-            for who, (rate, ratio) in in_turn(measurements, ROUNDS, "Stable-Baselines3").items():
-                what = f"{who}, {kind}, {processes} process{'es' * (processes - 1)}"
-                rows.append({"what": what, "rate": rate, "ratio": ratio})
-                print(f"{what:40} {rate:7.1f} steps/s  {ratio:5.2f} x", flush=True)
+    for kind, (width, processes) in itertools.product(KINDS, CASES):
+        measurements = {
+            "Stable-Baselines3": partial(_peer, kind, width, processes),
+            "rewardshift": partial(_ours, kind, width, processes),
+        }
+        for who, (rate, ratio) in in_turn(measurements, ROUNDS, "Stable-Baselines3").items():
+            what = f"{who}, {kind}, 3x{width}, {processes} process{'es' * (processes - 1)}"
+            rows.append({"what": what, "rate": rate, "ratio": ratio})
+            print(f"{what:48} {rate:7.1f} steps/s  {ratio:5.2f} x", flush=True)
     (FOLDER / "fetch.json").write_text(json.dumps(rows, indent=2) + "\n")
 
 
