@@ -1,5 +1,6 @@
 """Goal tasks: how they are seen, what is refused, and that hindsight solves them."""
 
+import re
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -18,11 +19,13 @@ from rewardshift.cli import main
 from rewardshift.envs import BIT_FLIP
 from rewardshift.envs.bits import BitFlip
 from rewardshift.envs.engines import make_engine
-from rewardshift.envs.goals import goal_task
+from rewardshift.envs.goals import goal_reward, probe_goals
 from rewardshift.envs.tasks import TaskSpec
 from rewardshift.errors import InputError
 from rewardshift.replay import Batch
+from rewardshift.training import evaluation
 from rewardshift.training.collection import collect
+from rewardshift.training.common import TrainingError
 from rewardshift.training.policy import load_policy
 
 BITS = DQN(gamma=0.98, hidden=(256,), batch_size=128)
@@ -159,7 +162,13 @@ def test_a_wrapper_that_changes_the_rewards_of_steps_alone_is_refused() -> None:
         return gym.wrappers.TransformReward(BitFlip(3), lambda reward: 10 * float(reward))
 
     with pytest.raises(InputError, match="TransformReward changes the rewards of steps"):
-        goal_task(tenfold)
+        probe_goals(tenfold)
+
+
+class Reserved(BitFlip):
+    """Bits that do not say where they end."""
+
+    compute_terminated = None  # type: ignore[assignment]
 
 
 @pytest.mark.parametrize(
@@ -170,9 +179,72 @@ def test_a_wrapper_that_changes_the_rewards_of_steps_alone_is_refused() -> None:
     ],
 )
 def test_a_task_that_ends_where_it_must_not_is_refused(hindsight: Hindsight, message: str) -> None:
-    make = partial(gym.make, BIT_FLIP, bits=2)
     with pytest.raises(InputError, match=message):
-        train(replace(HER, hindsight=hindsight), make, budget=TINY)
+        train(replace(HER, hindsight=hindsight), lambda: Reserved(2), budget=TINY)
+
+
+def test_a_task_that_says_that_it_ends_at_its_goal_is_refused_before_any_work() -> None:
+    """After so few steps nobody has been at the goal."""
+    one = replace(TINY, steps=1, evaluate_every=1)
+    with pytest.raises(InputError, match="BitFlip-v0 terminates at its goal: hindsight needs"):
+        train(replace(HER, hindsight=Hindsight()), BIT_FLIP, budget=one)
+
+
+class Line(gym.Env[Any, Any]):
+    """A walk on a line to 4.0; what is paid is the distance, or whether it is small."""
+
+    action_space = gym.spaces.Discrete(2)
+
+    def __init__(self, goals: gym.Space[Any], *, dense: bool = False, width: float = 0.5) -> None:
+        place = gym.spaces.Box(-99, 99, (1,), np.float64)
+        named = {"observation": place, "achieved_goal": place, "desired_goal": goals}
+        self.observation_space = gym.spaces.Dict(named)
+        self.dense, self.width = dense, width
+
+    def reset(self, **options: Any) -> Any:
+        super().reset(**options)
+        self.place = np.zeros(1)
+        return self._observe(), {}
+
+    def step(self, action: Any) -> Any:
+        self.place = self.place + 0.3 * (2 * action - 1)
+        seen = self._observe()
+        reward = self.compute_reward(seen["achieved_goal"], seen["desired_goal"], {})
+        return seen, float(reward), False, False, {}
+
+    def compute_reward(self, achieved_goal: Any, desired_goal: Any, info: Any) -> Any:
+        distance = np.abs(achieved_goal - desired_goal)[..., 0]
+        return -distance if self.dense else -(distance > self.width).astype(np.float32)
+
+    def _observe(self) -> Any:
+        goal = np.full(1, 4, self.observation_space["desired_goal"].dtype)  # type: ignore[index]
+        return {"observation": self.place, "achieved_goal": self.place, "desired_goal": goal}
+
+
+REALS = gym.spaces.Box(-99, 99, (1,), np.float64)
+
+
+def test_each_goal_keeps_its_own_type() -> None:
+    reward = goal_reward(lambda: Line(gym.spaces.MultiDiscrete([9])))
+    achieved = np.array([[1.9], [1.4], [0.0]], np.float32)
+    np.testing.assert_array_equal(reward(achieved, np.ones((3, 1), np.float32)), [-1, 0, -1])
+
+
+def test_success_cannot_end_what_pays_more_than_two_values() -> None:
+    with pytest.raises(InputError, match=r"for rewards of two values, .* pays more, such as -"):
+        train(HER, partial(Line, REALS, dense=True), budget=TINY)
+
+
+def test_a_threshold_that_rounding_crosses_is_told_as_such() -> None:
+    """From -0.3 it is 4.3 to the goal, just near enough; in float32 it is a little more."""
+    with pytest.raises(InputError, match="are rounded to float32 here, and some lie right on"):
+        probe_goals(lambda: Line(REALS, width=np.float64(4.3)))
+
+
+def test_an_evaluation_without_end_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(evaluation, "LONGEST_EPISODE", 30)
+    with pytest.raises(TrainingError, match="after step 80 has not ended in 30 steps; does the"):
+        train(replace(BITS, hidden=(8,), batch_size=2), partial(Line, REALS), budget=TINY)
 
 
 class Passing(BitFlip):
@@ -204,7 +276,7 @@ def test_success_is_where_an_episode_ends() -> None:
 
 
 def test_a_shifted_environment_relabels_with_its_own_rewards() -> None:
-    reward = goal_task(lambda: ShiftReward(BitFlip(3), 1.0)).reward
+    reward = goal_reward(lambda: ShiftReward(BitFlip(3), 1.0))
     bits = np.array([[0, 1, 0], [1, 1, 1]], np.float32)
     np.testing.assert_array_equal(reward(bits, bits[[0, 0]]), [1.0, 0.0])
 
@@ -214,7 +286,9 @@ def test_scales_stay_right_far_from_zero_and_over_long_training() -> None:
     noise = np.random.default_rng(0).normal(size=(400_000, 1)).astype(np.float32)
     seen = (1000 + noise + (np.arange(len(noise)) > 100_000)[:, None]).astype(np.float32)
     normaliser, _ = jax.lax.scan(
-        lambda n, x: (take_note(n, x), None), init_normaliser(1), jnp.asarray(seen)
+        lambda n, x: (take_note(n, x), None),
+        init_normaliser(TaskSpec(1, "float32")),
+        jnp.asarray(seen),
     )
     exact = (seen[:100].astype(np.float64) - seen.mean(dtype=np.float64)) / seen.std(
         dtype=np.float64
@@ -224,7 +298,8 @@ def test_scales_stay_right_far_from_zero_and_over_long_training() -> None:
 
 def test_observations_are_scaled_by_what_was_seen() -> None:
     seen = np.random.default_rng(0).normal(3.0, [0.5, 2.0, 0.0], (500, 3)).astype(np.float32)
-    normaliser = init_normaliser(3)
+    spec = TaskSpec(3, "float32")
+    normaliser = init_normaliser(spec)
     normaliser, _ = jax.lax.scan(
         lambda n, x: (take_note(n, x), None), normaliser, jnp.asarray(seen)
     )
@@ -233,7 +308,24 @@ def test_observations_are_scaled_by_what_was_seen() -> None:
     np.testing.assert_allclose(normalise(normaliser, jnp.asarray(seen)), expected, atol=1e-3)
     far = normalise(normaliser, jnp.asarray([[1e6, -1e6, 3.0]]))
     np.testing.assert_allclose(far, [[5.0, -5.0, 0.0]], atol=1e-3)
-    assert np.isfinite(normalise(init_normaliser(3), jnp.asarray(seen))).all()
+    assert np.isfinite(normalise(init_normaliser(spec), jnp.asarray(seen))).all()
+
+
+def test_goals_have_the_scale_of_what_is_achieved() -> None:
+    """Also where always the same one is desired: what is relabelled must not be at the edge."""
+    achieved = np.random.default_rng(0).normal(0.0, 2.0, 500).astype(np.float32)
+    seen = np.stack([10 * achieved, achieved, np.full(500, 4.0, np.float32)], axis=1)
+    normaliser, _ = jax.lax.scan(
+        lambda n, x: (take_note(n, x), None),
+        init_normaliser(TaskSpec(3, "float32", action_size=1, goal_size=1)),
+        jnp.asarray(seen),
+    )
+    both = np.concatenate([achieved, np.full(500, 4.0)])
+    mean = np.array([10 * achieved.mean(), both.mean(), both.mean()])
+    deviation = np.array([10 * achieved.std(), both.std(), both.std()])
+    one = np.array([10.0, 1.0, -2.0])
+    scaled, expected = normalise(normaliser, jnp.asarray(one)), (one - mean) / deviation
+    np.testing.assert_allclose(scaled, expected, atol=1e-3)
 
 
 def test_an_update_sees_what_is_scaled() -> None:
@@ -307,7 +399,7 @@ def test_a_policy_keeps_its_scale(reached: Path) -> None:
     policy = load_policy(reached, 0)
     result = train(REACH, "FetchReach-v4", seeds=2, budget=TINY, folder=reached)
     state = jax.tree.map(lambda leaf: leaf[0], result.state)
-    assert float(state.normaliser.seen) >= 160
+    assert float(state.normaliser.seen) >= 2 * 160
     observation = np.linspace(0, 1, 16, dtype=np.float32)
     greedy = REACH.greedy(state, jnp.asarray(observation))
     np.testing.assert_allclose(policy.act(observation), greedy, atol=1e-6)
@@ -322,6 +414,7 @@ def test_from_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str
     header, *lines = (run / "metrics.csv").read_text().splitlines()
     rate = [line.split(",")[header.split(",").index("success_rate")] for line in lines]
     assert set(rate) <= {"0", "1"}
+    assert re.search(r"over 1 seed, success rate [01]\.00\n", capsys.readouterr().out)
     assert '"type": "Hindsight"' in (run / "config.json").read_text()
     assert collect(run, 60).observation.shape == (60, 16)
     assert main([*reach, "--hindsight-ratio", "2", "--out", str(tmp_path / "none")]) == 2

@@ -14,7 +14,7 @@ from hypothesis import given, settings
 
 from rewardshift import DQN, RND, TD3, Shift
 from rewardshift.agents.targets import member_targets
-from rewardshift.envs.goals import goal_task
+from rewardshift.envs.goals import goal_reward
 from rewardshift.envs.tasks import TaskSpec
 from rewardshift.errors import InputError
 from rewardshift.hindsight import Hindsight, HindsightReplay, Strategy
@@ -29,7 +29,13 @@ def sparse(achieved: np.ndarray, desired: np.ndarray) -> np.ndarray:
 
 
 def numbered(
-    lengths: list[int], capacity: int, hindsight: Hindsight, *, rows: int = 1, running: int = 0
+    lengths: list[int],
+    capacity: int,
+    hindsight: Hindsight,
+    *,
+    rows: int = 1,
+    running: int = 0,
+    paid: float = -1.0,
 ) -> HindsightReplay:
     """Episodes of these lengths, and some steps of one more; every transition achieves its number.
 
@@ -47,7 +53,7 @@ def numbered(
             observation=before,
             next_observation=after,
             action=np.zeros(rows),
-            reward=np.full(rows, 99.0),  # never to be seen again
+            reward=np.full(rows, paid),
             terminated=np.zeros(rows, bool),
             ended=np.array([number + 1 in ends, number in ends or number + 1 == total][:rows]),
         )
@@ -148,9 +154,21 @@ def test_what_is_restored_samples_the_same(
         np.testing.assert_array_equal(ours, theirs)
 
 
-def test_an_episode_longer_than_the_ring() -> None:
-    with pytest.raises(InputError, match="an episode of 9 steps does not fit into a replay of 8"):
-        numbered([9], 8, Hindsight())
+@pytest.mark.parametrize("strategy", get_args(Strategy))
+def test_of_an_episode_longer_than_the_ring_what_is_kept_counts(strategy: Strategy) -> None:
+    batch = sampled(numbered([9], 6, Hindsight(strategy, ratio=1e9)), 200)
+    number, goal = batch.observation[0, :, 0], batch.observation[0, :, 2]
+    assert set(number) == {3, 4, 5, 6, 7, 8}
+    expected = {"future": {3, 4, 5, 6, 7, 8}, "final": {8}, "episode": {3, 4, 5, 6, 7, 8}}
+    assert set(goal) == expected[strategy]
+    assert strategy != "future" or (goal >= number).all()
+
+
+def test_rewards_that_steps_did_not_pay_are_refused() -> None:
+    sampled(numbered([9], 9, Hindsight(), paid=-1.00001), 500)
+    with pytest.raises(InputError, match="says -1 where a step paid 9, and it disagreed in"):
+        sampled(numbered([9], 9, Hindsight(), paid=9.0), 500)
+    sampled(numbered([9], 9, Hindsight(), paid=9.0), 20)  # so few may lie on a threshold
 
 
 @pytest.fixture(scope="module")
@@ -180,7 +198,7 @@ REACH: list[Any] = []
 def reward_of_reach() -> Any:
     """Made once: it makes an environment."""
     if not REACH:
-        REACH.append(goal_task("FetchReach-v4").reward)
+        REACH.append(goal_reward("FetchReach-v4"))
     return REACH[0]
 
 

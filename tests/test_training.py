@@ -262,7 +262,7 @@ def test_a_run_can_be_watched(tmp_path: Path, capsys: pytest.CaptureFixture[str]
     folder = tmp_path / "run"
     arguments = ["--steps=50", "--evaluate-every=50", "--evaluation-episodes=1", f"--out={folder}"]
     assert main(["train", "dqn", "--env=MountainCar-v0", *arguments]) == 0
-    assert "mean return -200.00 over 1 seeds" in capsys.readouterr().out
+    assert "mean return -200.00 over 1 seed\n" in capsys.readouterr().out
     assert main(["play", str(folder)]) == 0
     assert "return -200" in capsys.readouterr().out
     assert (folder / "episode.gif").read_bytes().startswith(b"GIF")

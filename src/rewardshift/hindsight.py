@@ -22,6 +22,8 @@ from rewardshift.shift import Shift
 
 Strategy = Literal["future", "final", "episode"]
 RUNNING = np.iinfo(np.int64).max
+# Of rewards that are paid and computed: how far they may differ, and how many may by more.
+TOLERANCE, FEWEST_WRONG, WRONG_SHARE = 1e-4, 20, 0.01
 
 
 @dataclass(frozen=True)
@@ -35,7 +37,8 @@ class Hindsight:
         ratio: How many transitions are relabelled for each that is left as it was.
         success_ends: Whether a transition that reaches its goal, before or after it is relabelled,
             is terminal. It reaches it if it pays what achieving exactly the desired goal pays, so
-            this is for rewards of two values. A task that ends at its goal needs it.
+            this is for rewards of two values. A task that ends at its goal needs it. (One that
+            ends there and pays more than two values cannot be relabelled.)
         reward_range: The lowest and the highest primal reward, if targets are to be kept within
             what such rewards can add up to. The range is shifted as the rewards are. Without
             `success_ends` the task must be one that never terminates.
@@ -100,6 +103,8 @@ class HindsightReplay(Replay):
         self._start = np.zeros((rows, capacity), np.int64)
         self._stop = np.full((rows, capacity), RUNNING)
         self._began = np.zeros(rows, np.int64)
+        # How many real transitions were sampled, and how many of them had paid something else.
+        self._compared = self._disagreed = 0
 
     def add(self, **fields: np.ndarray) -> None:
         """See `Replay`."""
@@ -111,12 +116,7 @@ class HindsightReplay(Replay):
             self._check_end(fields)
         for row in np.flatnonzero(fields["ended"]):
             length = self.added - int(self._began[row])
-            if length > self.capacity:
-                raise InputError(
-                    f"an episode of {length} steps does not fit into a replay of {self.capacity};"
-                    " take a greater capacity"
-                )
-            self._stop[row, self._slots(length)] = self.added
+            self._stop[row, self._slots(min(length, self.capacity))] = self.added
             self._began[row] = self.added
 
     def _check_end(self, fields: dict[str, np.ndarray]) -> None:
@@ -158,7 +158,9 @@ class HindsightReplay(Replay):
             self.spec.desired(batch[name])[relabelled] = goal
         achieved = self.spec.achieved(batch["next_observation"])
         desired = self.spec.desired(batch["next_observation"])
-        batch["reward"] = self._rewards(achieved, desired)
+        rewards = self._rewards(achieved, desired)
+        self._compare(batch["reward"][~relabelled], rewards[~relabelled])
+        batch["reward"] = rewards
         if self.hindsight.success_ends:
             other_end = (batch["terminated"] != 0) & ~self._reached(achieved, before)
             batch["terminated"] = other_end | self._reached(achieved, desired)
@@ -178,6 +180,23 @@ class HindsightReplay(Replay):
             case "episode":
                 first = np.maximum(self._start.take(slots), self.added - self.size)
         return first + (pick * (stop - first)).astype(np.int64)
+
+    def _compare(self, paid: np.ndarray, computed: np.ndarray) -> None:
+        """Refuses a task whose `compute_reward` turns out not to be what its steps pay.
+
+        A few may differ: goals are rounded to float32, and may come to lie beyond a threshold.
+        """
+        wrong = np.abs(paid - computed) > TOLERANCE * (1 + np.abs(paid))
+        self._compared += wrong.size
+        if not wrong.any():
+            return
+        self._disagreed += int(np.count_nonzero(wrong))
+        if self._disagreed > max(FEWEST_WRONG, WRONG_SHARE * self._compared):
+            raise InputError(
+                f"compute_reward says {computed[wrong][0]:g} where a step paid"
+                f" {paid[wrong][0]:g}, and it disagreed in {self._disagreed} of {self._compared}"
+                " samples: does a wrapper change the rewards, or the goals, and not both?"
+            )
 
     def _reached(self, achieved: np.ndarray, desired: np.ndarray) -> np.ndarray:
         return self._rewards(achieved, desired) == self._rewards(desired, desired)

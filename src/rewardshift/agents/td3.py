@@ -156,7 +156,7 @@ class TD3:
             actor_optimiser=adam.init(actors),
             critic_optimiser=adam.init(critics),
             lead=first_lead(members, jax.random.uniform(lead_key)),
-            normaliser=init_normaliser(spec.features) if self.normalise else (),
+            normaliser=init_normaliser(spec) if self.normalise else (),
         )
 
     def greedy(self, state: TD3State, observation: Array) -> Float[Array, " size"]:

@@ -95,12 +95,14 @@ def play(
 def _training_bar(name: str, steps: int) -> Iterator[OnProgress]:
     """A bar with the returns of the last evaluation."""
     with counting_bar(name, steps, "steps") as count:
-        yield lambda step, rows: count(step, lambda: _last_returns(rows))
+        yield lambda step, rows: count(
+            step, lambda: [row.evaluation_return for row in _last_rows(rows)]
+        )
 
 
-def _last_returns(rows: Sequence[Any]) -> list[float]:
-    """Of the last evaluation, one for each seed."""
-    return [row.evaluation_return for row in rows if row.step == rows[-1].step]
+def _last_rows(rows: Sequence[Any]) -> list[Any]:
+    """Those of the last evaluation, one for each seed."""
+    return [row for row in rows if row.step == rows[-1].step]
 
 
 def _print_run(folder: Path, result: Result) -> None:
@@ -110,6 +112,10 @@ def _print_run(folder: Path, result: Result) -> None:
             f" rewardshift resume {folder}"
         )
         raise KeyboardInterrupt
-    if last := _last_returns(result.rows):
-        print(f"last evaluation: mean return {np.mean(last):.2f} over {len(last)} seeds")
+    if last := _last_rows(result.rows):
+        returns = np.mean([row.evaluation_return for row in last])
+        rates = [rate for row in last if (rate := getattr(row, "success_rate", None)) is not None]
+        success = f", success rate {np.mean(rates):.2f}" if rates else ""
+        seeds = f"{len(last)} seed{'s' * (len(last) > 1)}"
+        print(f"last evaluation: mean return {returns:.2f} over {seeds}{success}")
     print(f"run:     {folder}")

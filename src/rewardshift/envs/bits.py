@@ -50,6 +50,10 @@ class BitFlip(gym.Env[Observation, np.integer]):
         differ = np.asarray(achieved_goal) != np.asarray(desired_goal)
         return -differ.any(axis=-1).astype(np.float32)
 
+    def compute_terminated(self, achieved_goal: Any, desired_goal: Any, info: Any) -> Any:
+        """Whether all bits are as desired; for one pair of goals or for many."""
+        return self.compute_reward(achieved_goal, desired_goal, info) == 0
+
     def _observe(self) -> Observation:
         parts = (self._state, self._state, self._goal)
         return {name: part.copy() for name, part in zip(GOAL_KEYS, parts, strict=True)}

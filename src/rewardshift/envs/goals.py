@@ -1,12 +1,12 @@
 """Goal tasks: what is paid for having achieved one goal where another one was desired."""
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, NoReturn
 
 import gymnasium as gym
 import numpy as np
 
-from rewardshift.envs.tasks import GOAL_KEYS, MakeEnv, TaskSpec, env_maker, flatten, task_spec
+from rewardshift.envs.tasks import GOAL_KEYS, MakeEnv, env_maker, flatten, task_spec
 from rewardshift.errors import InputError, one_line
 
 # From goals that were achieved, `[transition, number]`, and those desired, to rewards.
@@ -17,26 +17,44 @@ LOOKED_AT = 50
 
 
 class GoalTask(NamedTuple):
-    """What relabelling needs of a task.
+    """What is seen of a goal task beforehand.
 
-    `seen` are the lowest and the highest reward among some of random steps and those of achieving
-    exactly the desired goal. `longest` is how many steps an episode may have, None if nobody says.
+    `rewards` are those of random steps and of achieving exactly the desired goal, sorted, each
+    once. `ends` is whether the latter is terminal, by the task's `compute_terminated`; `longest` is
+    how many steps an episode may have. Both are None if nobody says.
     """
 
-    reward: GoalReward
-    seen: tuple[float, float]
+    rewards: list[float]
+    ends: bool | None
     longest: int | None
 
 
-def goal_task(env: str | MakeEnv) -> GoalTask:
-    """A goal task, whose rewards are its own `compute_reward`, for many transitions at once.
+def goal_reward(env: str | MakeEnv) -> GoalReward:
+    """The `compute_reward` of a goal task, for many transitions at once.
 
-    Refuses a task that has none, or one that does not take batches or is not what steps pay.
+    Args:
+        env: A registered name, or a function that makes the environment.
+    """
+    return _reward_of(env_maker(env)())
+
+
+def probe_goals(env: str | MakeEnv) -> GoalTask:
+    """Looks at a goal task.
+
+    Refuses one without `compute_reward`, or with one that does not take batches or is not what
+    steps pay.
 
     Args:
         env: A registered name, or a function that makes the environment.
     """
     task = env_maker(env)()
+    try:
+        return _look(task, _reward_of(task))
+    finally:
+        task.close()
+
+
+def _reward_of(task: gym.Env[Any, Any]) -> GoalReward:
     spec = task_spec(task)
     if not spec.goal_size:
         raise InputError(
@@ -44,21 +62,24 @@ def goal_task(env: str | MakeEnv) -> GoalTask:
             f" {task} has {task.observation_space}"
         )
     compute = _compute_reward(task)
-    space = task.observation_space["desired_goal"]  # type: ignore[index]
-    dtype = np.float32 if space.dtype.kind == "f" else space.dtype
+    spaces: Any = task.observation_space
+
+    def goals(flat: np.ndarray, name: str) -> np.ndarray:
+        dtype = spaces[name].dtype
+        shaped = flat.reshape(len(flat), *spaces[name].shape)
+        return shaped.astype(np.float32 if dtype.kind == "f" else dtype)
 
     def reward(achieved: np.ndarray, desired: np.ndarray) -> np.ndarray:
-        shape = (len(achieved), *space.shape)
-        goals = (part.reshape(shape).astype(dtype) for part in (achieved, desired))
-        return np.asarray(compute(*goals, {}), np.float32)
+        pair = goals(achieved, "achieved_goal"), goals(desired, "desired_goal")
+        return np.asarray(compute(*pair, {}), np.float32)
 
-    seen = _check(task, spec, reward)
-    return GoalTask(reward, (float(seen.min()), float(seen.max())), _longest(task))
+    return reward
 
 
 def _compute_reward(task: gym.Env[Any, Any]) -> Callable[..., Any]:
     """The task's `compute_reward`; refused where a wrapper changes what steps pay, and not it."""
-    if not task.has_wrapper_attr("compute_reward"):
+    compute = _method(task, "compute_reward")
+    if compute is None:
         raise InputError(f"hindsight needs an environment with compute_reward; {task} has none")
     layer = task
     while isinstance(layer, gym.Wrapper) and "compute_reward" not in dir(type(layer)):
@@ -68,7 +89,13 @@ def _compute_reward(task: gym.Env[Any, Any]) -> Callable[..., Any]:
                 " relabelled transitions would disagree with real ones. To shift, use ShiftReward"
             )
         layer = layer.env
-    return layer.get_wrapper_attr("compute_reward")
+    return compute
+
+
+def _method(task: gym.Env[Any, Any], name: str) -> Callable[..., Any] | None:
+    """What is called so in the task, or in what it wraps; None if nothing can be called so."""
+    method = task.get_wrapper_attr(name) if task.has_wrapper_attr(name) else None
+    return method if callable(method) else None
 
 
 def _longest(task: gym.Env[Any, Any]) -> int | None:
@@ -81,22 +108,19 @@ def _longest(task: gym.Env[Any, Any]) -> int | None:
     return min((limit for limit in limits if limit is not None), default=None)
 
 
-def _check(task: gym.Env[Any, Any], spec: TaskSpec, reward: GoalReward) -> np.ndarray:
-    """Compares random steps with what `compute_reward` says of them, all at once.
-
-    Returns:
-        Their rewards, and those of achieving what was desired.
-    """
+def _look(task: gym.Env[Any, Any], reward: GoalReward) -> GoalTask:
+    """Compares random steps with what `compute_reward` says of them, all at once."""
+    spec = task_spec(task)
     task.action_space.seed(0)
     task.reset(seed=0)
     steps, paid = [], []
     for _ in range(LOOKED_AT):
         raw, one, terminated, truncated, _ = task.step(task.action_space.sample())
-        steps.append(flatten(raw, spec))
+        steps.append(raw)
         paid.append(float(one))
         if terminated or truncated:
             task.reset()
-    flat = np.stack(steps)
+    flat = np.stack([flatten(raw, spec) for raw in steps])
     desired = spec.desired(flat)
     try:
         computed, perfect = reward(spec.achieved(flat), desired), reward(desired, desired)
@@ -110,10 +134,26 @@ def _check(task: gym.Env[Any, Any], spec: TaskSpec, reward: GoalReward) -> np.nd
             f"compute_reward of {task} must give a reward for each of a batch of goals; for"
             f" {LOOKED_AT} it gave the shape {computed.shape}"
         )
-    wrong = np.flatnonzero(~np.isclose(computed, paid, rtol=1e-4, atol=1e-4))
-    if wrong.size:
-        raise InputError(
-            f"compute_reward of {task} says {computed[wrong[0]]:g} where a step paid"
-            f" {paid[wrong[0]]:g}: relabelled transitions would disagree with real ones"
-        )
-    return np.concatenate([computed, perfect]) + 0.0  # no -0
+    for row in np.flatnonzero(~np.isclose(computed, paid, rtol=1e-4, atol=1e-4))[:1]:
+        _refuse(task, steps[row], float(computed[row]), paid[row])
+    rewards = np.unique(np.concatenate([computed, perfect]) + 0.0)  # no -0
+    return GoalTask(rewards.tolist(), _ends(task, steps[-1]["desired_goal"]), _longest(task))
+
+
+def _refuse(task: gym.Env[Any, Any], raw: Any, computed: float, paid: float) -> NoReturn:
+    """Says what a step paid and what it should have, and why they may differ."""
+    exact = _compute_reward(task)(raw["achieved_goal"], raw["desired_goal"], {})
+    reason = (
+        "its goals are rounded to float32 here, and some lie right on the threshold"
+        if np.isclose(float(exact), paid, rtol=1e-4, atol=1e-4)
+        else "relabelled transitions would disagree with real ones"
+    )
+    raise InputError(
+        f"compute_reward of {task} says {computed:g} where a step paid {paid:g}: {reason}"
+    )
+
+
+def _ends(task: gym.Env[Any, Any], goal: Any) -> bool | None:
+    """Whether achieving a goal is terminal, by the task's own word; None if it has none."""
+    compute = _method(task, "compute_terminated")
+    return None if compute is None else bool(compute(goal, goal, {}))

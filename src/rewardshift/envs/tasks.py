@@ -16,6 +16,7 @@ MakeEnv = Callable[[], gym.Env[Any, Any]]
 
 # The observations of a goal task, in the order in which they are put into one line.
 GOAL_KEYS = ("observation", "achieved_goal", "desired_goal")
+GOAL_SPACES = (gym.spaces.Box, gym.spaces.MultiBinary, gym.spaces.MultiDiscrete)
 
 
 class TaskSpec(NamedTuple):
@@ -147,7 +148,7 @@ def _observation_spec(env: gym.Env[Any, Any]) -> tuple[int, str, int]:
         case gym.spaces.Box() as box:
             return _size(box), "uint8" if box.dtype == np.uint8 else "float32", 0
         case gym.spaces.Dict(spaces=spaces) if set(spaces) == set(GOAL_KEYS) and all(
-            isinstance(space, gym.spaces.Box | gym.spaces.MultiBinary) for space in spaces.values()
+            isinstance(space, GOAL_SPACES) for space in spaces.values()
         ):
             sizes = {name: _size(spaces[name]) for name in GOAL_KEYS}
             if spaces["achieved_goal"].shape != spaces["desired_goal"].shape:
@@ -159,8 +160,8 @@ def _observation_spec(env: gym.Env[Any, Any]) -> tuple[int, str, int]:
             return sum(sizes.values()), "float32", sizes["desired_goal"]
         case other:
             raise InputError(
-                "observations must be a Box, a Dict with an image, or a Dict of Boxes named"
-                f" {', '.join(GOAL_KEYS)}; {env} has {other}"
+                "observations must be a Box, a Dict with an image, or a Dict of Box, MultiBinary"
+                f" or MultiDiscrete named {', '.join(GOAL_KEYS)}; {env} has {other}"
             )
 
 

@@ -117,4 +117,5 @@ FETCH = Figure(
     run=run_online,
     unit_spans=(),
     seeds_per_unit=2,
+    revision=2,
 )

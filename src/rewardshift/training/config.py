@@ -20,7 +20,7 @@ from rewardshift.agents.td3 import TD3
 from rewardshift.data.dataset import Dataset, Subset
 from rewardshift.data.loading import load_dataset
 from rewardshift.envs.engines import EngineName, resolve_engine
-from rewardshift.envs.goals import goal_task
+from rewardshift.envs.goals import probe_goals
 from rewardshift.envs.tasks import MakeEnv, probe_spec
 from rewardshift.errors import InputError, one_line, shown
 from rewardshift.files import DAMAGE, LEFTOVER, LOCK, write_atomic
@@ -217,17 +217,25 @@ def make_offline_config(
 
 def _check_goals(hindsight: Hindsight, env: str | MakeEnv, budget: OnlineBudget) -> None:
     """Refuses what hindsight cannot relabel, or not from whole episodes."""
-    task = goal_task(env)
+    task = probe_goals(env)
     if task.longest is not None and budget.capacity < task.longest:
         raise InputError(
             f"a capacity of {budget.capacity} is too small for hindsight: an episode of {env} has"
             f" up to {task.longest} steps"
         )
-    low, high = hindsight.reward_range or task.seen
-    if not low <= task.seen[0] <= task.seen[1] <= high:
+    lowest, highest = task.rewards[0], task.rewards[-1]
+    low, high = hindsight.reward_range or (lowest, highest)
+    if not low <= lowest <= highest <= high:
         raise InputError(
-            f"reward_range must hold the rewards of {env} before any shift, {task.seen[0]:g} to"
-            f" {task.seen[1]:g} and maybe more; got {low:g} to {high:g}"
+            f"reward_range must hold the rewards of {env} before any shift, {lowest:g} to"
+            f" {highest:g} and maybe more; got {low:g} to {high:g}"
+        )
+    if task.ends and not hindsight.success_ends:
+        raise InputError(f"{env} terminates at its goal: hindsight needs success_ends")
+    if hindsight.success_ends and len(task.rewards) > 2:
+        raise InputError(
+            f"success_ends is for rewards of two values, {env} pays more, such as"
+            f" {', '.join(f'{reward:g}' for reward in task.rewards[:3])}"
         )
 
 

@@ -9,6 +9,10 @@ from jaxtyping import Bool, Float, Int
 
 from rewardshift.envs.engines import EngineName, make_engine
 from rewardshift.envs.tasks import MakeEnv
+from rewardshift.training.common import TrainingError
+
+# No task is known whose episodes are this long; one that goes on has no end.
+LONGEST_EPISODE = 100_000
 
 
 def derive_seed(*parts: int) -> int:
@@ -71,6 +75,11 @@ class Evaluator:
         success = np.full(shape, np.nan)
         running, last = np.ones(shape, bool), first.copy()
         while running.any():
+            if lengths.max() >= LONGEST_EPISODE:
+                raise TrainingError(
+                    f"an episode of the evaluation after step {step} has not ended in"
+                    f" {LONGEST_EPISODE} steps; does the task need gymnasium.wrappers.TimeLimit?"
+                )
             actions = np.asarray(self._act(state, observation.reshape(*shape, -1)))
             result = self._engine.step(actions.reshape(-1, *actions.shape[2:]))
             reward = running * result.reward.reshape(shape)

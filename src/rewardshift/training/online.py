@@ -17,7 +17,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from rewardshift.envs.engines import EngineName, make_engine
-from rewardshift.envs.goals import goal_task
+from rewardshift.envs.goals import goal_reward
 from rewardshift.envs.tasks import MakeEnv
 from rewardshift.hindsight import HindsightReplay
 from rewardshift.replay import RecordLayout, Replay
@@ -127,7 +127,7 @@ class Trainer:
             Replay(*size, gamma=agent.gamma, n_step=agent.n_step)
             if agent.hindsight is None
             else HindsightReplay(
-                *size, spec=spec, hindsight=agent.hindsight, reward=goal_task(env).reward
+                *size, spec=spec, hindsight=agent.hindsight, reward=goal_reward(env)
             )
         )
         self.evaluator = Evaluator(agent, env, engine, seeds, budget.evaluation_episodes)
