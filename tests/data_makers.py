@@ -23,7 +23,7 @@ def same(ours: Dataset, theirs: Dataset) -> None:
 
 
 def types(dataset: Dataset) -> list[str]:
-    return [str(getattr(dataset, field).dtype) for field in FIELDS[:3]]
+    return [str(getattr(dataset, field).dtype) for field in list(FIELDS)[:3]]
 
 
 def floats(*values: float) -> np.ndarray:

@@ -17,6 +17,7 @@ from rewardshift.agents.td3 import TD3
 from rewardshift.cli import main
 from rewardshift.data import Dataset, load_dataset, minari_dataset
 from rewardshift.data.dataset import FIELDS
+from rewardshift.data.writing import check_target
 from rewardshift.envs.tasks import env_maker, flatten, probe_spec
 from rewardshift.errors import InputError
 from rewardshift.training.checkpoints import npz_bytes
@@ -187,6 +188,12 @@ def test_a_run_that_cannot_act(cartpole: Path, tmp_path: Path) -> None:
     (tmp_path / "config.json").write_text(config.replace("CartPole-v1", "NoSuchCar-v0"))
     with pytest.raises(InputError, match="no environment 'NoSuchCar-v0'"):
         collect(tmp_path, 10)
+
+
+@pytest.mark.parametrize("target", [("embedded/mine-v0", None), ("mine-v0", Path("embedded/a"))])
+def test_a_name_that_is_taken_for_one_of_ours(target: tuple[str, Path | None]) -> None:
+    with pytest.raises(InputError, match=r"'embedded/.*' would not be found again"):
+        check_target(*target)
 
 
 def test_from_a_run_to_a_data_set(

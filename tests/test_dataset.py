@@ -66,6 +66,9 @@ def test_what_cannot_be_learned_from_is_no_data_set() -> None:
         ({"action": columns["action"][:3]}, "has 5 rewards and 3 rows of 'action'"),
         ({"reward": columns["reward"] * np.nan}, "'reward' is not finite in row 0"),
         ({"reward": columns["reward"][:0]}, "has no transitions"),
+        ({"reward": columns["reward"].astype(object)}, "must be floating point.*, got object"),
+        ({"terminated": columns["terminated"] * 1}, "'terminated' must be booleans, got int"),
+        ({"action": columns["action"].astype(str)}, "'action' must be numbers, got <U"),
         ({"observation": np.ones((5, 2), np.float32)}, "must be flat, alike and not empty"),
         ({"observation": np.ones(5, np.float32)}, "must be flat, alike and not empty"),
     ):

@@ -246,17 +246,22 @@ def test_an_empty_or_damaged_data_set(tmp_path: Path) -> None:
 def test_an_environment_with_other_settings_is_not_named(tmp_path: Path) -> None:
     action = np.zeros((1, 1), np.float32)
     space = gym.spaces.Box(-2, 2, (1,), np.float32)
+    wrapper = gym.wrappers.ClipAction.wrapper_spec()
     cases: list[tuple[dict[str, Any], str | None]] = [
-        ({}, "Pendulum-v1"),
-        ({"render_mode": "rgb_array"}, "Pendulum-v1"),
-        ({"g": 1.0}, None),
+        ({}, None),
+        ({"kwargs": {"render_mode": "rgb_array"}}, None),
+        ({"kwargs": {"g": 1.0}}, '{"g": 1.0}'),
+        ({"max_episode_steps": 50}, '{"max_episode_steps": 50}'),
+        ({"additional_wrappers": (wrapper,)}, '{"wrappers": ["ClipAction"]}'),
     ]
-    for number, (options, known) in enumerate(cases):
+    for number, (changes, told) in enumerate(cases):
         spec = copy.deepcopy(gym.spec("Pendulum-v1"))
-        spec.kwargs = options
+        for name, value in changes.items():
+            setattr(spec, name, value)
         folder = foreign(tmp_path / f"{number}", BOX, space, [episode(1, action)], env_spec=spec)
-        assert load_dataset(folder).env == known
-    assert 'of Pendulum-v1 with {"g": 1.0}' in load_dataset(folder).note
+        dataset = load_dataset(folder)
+        assert dataset.env == (None if told else "Pendulum-v1")
+        assert told is None or f"of Pendulum-v1 with {told}" in dataset.note
 
 
 def test_an_embedded_data_set(shipped: Path) -> None:

@@ -32,7 +32,7 @@ from rewardshift.training.runs import train, train_offline
 AIM = partial(Aim, 2, goal=2.0)  # not the middle of [-1, 3], where an untrained policy is
 SMALL: dict[str, Any] = {"hidden": (16, 16), "batch_size": 32, "tau": 0.02, "learning_rate": 3e-3}
 BCQ_SMALL = BCQ(**SMALL, proposer_hidden=(16,), perturbation=0.5, acting_candidates=20)
-CQL_SMALL = CQL(**SMALL, candidates=4, weight=0.5, policy_rate=3e-3, cloning_updates=20)
+CQL_SMALL = CQL(**SMALL, candidates=4, weight=0.5, policy_rate=3e-3, cloning_updates=10)
 TINY = OfflineBudget(updates=12, evaluate_every=4, evaluation_episodes=2, checkpoint_every=6)
 
 

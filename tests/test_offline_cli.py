@@ -15,6 +15,7 @@ SMALL = (
     *("--hidden", "8", "8", "--batch-size", "8", "--updates", "6", "--evaluate-every", "3"),
     *("--evaluation-episodes", "1", "--checkpoint-every", "3"),
 )
+ENV = ("--env", "Pendulum-v1")
 
 
 @pytest.fixture(scope="module")
@@ -53,10 +54,40 @@ def test_a_run_from_a_file_to_a_film(
 
 def test_a_part_made_beforehand_can_be_gone_on_with(file: Path, tmp_path: Path) -> None:
     part = load_dataset(file, Subset(40)).subset(Subset(30, "transitions", 1))
-    agent = CQL(hidden=(8,), batch_size=8, candidates=2)
+    agent = CQL(hidden=(8,), batch_size=8, candidates=2, cloning_updates=0)
     budget = OfflineBudget(updates=2, evaluate_every=2, evaluation_episodes=1)
     train_offline(agent, part, "Pendulum-v1", budget=budget, folder=tmp_path / "run")
     assert main(["resume", str(tmp_path / "run")]) == 0
+
+
+def test_a_run_goes_on_from_another_folder(
+    file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(file.parent)
+    run = str(tmp_path / "run")
+    assert main(["train", "bcq", "--data", file.name, *ENV, *SMALL, "--out", run]) == 0
+    monkeypatch.chdir(tmp_path)
+    assert main(["resume", run]) == 0
+    assert main(["train", "bcq", "--data", str(file), *ENV, *SMALL, "--out", run]) == 0
+
+
+def test_networks_that_are_not_numbers_are_no_result(
+    file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = tmp_path / "run"
+    rarely = ("--learning-rate", "1e30", "--evaluate-every", "100")
+    command = ("train", "bcq", "--data", str(file), *ENV, *SMALL, *rarely, "--out", str(run))
+    assert main([*command]) == 1
+    assert "is not finite at step 3 of seed 0" in capsys.readouterr().err
+    assert not (run / "parameters.npz").exists()
+
+
+def test_a_training_that_would_only_clone_is_refused(
+    file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["train", "cql", "--data", str(file), *ENV, "--updates", "40000"]) == 2
+    expected = "only imitate the data: cloning_updates is 40000, the whole training 40000"
+    assert expected in capsys.readouterr().err
 
 
 def test_a_run_notices_that_its_data_have_changed(

@@ -65,16 +65,17 @@ def collect_data(
         dataset = collect(run, **settings, on_progress=lambda n, seen: count(n, lambda: seen))
     algorithm = type(config.agent).__name__
     options = [f"--{name.replace('_', '-')}={value}" for name, value in settings.items()]
+    command = ["rewardshift", "collect", run.resolve().name, f"--id={id}", *options]
     place = write_minari(
         dataset,
         id,
         algorithm=algorithm,
         description=(
             f"{transitions} transitions of {algorithm} on {config.env} after {policy.step} steps of"
-            f" training, with noise {noise:g} and {random_actions:.0%} random actions"
+            f" training, with noise {noise:g} and {100 * random_actions:g}% random actions"
         ),
         recipe={
-            "command": shlex.join(["rewardshift", "collect", run.name, f"--id={id}", *options]),
+            "command": shlex.join(command),
             "run": config.to_json(),
             "trained_steps": policy.step,
             "made_with": made_with(),

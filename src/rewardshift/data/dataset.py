@@ -12,7 +12,15 @@ from rewardshift.errors import InputError
 from rewardshift.settings import check_types
 
 Pick = Literal["episodes", "transitions"]
-FIELDS = ("observation", "action", "reward", "next_observation", "terminated", "truncated")
+# With the kinds of numbers that they may have, as NumPy calls them.
+FIELDS = {
+    "observation": "fiu",
+    "action": "fiu",
+    "reward": "f",
+    "next_observation": "fiu",
+    "terminated": "b",
+    "truncated": "b",
+}
 
 
 @dataclass(frozen=True)
@@ -74,8 +82,13 @@ class Dataset:
         count = len(self.reward)
         if count == 0:
             raise InputError(f"the data set {self.name!r} has no transitions")
-        for field in FIELDS:
+        for field, kinds in FIELDS.items():
             values = getattr(self, field)
+            if values.dtype.kind not in kinds:
+                wanted = {"f": "floating point numbers", "b": "booleans"}.get(kinds, "numbers")
+                raise InputError(
+                    f"the data set {self.name!r}: {field!r} must be {wanted}, got {values.dtype}"
+                )
             if len(values) != count:
                 raise InputError(
                     f"the data set {self.name!r} has {count} rewards and {len(values)} rows"

@@ -3,12 +3,13 @@
 import contextlib
 import json
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import gymnasium as gym
 import numpy as np
+from gymnasium.envs.registration import EnvSpec
 
 from rewardshift.data.columns import (
     action_column,
@@ -17,6 +18,7 @@ from rewardshift.data.columns import (
     reward_column,
 )
 from rewardshift.data.dataset import Dataset
+from rewardshift.envs.tasks import find_env
 from rewardshift.errors import InputError, one_line
 
 if TYPE_CHECKING:  # minari is slow to import
@@ -65,12 +67,16 @@ def minari_dataset(source: str | Path) -> "MinariDataset":
     import minari  # noqa: PLC0415  slow to import
 
     folder = _folder(source)
-    with _minari_errors(f"the Minari data set {str(source)!r} cannot be loaded"):
+    what = f"the Minari data set {str(source)!r} cannot be loaded"
+    with _minari_errors(what):
         if folder is not None:
             return minari.MinariDataset(folder / "data")
         check_id(str(source))
-        with contextlib.redirect_stdout(sys.stderr):  # Minari tells of a download
-            return minari.load_dataset(str(source), download=True)
+    with (
+        _minari_errors(what, "; those that are here: rewardshift data list"),
+        contextlib.redirect_stdout(sys.stderr),  # Minari tells of a download
+    ):
+        return minari.load_dataset(str(source), download=True)
 
 
 def read_minari(source: str | Path) -> Dataset:
@@ -83,8 +89,11 @@ def read_minari(source: str | Path) -> Dataset:
     found = minari_dataset(source)
     where = f"the Minari data set {str(source)!r}"
     _check_spaces(found, where)
-    with _minari_errors(f"{where} cannot be read"):
-        episodes = [_episode(episode, where) for episode in found if len(episode)]
+    episodes = []
+    for number in range(found.total_episodes):
+        with _minari_errors(f"{where} cannot be read, its episode {number}"):
+            if len(episode := found[number]):
+                episodes.append(_episode(episode, where))
     if not episodes:
         raise InputError(f"{where} has no transitions")
     for episode in episodes[:-1]:
@@ -131,16 +140,14 @@ def _folder(source: str | Path) -> Path | None:
 
 
 @contextlib.contextmanager
-def _minari_errors(what: str) -> Iterator[None]:
+def _minari_errors(what: str, hint: str = "") -> Iterator[None]:
     """Whatever Minari raises, from a missing package to a damaged file, as one of our errors."""
     try:
         yield
     except InputError:
         raise
     except Exception as error:
-        raise InputError(
-            f"{what}: {one_line(error)}; those that are here: rewardshift data list"
-        ) from error
+        raise InputError(f"{what}: {one_line(error)}{hint}") from error
 
 
 def _check_spaces(found: "MinariDataset", where: str) -> None:
@@ -192,13 +199,23 @@ def _environment(found: "MinariDataset") -> tuple[str | None, str]:
     note, spec = lines[0] if lines else "", found.env_spec
     if spec is None:
         return None, note
-    registered = gym.registry.get(spec.id)
-    if registered is not None and _settings(registered.kwargs) != _settings(spec.kwargs):
-        return None, f"{note} (of {spec.id} with {_settings(spec.kwargs)})".strip()
+    try:
+        registered = find_env(spec.id)
+    except (gym.error.Error, ImportError):
+        return spec.id, note  # which nobody can make here
+    ours, theirs = _settings(registered), _settings(spec)
+    other = {key: theirs.get(key) for key in ours | theirs if ours.get(key) != theirs.get(key)}
+    if other:
+        return None, f"{note} (of {spec.id} with {json.dumps(other, sort_keys=True)})".strip()
     return spec.id, note
 
 
-def _settings(kwargs: Mapping[str, Any]) -> str:
+def _settings(spec: EnvSpec) -> dict[str, Any]:
     """What an environment was made with, as JSON has it, but for how it is shown."""
-    shown = {key: value for key, value in kwargs.items() if key != "render_mode"}
-    return json.dumps(shown, sort_keys=True, default=str)
+    settings = {
+        **spec.kwargs,
+        "render_mode": None,
+        "max_episode_steps": spec.max_episode_steps,
+        "wrappers": [wrapper.name for wrapper in spec.additional_wrappers or ()],
+    }
+    return json.loads(json.dumps(settings, default=str))

@@ -11,7 +11,7 @@ import numpy as np
 
 from rewardshift.data.card import data_card
 from rewardshift.data.dataset import FIELDS, Dataset
-from rewardshift.data.minari_sets import check_id, holds_minari
+from rewardshift.data.minari_sets import PREFIX, check_id, holds_minari
 from rewardshift.errors import InputError, one_line
 from rewardshift.files import naming
 
@@ -26,6 +26,12 @@ def check_target(dataset_id: str, folder: Path | None = None) -> Path:
         folder: A place of its own: one that is not there yet, or empty. Otherwise Minari's.
     """
     check_id(dataset_id)
+    for name in (dataset_id, str(folder)):
+        if name.startswith(PREFIX):
+            raise InputError(
+                f"{name!r} would not be found again: data sets that come with rewardshift are"
+                f" called {PREFIX}...; choose another name"
+            )
     target = _place(dataset_id) if folder is None else folder.absolute()
     if target.exists() and not (target.is_dir() and not any(target.iterdir())):
         raise InputError(f"{str(target)!r} is not an empty folder, and nothing is overwritten")

@@ -57,16 +57,16 @@ def env_maker(env: str | MakeEnv, **options: Any) -> MakeEnv:
     if not isinstance(env, str):
         return lambda: _in_unit_box(env())
     try:
-        _find(env)
+        find_env(env)
     except (gym.error.Error, ImportError) as error:
         raise InputError(f"no environment {env!r}: {one_line(error)}") from error
     return lambda: _in_unit_box(gym.make(env, **options))
 
 
-def _find(env: str) -> None:
-    """Refuses what is not registered, once Gymnasium-Robotics has had its turn."""
+def find_env(env: str) -> gym.envs.registration.EnvSpec:
+    """What is registered by a name, once Gymnasium-Robotics has had its turn."""
     try:
-        gym.spec(env)
+        return gym.spec(env)
     except gym.error.NameNotFound as error:
         if importlib.util.find_spec("gymnasium_robotics") is None:
             hint = (
@@ -77,7 +77,7 @@ def _find(env: str) -> None:
             raise gym.error.NameNotFound(f"{error}{hint}") from error
         with contextlib.redirect_stderr(io.StringIO()):  # a note about tasks of the Adroit hand
             importlib.import_module("gymnasium_robotics")  # registers its tasks
-        gym.spec(env)
+        return gym.spec(env)
 
 
 def to_unit_box(env: str | MakeEnv, actions: np.ndarray) -> np.ndarray:

@@ -196,6 +196,11 @@ def make_offline_config(
                 f"{name} must be a multiple of {agent.period}, after which the updates of"
                 f" {type(agent).__name__} repeat themselves, got {getattr(budget, name)}"
             )
+    if isinstance(agent, CQL) and agent.cloning_updates >= budget.updates:
+        raise InputError(
+            f"the policy would only imitate the data: cloning_updates is {agent.cloning_updates},"
+            f" the whole training {budget.updates}"
+        )
     if isinstance(agent, DQN) and agent.intrinsic is not None:
         raise InputError("an intrinsic reward is for exploration; a fixed data set has none")
     if isinstance(agent, DQN | TD3):

@@ -66,8 +66,9 @@ class OfflineRow(NamedTuple):
     limit what it thought there; both are on the scale that is trained on. `q_seen` is what the
     critics think of the actions in the data, `q_unseen` of random actions in the same states.
     `overestimation` and `unseen_advantage` are the differences of the two pairs (above 0, the
-    agent is wrong, or tempted) in units of the primal reward: divided by the shift's scale. These
-    six are of BCQ and CQL alone.
+    agent is wrong, or tempted) in units of the primal reward: divided by the shift's scale. With
+    CQL's `entropy_backup` what the agent thinks counts its entropy, and what follows does not.
+    These six are of BCQ and CQL alone.
     """
 
     seed: int
@@ -155,6 +156,7 @@ class OfflineTrainer:
                 self._evaluate(metrics)
             if on_step is not None:
                 on_step(self.step, self.rows)
+        finite_metrics(metrics, self.step, self.seeds)
 
     def counters(self) -> dict[str, np.ndarray]:
         """What must survive a checkpoint beside the agent: nothing."""

@@ -190,6 +190,7 @@ class Trainer:
                 self._evaluate(metrics)
             if on_step is not None:
                 on_step(self.step, self.rows)
+        finite_metrics(metrics, self.step, self.seeds)
 
     def counters(self) -> dict[str, np.ndarray]:
         """What must survive a checkpoint beside the agent and the replay."""

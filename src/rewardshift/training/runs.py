@@ -19,6 +19,7 @@ from typing import Any
 
 from rewardshift.data.dataset import Dataset, Subset
 from rewardshift.data.loading import load_dataset
+from rewardshift.data.minari_sets import PREFIX
 from rewardshift.envs.engines import EngineName
 from rewardshift.envs.tasks import MakeEnv
 from rewardshift.errors import InputError
@@ -115,9 +116,13 @@ def offline_run(
     place = env if env is not None else loaded.env
     if place is None:
         raise InputError(
-            f"the data set {loaded.name!r} does not say its environment; name one: env"
+            f"the data set {loaded.name!r} does not say its environment; name one: env, or on the"
+            " command line --env"
         )
-    source = DataConfig(loaded.name, loaded.digest, loaded.parts)
+    # Absolute, so that the run may go on from another folder.
+    found = not loaded.name.startswith(PREFIX) and Path(loaded.name).exists()
+    name = str(Path(loaded.name).absolute()) if found else loaded.name
+    source = DataConfig(name, loaded.digest, loaded.parts)
     config = make_offline_config(agent, place, seeds, budget or OfflineBudget(), source)
     return _offline(config, loaded, place)
 
