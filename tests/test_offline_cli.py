@@ -82,6 +82,14 @@ def test_networks_that_are_not_numbers_are_no_result(
     assert not (run / "parameters.npz").exists()
 
 
+def test_a_run_without_evaluations_says_so(
+    file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rarely = ("--evaluate-every", "7", "--out", str(tmp_path / "run"))
+    assert main(["train", "bcq", "--data", str(file), *ENV, *SMALL, *rarely]) == 0
+    assert "nothing was evaluated in 6 steps" in capsys.readouterr().out
+
+
 def test_a_training_that_would_only_clone_is_refused(
     file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

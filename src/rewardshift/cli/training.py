@@ -118,4 +118,6 @@ def _print_run(folder: Path, result: Result) -> None:
         success = f", success rate {np.mean(rates):.2f}" if rates else ""
         seeds = f"{len(last)} seed{'s' * (len(last) > 1)}"
         print(f"last evaluation: mean return {returns:.2f} over {seeds}{success}")
+    else:
+        print(f"nothing was evaluated in {result.step} steps: take a smaller --evaluate-every")
     print(f"run:     {folder}")
