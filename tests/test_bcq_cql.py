@@ -141,30 +141,37 @@ def test_the_density_of_a_squashed_action(
         assert again == pytest.approx(expected, rel=1e-2, abs=1e-2)
 
 
+def numpy_candidates(agent: CQL, state: CQLState, batch: Batch) -> tuple[np.ndarray, np.ndarray]:
+    """The penalty's actions and the logs of their densities, in double precision from the noise."""
+    random_key, *keys = jax.random.split(KEY, 3)
+    shape = (len(batch.reward), agent.candidates, 2)
+    actions = [np.asarray(jax.random.uniform(random_key, shape, minval=-1.0), np.float64)]
+    log_densities = [np.full(shape[:2], 2 * np.log(0.5))]
+    for key, seen in zip(keys, (batch.observation, batch.next_observation), strict=True):
+        mean, log_deviation = np.split(numpy_mlp(state.policy, np.asarray(seen))[:, None], 2, -1)
+        noise = np.asarray(jax.random.normal(key, shape), np.float64)
+        action = np.tanh(mean + np.exp(log_deviation) * noise)
+        normal = scipy.stats.norm.logpdf(noise) - log_deviation
+        actions.append(action)
+        log_densities.append((normal - np.log(1 - action**2)).sum(axis=-1))
+    return np.concatenate(actions, axis=1), np.concatenate(log_densities, axis=1)
+
+
 def test_the_penalty_of_cql(batch: Batch) -> None:
     agent, state = cql(candidates=3, weight=5.0)
-    actions, log_densities = agent._candidates(state, batch, KEY)
-    assert actions.shape == (7, 9, 2)
-    values = np.stack(
-        [
-            numpy_mlp(
-                twin(state.critics, i),
-                np.concatenate([np.asarray(batch.observation), np.asarray(batch.action)], -1),
-            )[:, 0]
-            for i in (0, 1)
-        ]
-    )
-    excess = agent._excess(
-        jnp.asarray(values, jnp.float32),
-        twin_values(state.critics, batch.observation, actions),
-        log_densities,
-    )
-    repeated = np.repeat(np.asarray(batch.observation, np.float64)[:, None], 9, axis=1)
-    pairs = np.concatenate([repeated, np.asarray(actions, np.float64)], -1)
+    ours, densities = agent._candidates(state, batch, KEY)
+    assert ours.shape == (7, 9, 2)
+    own = twin_values(state.critics, batch.observation, batch.action)
+    others = twin_values(state.critics, batch.observation, ours)
+    excess = agent._excess(own, others, densities)
+    seen, taken = (np.asarray(part, np.float64) for part in (batch.observation, batch.action))
+    actions, log_densities = numpy_candidates(agent, state, batch)
+    pairs = np.concatenate([np.repeat(seen[:, None], 9, axis=1), actions], -1)
     for i in (0, 1):
-        others = numpy_mlp(twin(state.critics, i), pairs)[..., 0] - np.asarray(log_densities)
-        expected = 5.0 * (scipy.special.logsumexp(others, axis=1) - values[i]).mean()
-        assert excess[i] == pytest.approx(expected, rel=1e-5, abs=1e-5)
+        critic = twin(state.critics, i)
+        value = numpy_mlp(critic, np.concatenate([seen, taken], -1))[:, 0]
+        soft = scipy.special.logsumexp(numpy_mlp(critic, pairs)[..., 0] - log_densities, axis=1)
+        assert excess[i] == pytest.approx(5.0 * (soft - value).mean(), rel=1e-5)
 
 
 def test_the_densities_of_the_penalty_are_those_of_the_draws(batch: Batch) -> None:
