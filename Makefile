@@ -49,6 +49,7 @@ reproduce: $(VENV)/core.done
 	$(BIN)/rewardshift reproduce control --preset quick --out results
 	$(BIN)/rewardshift reproduce sparse-cheetah --preset quick --out results
 	$(BIN)/rewardshift reproduce offline --preset quick --out results
+	$(BIN)/rewardshift reproduce offline-ablation --preset quick --out results
 	$(BIN)/rewardshift reproduce fetch --preset quick --out results
 
 # The data sets in src/rewardshift/data/embedded, made anew in out/embedded: about an hour. Training
