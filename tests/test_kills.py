@@ -59,7 +59,9 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Callable[..., An
     return {
         "dqn-rnd": partial(online, DQN(intrinsic=RND(-1.0, width=8), **SMALL), corridor),
         "td3": partial(online, TD3(shifts=(-0.5, 0.0, 0.5), warm_up=10, **SMALL), aim),
-        "her": partial(online, DQN(hindsight=Hindsight(), **SMALL), "rewardshift/BitFlip-v0"),
+        "her": partial(
+            online, DQN(hindsight=Hindsight(success_ends=True), **SMALL), "rewardshift/BitFlip-v0"
+        ),
         "bcq": partial(offline, bcq, str(file), "Pendulum-v1"),
         "cql": partial(
             offline, CQL(cloning_updates=6, candidates=2, **SMALL), str(file), "Pendulum-v1"
@@ -245,7 +247,8 @@ def complaint(arguments: tuple[Any, ...], fault: Fault) -> str:
 
 
 HER = (
-    *("train", "dqn", "--env=rewardshift/BitFlip-v0", "--hindsight=future", "--hidden", "8"),
+    *("train", "dqn", "--env=rewardshift/BitFlip-v0", "--hindsight=future"),
+    *("--success-ends", "--hidden", "8"),
     *("--batch-size=8", "--seeds=2", "--steps=100", "--capacity=50", "--evaluate-every=20"),
     *("--evaluation-episodes=1", "--checkpoint-every=10"),
 )
