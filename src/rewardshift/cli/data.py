@@ -21,7 +21,7 @@ from rewardshift.experiments.runner import made_with
 from rewardshift.files import write_atomic
 from rewardshift.shift import Shift, suggest_shift
 from rewardshift.training.collection import collect
-from rewardshift.training.policy import load_policy
+from rewardshift.training.policy import Policy, load_policy
 
 
 def collect_data(
@@ -52,7 +52,6 @@ def collect_data(
         folder: Where to write it, if not to Minari's own place: a new or empty folder.
     """
     policy = load_policy(run, run_seed)
-    config = policy.config
     check_target(id, folder)
     settings: dict[str, Any] = {
         "transitions": transitions,
@@ -63,24 +62,16 @@ def collect_data(
     }
     with counting_bar(id, transitions, "transitions") as count:
         dataset = collect(run, **settings, on_progress=lambda n, seen: count(n, lambda: seen))
-    algorithm = type(config.agent).__name__
     options = [f"--{name.replace('_', '-')}={value}" for name, value in settings.items()]
     command = ["rewardshift", "collect", run.resolve().name, f"--id={id}", *options]
+    algorithm = type(policy.config.agent).__name__
+    description = (
+        f"{transitions} transitions of {algorithm} on {policy.config.env} after {policy.step} steps"
+        f" of training, with noise {noise:g} and {100 * random_actions:g}% random actions"
+    )
+    recipe = _recipe(policy, command)
     place = write_minari(
-        dataset,
-        id,
-        algorithm=algorithm,
-        description=(
-            f"{transitions} transitions of {algorithm} on {config.env} after {policy.step} steps of"
-            f" training, with noise {noise:g} and {100 * random_actions:g}% random actions"
-        ),
-        recipe={
-            "command": shlex.join(command),
-            "run": config.to_json(),
-            "trained_steps": policy.step,
-            "made_with": made_with(),
-        },
-        folder=folder,
+        dataset, id, algorithm=algorithm, description=description, recipe=recipe, folder=folder
     )
     source = id if folder is None else str(folder)
     print(f"data set: {place}")
@@ -88,6 +79,16 @@ def collect_data(
         f"{len(dataset)} transitions, mean return {dataset.returns.mean():.2f} over"
         f" {len(dataset.episodes)} episodes; use it as: --data {shlex.quote(source)}"
     )
+
+
+def _recipe(policy: Policy, command: list[str]) -> dict[str, Any]:
+    """How a data set was made."""
+    return {
+        "command": shlex.join(command),
+        "run": policy.config.to_json(),
+        "trained_steps": policy.step,
+        "made_with": made_with(),
+    }
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -23,6 +23,12 @@ def load_dataset(source: str | Path, subset: Subset | None = None) -> Dataset:
     return dataset if subset is None else dataset.subset(subset)
 
 
+def whole_name(source: str) -> str:
+    """A source by a name that it has in every folder: for files and folders, their whole path."""
+    is_path = not source.startswith(PREFIX) and Path(source).exists()
+    return str(Path(source).absolute()) if is_path else source
+
+
 def _load(source: str | Path) -> Dataset:
     path = Path(source)
     if str(source).startswith(PREFIX) or holds_minari(path):

@@ -134,8 +134,9 @@ def _look(task: gym.Env[Any, Any], reward: GoalReward) -> GoalTask:
             f"compute_reward of {task} must give a reward for each of a batch of goals; for"
             f" {LOOKED_AT} it gave the shape {computed.shape}"
         )
-    for row in np.flatnonzero(~np.isclose(computed, paid, rtol=1e-4, atol=1e-4))[:1]:
-        _refuse(task, steps[row], float(computed[row]), paid[row])
+    wrong = np.flatnonzero(~np.isclose(computed, paid, rtol=1e-4, atol=1e-4))
+    if wrong.size:
+        _refuse(task, steps[wrong[0]], float(computed[wrong[0]]), paid[wrong[0]])
     rewards = np.unique(np.concatenate([computed, perfect]) + 0.0)  # no -0
     return GoalTask(rewards.tolist(), _ends(task, steps[-1]["desired_goal"]), _longest(task))
 

@@ -18,8 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from rewardshift.data.dataset import Dataset, Subset
-from rewardshift.data.loading import load_dataset
-from rewardshift.data.minari_sets import PREFIX
+from rewardshift.data.loading import load_dataset, whole_name
 from rewardshift.envs.engines import EngineName
 from rewardshift.envs.tasks import MakeEnv
 from rewardshift.errors import InputError
@@ -119,10 +118,8 @@ def offline_run(
             f"the data set {loaded.name!r} does not say its environment; name one: env, or on the"
             " command line --env"
         )
-    # Absolute, so that the run may go on from another folder.
-    found = not loaded.name.startswith(PREFIX) and Path(loaded.name).exists()
-    name = str(Path(loaded.name).absolute()) if found else loaded.name
-    source = DataConfig(name, loaded.digest, loaded.parts)
+    # Whole, so that the run may go on from another folder.
+    source = DataConfig(whole_name(loaded.name), loaded.digest, loaded.parts)
     config = make_offline_config(agent, place, seeds, budget or OfflineBudget(), source)
     return _offline(config, loaded, place)
 
