@@ -15,6 +15,7 @@ import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
+from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 FORKS = multiprocessing.get_context("forkserver")
@@ -160,3 +161,12 @@ def _suffer(writing: Connection, fault: Fault | None, function: Any, *arguments:
     if fault is not None:
         fault.arm()
     function(*arguments)
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    """Every file that tells nothing of time, also those that should not be there."""
+    return {
+        str(path.relative_to(folder)): path.read_bytes()
+        for path in folder.rglob("*")
+        if path.is_file() and path.name not in (".lock", "timing.csv") and "events" not in path.name
+    }
