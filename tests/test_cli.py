@@ -33,7 +33,7 @@ def test_a_newcomers_round(tmp_path: Path) -> None:
     assert (tmp_path / "out" / "report.html").exists()
     again = rewardshift("reproduce", "figure1", "--preset", "smoke", cwd=tmp_path)
     assert again.returncode == 0
-    assert "every unit of work is finished already" in again.stdout
+    assert "no unit of work is left to do" in again.stdout
     picture = (tmp_path / "out" / "figure1" / "figure.png").read_bytes()
     assert rewardshift("report", cwd=tmp_path).returncode == 0
     assert (tmp_path / "out" / "figure1" / "figure.png").read_bytes() == picture
@@ -242,7 +242,7 @@ def test_both_terminal_treatments_live_side_by_side(
     assert results.read_bytes() != zero
     capsys.readouterr()
     assert main(plan) == 0
-    assert "finished already" in capsys.readouterr().out
+    assert "no unit of work is left to do" in capsys.readouterr().out
     assert results.read_bytes() == zero
 
 

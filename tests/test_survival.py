@@ -24,9 +24,11 @@ from rewardshift.errors import InputError
 from rewardshift.experiments import FIGURES
 from rewardshift.experiments.figure import Curve, Figure, Unit
 from rewardshift.experiments.processes import Processes
-from rewardshift.experiments.runner import Plan, Shard, pending_units, run_units
+from rewardshift.experiments.results import unit_name
+from rewardshift.experiments.runner import RUNNING, Plan, Shard, pending_units, perform, run_units
 from rewardshift.files import held
 from rewardshift.training.config import check_folder, claim_folder
+from rewardshift.training.logs import note_time
 from rewardshift.training.runs import online_run
 
 SMALL = DQN(hidden=(8,), batch_size=8)
@@ -113,6 +115,22 @@ def test_a_unit_that_its_processes_die_of_is_told_alone(tmp_path: Path) -> None:
     assert outcomes == {units[0]: None, deadly: "its process died again: killed, or out of memory"}
 
 
+def test_the_duration_of_a_unit_counts_what_was_spent_before(tmp_path: Path) -> None:
+    plan = Plan("figure1", "smoke", 1, "zero", tmp_path)
+    (unit,) = pending_units(plan)
+    first = perform(plan, unit).result
+    assert first is not None
+    folder = plan.folder / RUNNING / unit_name(first.digest, unit.seeds)
+    folder.mkdir(parents=True)
+    note_time(folder, 10, 7000)
+    note_time(folder, 20, 300.25)
+    with (folder / "timing.csv").open("a") as file:
+        file.write("30,99")  # cut by a kill
+    again = perform(plan, unit).result
+    assert again is not None
+    assert 7300.25 < again.seconds < 7390
+
+
 # Kills the first child of a process that appears and works.
 KILLER = """
 import os, signal, sys, time
@@ -156,7 +174,7 @@ def test_shards_on_two_machines_are_put_together(
     for path in (tmp_path / "2" / "figure1" / "units").iterdir():
         path.rename(tmp_path / "1" / "figure1" / "units" / path.name)
     assert main([*command, f"--out={tmp_path / '1'}"]) == 0
-    assert "every unit of work is finished already" in capsys.readouterr().out
+    assert "no unit of work is left to do" in capsys.readouterr().out
     results = [tmp_path / name / "figure1" / "results.csv" for name in ("whole", "1")]
     assert results[0].read_bytes() == results[1].read_bytes()
 

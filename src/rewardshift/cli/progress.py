@@ -66,7 +66,7 @@ def counting_bar(name: str, total: int, unit: str) -> Iterator[Count]:
 def run_with_progress(plan: Plan, units: list[Unit], place: Place) -> list[Outcome]:
     """Runs the units; those that failed, with what they failed of on the screen."""
     if not units:
-        print(f"{plan.figure}: every unit of work is finished already")
+        print(f"{plan.figure}: no unit of work is left to do")
         return []
     columns = (
         TextColumn("{task.description}"),

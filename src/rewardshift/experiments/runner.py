@@ -35,6 +35,7 @@ from rewardshift.experiments.results import (
 from rewardshift.files import writable_folder, write_atomic
 from rewardshift.shift import Terminal
 from rewardshift.training.common import MOST_SEEDS, TrainingError
+from rewardshift.training.logs import time_spent
 
 
 @dataclass(frozen=True)
@@ -158,12 +159,13 @@ def perform(plan: Plan, unit: Unit) -> Outcome:
     try:
         digest = figure.digest(plan.preset, plan.terminal, (unit.tasks, unit.methods))
         with _running_folder(plan, unit_name(digest, unit.seeds)) as folder:
+            earlier = time_spent(folder)
             curves = figure.run(figure, unit, folder)
     except (InputError, TrainingError, OSError) as error:
         return Outcome(unit, None, str(error))
     except Exception:  # of whatever is trained with; the other units shall not suffer
         return Outcome(unit, None, traceback.format_exc())
-    seconds = time.perf_counter() - started
+    seconds = earlier + time.perf_counter() - started
     return Outcome(unit, UnitResult(digest, unit.seeds, seconds, made_with(), curves), None)
 
 

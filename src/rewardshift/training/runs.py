@@ -7,8 +7,6 @@ in `tensorboard/`, checkpoints in `checkpoints/`, the networks at the last one i
 """
 
 import contextlib
-import csv
-import io
 import signal
 import threading
 import time
@@ -22,7 +20,7 @@ from rewardshift.data.loading import load_dataset, whole_name
 from rewardshift.envs.engines import EngineName
 from rewardshift.envs.tasks import MakeEnv
 from rewardshift.errors import InputError
-from rewardshift.files import held, naming, writable_folder, write_atomic
+from rewardshift.files import held, writable_folder, write_atomic
 from rewardshift.training.checkpoints import (
     Checkpoint,
     load_checkpoint,
@@ -41,6 +39,7 @@ from rewardshift.training.config import (
     networks_of,
     read_config,
 )
+from rewardshift.training.logs import note_time, write_events, write_metrics
 from rewardshift.training.offline import OfflineBudget, OfflineRow, OfflineTrainer, as_batch
 from rewardshift.training.online import OnlineBudget, Row, Trainer
 
@@ -222,7 +221,7 @@ def _run_in_folder(
                 before, clock = trainer.step, time.perf_counter()
                 trainer.run_to_checkpoint(on_step)
                 segments = _save(trainer, folder, config, segments, before)
-                _note_time(folder, trainer.step, time.perf_counter() - clock)
+                note_time(folder, trainer.step, time.perf_counter() - clock)
         except KeyboardInterrupt:
             return Result(trainer.rows, trainer.state, config, False, trainer.step)
     return Result(trainer.rows, trainer.state, config, True, trainer.step)
@@ -236,8 +235,8 @@ def _save(
     before: int,
 ) -> dict[str, str]:
     """Writes the metrics, the networks and a checkpoint."""
-    write_metrics(folder / "metrics.csv", _row_type(trainer), trainer.rows)
-    _write_events(folder, [row for row in trainer.rows if row.step > before])
+    write_metrics(folder, _row_type(trainer), trainer.rows)
+    write_events(folder, [row for row in trainer.rows if row.step > before])
     checkpoint = Checkpoint(
         step=trainer.step,
         config=config.digest,
@@ -274,52 +273,6 @@ def _restore(trainer: Trainer | OfflineTrainer, folder: Path, config: RunConfig)
 
 def _row_type(trainer: Trainer | OfflineTrainer) -> type[Row] | type[OfflineRow]:
     return Row if isinstance(trainer, Trainer) else OfflineRow
-
-
-def write_metrics(path: Path, kind: type[Row] | type[OfflineRow], rows: list[Any]) -> None:
-    """Writes `metrics.csv`, whose columns are the fields of a kind of row."""
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(kind._fields)
-    writer.writerows([_cell(value) for value in row] for row in rows)
-    write_atomic(path, text.getvalue())
-
-
-def _cell(value: float | None) -> str:
-    if value is None:
-        return ""
-    return str(value) if isinstance(value, int) else f"{value:.9g}"
-
-
-def _write_events(folder: Path, rows: list[Any]) -> None:
-    """Hands rows to TensorBoard, a curve for each seed."""
-    # Here, because they import torch where that is installed. Not a SummaryWriter: that one writes
-    # in a thread, and waits for it for ever where the thread has died of a full disk.
-    from tensorboardX.event_file_writer import EventsWriter  # noqa: PLC0415
-    from tensorboardX.proto.event_pb2 import Event  # noqa: PLC0415
-    from tensorboardX.summary import scalar  # noqa: PLC0415
-
-    if not rows:
-        return
-    place = folder / "tensorboard"
-    with naming(place):
-        place.mkdir(exist_ok=True)
-        writer = EventsWriter(str(place / "events"), f".{rows[-1].step}")
-        for row in rows:
-            for name, value in row._asdict().items():
-                if name not in ("seed", "step") and value is not None:
-                    summary = scalar(f"{name}/seed-{row.seed}", value)
-                    writer.write_event(Event(wall_time=time.time(), step=row.step, summary=summary))
-        writer.close()
-
-
-def _note_time(folder: Path, step: int, seconds: float) -> None:
-    path = folder / "timing.csv"
-    new = not path.exists()
-    with naming(path), path.open("a") as file:
-        if new:
-            file.write("step,seconds_since_last\n")
-        file.write(f"{step},{seconds:.3f}\n")
 
 
 @contextlib.contextmanager

@@ -1,0 +1,67 @@
+"""What a run leaves in its folder for readers: its metrics, curves for TensorBoard, its times."""
+
+import csv
+import io
+import re
+import time
+from pathlib import Path
+from typing import Any
+
+from rewardshift.files import naming, write_atomic
+
+TIMES = "timing.csv"
+
+
+def write_metrics(folder: Path, kind: Any, rows: list[Any]) -> None:
+    """Writes `metrics.csv`, whose columns are the fields of a kind of row."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(kind._fields)
+    writer.writerows([_cell(value) for value in row] for row in rows)
+    write_atomic(folder / "metrics.csv", text.getvalue())
+
+
+def _cell(value: float | None) -> str:
+    if value is None:
+        return ""
+    return str(value) if isinstance(value, int) else f"{value:.9g}"
+
+
+def write_events(folder: Path, rows: list[Any]) -> None:
+    """Hands rows to TensorBoard, a curve for each seed."""
+    # Here, because they import torch where that is installed. Not a SummaryWriter: that one writes
+    # in a thread, and waits for it for ever where the thread has died of a full disk.
+    from tensorboardX.event_file_writer import EventsWriter  # noqa: PLC0415
+    from tensorboardX.proto.event_pb2 import Event  # noqa: PLC0415
+    from tensorboardX.summary import scalar  # noqa: PLC0415
+
+    if not rows:
+        return
+    place = folder / "tensorboard"
+    with naming(place):
+        place.mkdir(exist_ok=True)
+        writer = EventsWriter(str(place / "events"), f".{rows[-1].step}")
+        for row in rows:
+            for name, value in row._asdict().items():
+                if name not in ("seed", "step") and value is not None:
+                    summary = scalar(f"{name}/seed-{row.seed}", value)
+                    writer.write_event(Event(wall_time=time.time(), step=row.step, summary=summary))
+        writer.close()
+
+
+def note_time(folder: Path, step: int, seconds: float) -> None:
+    """Adds a line to `timing.csv`: the seconds from one checkpoint to the next."""
+    path = folder / TIMES
+    new = not path.exists()
+    with naming(path), path.open("a") as file:
+        if new:
+            file.write("step,seconds_since_last\n")
+        file.write(f"{step},{seconds:.3f}\n")
+
+
+def time_spent(folder: Path) -> float:
+    """The seconds behind the checkpoints of a run, over all its starts; 0 if it has none."""
+    path = folder / TIMES
+    lines = path.read_text().splitlines() if path.exists() else []
+    whole = [re.fullmatch(r"\d+,(\d+\.\d{3})", line) for line in lines]  # a kill may cut the last
+    return sum(float(line[1]) for line in whole if line)
