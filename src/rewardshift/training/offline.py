@@ -16,7 +16,7 @@ from jaxtyping import Array, Float
 
 from rewardshift.data.dataset import Dataset
 from rewardshift.envs.engines import EngineName
-from rewardshift.envs.tasks import MakeEnv, probe_spec, to_unit_box
+from rewardshift.envs.tasks import MakeEnv, TaskSpec, probe_spec, to_unit_box
 from rewardshift.errors import InputError
 from rewardshift.replay import Batch
 from rewardshift.shift import Shift
@@ -214,30 +214,10 @@ def as_batch(data: Dataset, env: str | MakeEnv) -> Batch:
             f"the data set {data.name!r} has observations of {data.observation.dtype},"
             f" {env} has bytes"
         )
-    action = data.action
-    if spec.action_size:
-        if action.shape[1:] != (spec.action_size,):
-            raise InputError(
-                f"the data set {data.name!r} has actions of shape {action.shape[1:]},"
-                f" {env} of {spec.action_size} numbers"
-            )
-        action = to_unit_box(env, action.astype(np.float32))
-        beyond = np.flatnonzero((np.abs(action) > 1 + BEYOND).any(axis=1))
-        if beyond.size:
-            raise InputError(
-                f"the data set {data.name!r} has an action out of the bounds of {env} in row"
-                f" {beyond[0]}: {data.action[beyond[0]]}"
-            )
-        action = np.clip(action, -1, 1)
-    elif action.ndim != 1 or action.min() < 0 or action.max() >= spec.num_actions:
-        raise InputError(
-            f"the data set {data.name!r} has other actions than {env}, which has those from 0 to"
-            f" {spec.num_actions - 1}"
-        )
     count = len(data)
     return Batch(
         observation=jnp.asarray(data.observation, spec.dtype),
-        action=jnp.asarray(action),
+        action=jnp.asarray(_fitting_actions(data, env, spec)),
         reward=jnp.asarray(data.reward, jnp.float32),
         next_observation=jnp.asarray(data.next_observation, spec.dtype),
         terminated=jnp.asarray(data.terminated),
@@ -245,6 +225,30 @@ def as_batch(data: Dataset, env: str | MakeEnv) -> Batch:
         intrinsic=jnp.zeros(count),
         lot=jnp.arange(count, dtype=jnp.uint32),
     )
+
+
+def _fitting_actions(data: Dataset, env: str | MakeEnv, spec: TaskSpec) -> np.ndarray:
+    """The actions of a data set, in [-1, 1] if they are continuous; refused if not the task's."""
+    if not spec.action_size:
+        if data.action.ndim != 1 or data.action.min() < 0 or data.action.max() >= spec.num_actions:
+            raise InputError(
+                f"the data set {data.name!r} has other actions than {env}, which has those from 0"
+                f" to {spec.num_actions - 1}"
+            )
+        return data.action
+    if data.action.shape[1:] != (spec.action_size,):
+        raise InputError(
+            f"the data set {data.name!r} has actions of shape {data.action.shape[1:]},"
+            f" {env} of {spec.action_size} numbers"
+        )
+    action = to_unit_box(env, data.action.astype(np.float32))
+    beyond = np.flatnonzero((np.abs(action) > 1 + BEYOND).any(axis=1))
+    if beyond.size:
+        raise InputError(
+            f"the data set {data.name!r} has an action out of the bounds of {env} in row"
+            f" {beyond[0]}: {data.action[beyond[0]]}"
+        )
+    return np.clip(action, -1, 1)
 
 
 def unseen_actions(shape: tuple[int, ...]) -> Float[Array, "..."]:
