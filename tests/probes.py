@@ -70,3 +70,8 @@ def delayed_value(shift: Shift, steps: int) -> float:
     for _ in range(steps):
         value = shift.reward(0.0) + shift.gamma * value
     return float(value)
+
+
+def short_cartpole() -> gym.Env[Any, Any]:
+    """Episodes that sometimes terminate and sometimes run into a time limit."""
+    return gym.wrappers.TimeLimit(gym.make("CartPole-v1").unwrapped, 12)

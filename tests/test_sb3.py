@@ -11,6 +11,7 @@ import sbx
 from gymnasium.wrappers import TimeLimit
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from probes import short_cartpole
 from stable_baselines3 import DQN, TD3, HerReplayBuffer
 from stable_baselines3.common.env_util import make_vec_env
 from stable_baselines3.common.evaluation import evaluate_policy
@@ -29,11 +30,6 @@ from rewardshift.integrations.sb3 import VecShiftReward
 GAMMA = 0.9
 EXACT = Shift(-0.5, scale=2.0, gamma=GAMMA, terminal="absorbing")
 SMALL: dict[str, Any] = {"policy_kwargs": {"net_arch": [16]}, "seed": 0, "device": "cpu"}
-
-
-def short_cartpole() -> gym.Env[Any, Any]:
-    """Episodes that sometimes terminate and sometimes run into a time limit."""
-    return TimeLimit(gym.make("CartPole-v1").unwrapped, 12)
 
 
 def buffered(model: Any) -> tuple[Any, np.ndarray, np.ndarray]:

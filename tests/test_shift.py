@@ -123,6 +123,21 @@ def test_torch_in_every_place() -> None:
     assert mapped.tolist() == [[1.0] * 3, [2.0] * 3]
 
 
+@pytest.mark.parametrize("kind", CONTAINERS)
+def test_discounts_are_an_axis(kind: str) -> None:
+    discounts, totals = [0.0, 0.9, 0.99], [1.0, -2.0, 3.0]
+    shift = Shift(-0.5, gamma=CONTAINERS[kind](discounts), terminal="absorbing")
+    expected = [
+        Shift(-0.5, gamma=gamma, terminal="absorbing").multistep_return(total, 3, ended)
+        for gamma, total, ended in zip(discounts, totals, [True, False, True], strict=True)
+    ]
+    for steps in (3, np.array([3, 3, 3])):
+        result = shift.multistep_return(CONTAINERS[kind](totals), steps, [True, False, True])
+        assert type(result) is type(CONTAINERS[kind](totals))
+        assert result.dtype == CONTAINERS[kind](totals).dtype
+        np.testing.assert_allclose(result, expected, rtol=1e-12 if kind == "numpy64" else 1e-5)
+
+
 def test_gradients_flow_through_torch_and_jax() -> None:
     reward = torch.ones(2, requires_grad=True)
     zero.reward(reward).sum().backward()

@@ -10,13 +10,15 @@ import gymnasium_robotics  # noqa: F401  registers the Fetch and maze tasks
 import numpy as np
 import pytest
 from gymnasium.envs.registration import EnvSpec
-from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv
+from gymnasium.vector import AsyncVectorEnv, SyncVectorEnv
 from gymnasium.wrappers import (
+    Autoreset,
     PassiveEnvChecker,
     RecordEpisodeStatistics,
     TimeLimit,
     TransformReward,
 )
+from probes import short_cartpole
 
 from rewardshift import Shift, ShiftReward, VectorShiftReward
 
@@ -24,11 +26,6 @@ EXACT = Shift(-0.5, scale=2.0, gamma=0.9, terminal="absorbing")
 
 # Processes of their own, as Gymnasium has them, but not forked: JAX does not survive that.
 spawned = partial(AsyncVectorEnv, context="spawn")
-
-
-def short_cartpole() -> gym.Env[Any, Any]:
-    """Episodes that sometimes terminate and sometimes run into a time limit."""
-    return TimeLimit(gym.make("CartPole-v1").unwrapped, 12)
 
 
 def test_rewards_are_shifted_and_the_primal_ones_kept() -> None:
@@ -172,121 +169,6 @@ def test_absorbing_needs_compute_terminated() -> None:
         ShiftReward(env, EXACT)
 
 
-# --- vectors -------------------------------------------------------------------------------
-
-
-def step_all(envs: Any, actions: np.ndarray, mode: AutoresetMode) -> tuple[Any, ...]:
-    """One step; without autoreset, the rows that ended are reset by hand."""
-    result = envs.step(actions)
-    done = result[2] | result[3]
-    if mode == AutoresetMode.DISABLED and done.any():
-        envs.reset(options={"reset_mask": done})
-    return tuple(result)
-
-
-@pytest.mark.parametrize("mode", list(AutoresetMode))
-@pytest.mark.parametrize(
-    ("vectorise", "make", "shift"),
-    [
-        (SyncVectorEnv, short_cartpole, EXACT),
-        (SyncVectorEnv, short_cartpole, Shift(3.0)),
-        (SyncVectorEnv, lambda: gym.make("Blackjack-v1"), EXACT),
-        (spawned, short_cartpole, EXACT),
-    ],
-)
-def test_the_vector_wrapper_agrees_with_a_vector_of_wrapped_environments(
-    mode: AutoresetMode, vectorise: Any, make: Callable[[], gym.Env[Any, Any]], shift: Shift
-) -> None:
-    outside = VectorShiftReward(SyncVectorEnv([make] * 3, autoreset_mode=mode), shift)
-    inside = vectorise([lambda: ShiftReward(make(), shift)] * 3, autoreset_mode=mode)
-    outside.reset(seed=5), inside.reset(seed=5)
-    outside.action_space.seed(5)
-    for _ in range(60):
-        actions = outside.action_space.sample()
-        _, rewards, terminations, truncations, infos = step_all(outside, actions, mode)
-        _, *expected, inner_infos = step_all(inside, actions, mode)
-        np.testing.assert_array_equal([rewards, terminations, truncations], expected)
-        # With same-step autoreset an inner wrapper's info is of the new episode there.
-        told = inner_infos.get("_primal_reward", np.zeros(3, bool))
-        np.testing.assert_array_equal(
-            infos["primal_reward"][told], inner_infos.get("primal_reward", np.zeros(3))[told]
-        )
-        final = terminations | truncations
-        if mode == AutoresetMode.SAME_STEP:
-            assert not told[final].any()
-            told = told | final
-        np.testing.assert_array_equal(infos["_primal_reward"], told)
-    outside.close()
-    inside.close()
-
-
-def test_rows_that_are_only_reset_are_left_alone() -> None:
-    envs = VectorShiftReward(
-        SyncVectorEnv([lambda: TimeLimit(gym.make("CartPole-v1").unwrapped, 2)] * 2), -0.5
-    )
-    envs.reset(seed=0)
-    seen = [envs.step(np.array([0, 1]))[1].tolist() for _ in range(4)]
-    assert seen == [[0.5, 0.5], [0.5, 0.5], [0.0, 0.0], [0.5, 0.5]]
-
-
-def test_a_reset_forgets_the_rows_that_it_resets() -> None:
-    make = lambda: TimeLimit(gym.make("CartPole-v1").unwrapped, 1)  # noqa: E731
-    envs = VectorShiftReward(SyncVectorEnv([make] * 3), -0.5)
-    envs.reset(seed=0)
-    actions = np.zeros(3, int)
-    envs.step(actions)  # every row ends here, so the next step resets them all
-    envs.reset(options={"reset_mask": np.array([True, False, False])})
-    assert envs.step(actions)[1].tolist() == [0.5, 0.0, 0.0]
-    envs.reset(seed=0)
-    assert envs.step(actions)[1].tolist() == [0.5, 0.5, 0.5]
-
-
-def test_vector_statistics_inside_stay_primal() -> None:
-    inner = gym.wrappers.vector.RecordEpisodeStatistics(SyncVectorEnv([short_cartpole] * 2))
-    envs = VectorShiftReward(inner, -10.0)
-    envs.reset(seed=0)
-    for _ in range(12):
-        *_, infos = envs.step(np.zeros(2, int))
-        if "episode" in infos:
-            row = infos["_episode"]
-            np.testing.assert_array_equal(infos["episode"]["r"][row], infos["episode"]["l"][row])
-    assert len(inner.return_queue) >= 2
-
-
-class Float32Rewards(gym.vector.VectorWrapper[Any, Any, Any, Any, Any]):
-    def step(self, actions: Any) -> Any:
-        observations, rewards, *rest = self.env.step(actions)
-        return observations, rewards.astype(np.float32), *rest
-
-
-def test_float32_rewards_stay_float32() -> None:
-    envs = VectorShiftReward(Float32Rewards(SyncVectorEnv([short_cartpole] * 2)), EXACT)
-    envs.reset(seed=0)
-    assert {envs.step(np.zeros(2, int))[1].dtype for _ in range(15)} == {np.dtype(np.float32)}
-
-
-def test_an_unsaid_autoreset_mode_is_taken_as_next_step() -> None:
-    envs = SyncVectorEnv([short_cartpole])
-    del envs.metadata["autoreset_mode"]
-    with pytest.warns(UserWarning, match="does not say its autoreset mode"):
-        VectorShiftReward(envs, -0.5)
-
-
-def test_an_unknown_autoreset_mode_is_refused() -> None:
-    envs = SyncVectorEnv([short_cartpole])
-    envs.metadata = {**envs.metadata, "autoreset_mode": "next_step"}
-    with pytest.raises(ValueError, match=r"'NextStep', 'SameStep', 'Disabled'.*got 'next_step'"):
-        VectorShiftReward(envs, -0.5)
-
-
-def test_a_wrapped_spec_makes_a_vector() -> None:
-    spec = ShiftReward(gym.make("CartPole-v1"), -0.5).spec
-    assert spec is not None
-    envs = gym.make_vec(spec, num_envs=2, vectorization_mode="sync")
-    envs.reset(seed=0)
-    assert envs.step(np.zeros(2, int))[1].tolist() == [0.5, 0.5]
-
-
 def test_a_shift_stays_as_it_was_given() -> None:
     """Changed on the way, it would be another for relabelled transitions than for real ones."""
     for shifted in (
@@ -295,3 +177,12 @@ def test_a_shift_stays_as_it_was_given() -> None:
     ):
         with pytest.raises(AttributeError):
             shifted.shift = Shift(1.0)  # type: ignore[misc]
+
+
+def test_a_step_that_only_resets_is_not_shifted() -> None:
+    made = gym.make("CartPole-v1").unwrapped
+    with pytest.raises(ValueError, match=r"inside: Autoreset\(ShiftReward\(env, ...\)\)"):
+        ShiftReward(TimeLimit(Autoreset(made), 9), -0.5)
+    env = Autoreset(ShiftReward(TimeLimit(made, 2), -0.5))
+    env.reset(seed=0)
+    assert [env.step(0)[1] for _ in range(4)] == [0.5, 0.5, 0.0, 0.5]

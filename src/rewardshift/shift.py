@@ -19,8 +19,9 @@ from functools import partial
 from typing import Any, Literal, get_args
 
 import jax
-import jax.numpy as jnp
 import numpy as np
+
+from rewardshift.arrays import affine, as_numpy, expm1, flags, like, log
 
 Terminal = Literal["zero", "absorbing"]
 Goal = Literal["explore", "exploit"]
@@ -89,12 +90,12 @@ class Shift:
             terminated: Whether the transition ended the episode in a terminal state. A
                 time limit does not count. Only `terminal="absorbing"` looks at it.
         """
-        shifted = _affine(self.scale, self.bias, reward)
+        shifted = affine(self.scale, self.bias, reward)
         if self.terminal == "zero":
             return shifted
         credit = self.gamma * self.bias / (1 - self.gamma)
-        paid = _like(credit, shifted) * _like(terminated, shifted)
-        return shifted + _like(paid, shifted)
+        paid = like(credit, shifted) * like(flags(terminated), shifted)
+        return shifted + like(paid, shifted)
 
     def prepared(self) -> Callable[[Any, Any], Any]:
         """`reward` as a function that loses no time, for a wrapper, which calls it every step."""
@@ -117,10 +118,11 @@ class Shift:
         """
         _check("steps", steps, "1 or more", lambda n: n >= 1)
         offset = self.value_offset
-        share = -_expm1(steps * _log(self.gamma))  # 1 - gamma^n, without its cancellation
+        # 1 - gamma^n, without its cancellation
+        share = -expm1(steps * like(log(self.gamma), steps))
         if self.terminal == "absorbing":
-            share = share + (1 - share) * _like(terminated * 1.0, share)
-        return _affine(self.scale, share * offset, total)
+            share = share + (1 - share) * like(flags(terminated) * 1.0, share)
+        return affine(self.scale, share * like(offset, share), total)
 
     @property
     def value_offset(self) -> Any:
@@ -135,11 +137,11 @@ class Shift:
         Of a member with `b > 0` this is the paper's lower bound `Q_LB`, of one with
         `b < 0` its upper bound `Q_UB`.
         """
-        return (value - _like(self.value_offset, value)) / _like(self.scale, value)
+        return (value - like(self.value_offset, value)) / like(self.scale, value)
 
     def from_primal(self, value: Any) -> Any:
         """A value on the primal scale, moved to the shifted scale: `k q + b / (1 - gamma)`."""
-        return _affine(self.scale, self.value_offset, value)
+        return affine(self.scale, self.value_offset, value)
 
     @property
     def initial_value(self) -> Any:
@@ -266,7 +268,7 @@ def _check(
     if value is None or isinstance(value, jax.core.Tracer):
         return
     try:
-        array = _as_numpy(value)
+        array = as_numpy(value)
     except RuntimeError:  # a torch tensor without numbers yet: traced, vmapped or meta
         return
     if not (np.all(np.isfinite(array)) and np.all(holds(array))):
@@ -275,46 +277,6 @@ def _check(
 
 def _add(bias: float, reward: Any, _: Any) -> Any:
     return reward + bias
-
-
-def _affine(scale: Any, offset: Any, value: Any) -> Any:
-    """`scale * value + offset`, in the floating dtype of `value`."""
-    return _like(scale, value) * value + _like(offset, value)
-
-
-def _like(number: Any, value: Any) -> Any:
-    """`number` in the floating dtype of `value`, so that adding it changes no dtype."""
-    if type(number) in (bool, int, float):  # exactly: a np.float64 is a float, but a wide one
-        return number
-    if _is_torch(value):
-        floating = value if value.is_floating_point() else value.float()
-        return number.to(floating) if _is_torch(number) else floating.new_tensor(number)
-    if _is_torch(number) and value is not None and hasattr(value, "dtype"):
-        number = _as_numpy(number)
-    dtype = getattr(value, "dtype", None)
-    if dtype is None or not jnp.issubdtype(dtype, jnp.floating):
-        return number
-    return number.astype(dtype)
-
-
-def _is_torch(value: Any) -> bool:
-    return hasattr(value, "new_tensor")  # told without torch, which the core does not import
-
-
-def _as_numpy(value: Any) -> np.ndarray:
-    return np.asarray(value.detach().double().cpu()) if _is_torch(value) else np.asarray(value)
-
-
-def _log(gamma: Any) -> Any:
-    if isinstance(gamma, float):
-        return math.log(gamma) if gamma > 0 else -math.inf
-    return jnp.log(gamma)
-
-
-def _expm1(value: Any) -> Any:
-    if _is_torch(value):
-        return value.expm1()
-    return jnp.expm1(value) if isinstance(value, jax.Array) else np.expm1(value)
 
 
 def _unflatten(terminal: Terminal, leaves: Any) -> Shift:

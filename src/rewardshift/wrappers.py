@@ -14,6 +14,7 @@ from gymnasium.core import ActType, ObsType
 from gymnasium.utils import RecordConstructorArgs
 from gymnasium.vector import VectorEnv, VectorWrapper
 
+from rewardshift.arrays import as_numpy, where
 from rewardshift.shift import Shift, as_single_shift
 
 METADATA_KEY = "reward_shift"
@@ -34,6 +35,8 @@ class ShiftReward(gym.Wrapper[ObsType, ActType, ObsType, ActType], RecordConstru
     With ``terminal="absorbing"`` a relabelled transition is credited where the new goal would have
     ended it. An agent must then cut its bootstrap there; Stable-Baselines3 does
     not, so use `VecShiftReward` with it.
+
+    `Autoreset` belongs outside: the step in which it resets is none, and is not to be shifted.
 
     A vector version exists: `VectorShiftReward`.
 
@@ -57,6 +60,11 @@ class ShiftReward(gym.Wrapper[ObsType, ActType, ObsType, ActType], RecordConstru
         self._shifted = self.shift.prepared()
         RecordConstructorArgs.__init__(self, shift=self.shift)
         self.metadata = {**env.metadata, METADATA_KEY: self.shift}
+        if _resets_itself(env):
+            raise ValueError(
+                f"{env} takes a step to reset itself, which would be shifted as well; put the shift"
+                " inside: Autoreset(ShiftReward(env, ...))"
+            )
         if (
             self.shift.terminal == "absorbing"
             and env.has_wrapper_attr("compute_reward")
@@ -105,8 +113,8 @@ class ShiftReward(gym.Wrapper[ObsType, ActType, ObsType, ActType], RecordConstru
 class VectorShiftReward(VectorWrapper, RecordConstructorArgs):
     """Shifts the rewards of a vector environment, row by row, except where a row is a reset.
 
-    With next-step autoreset the step after an episode's end only resets that row: its
-    reward is 0 because nothing happened, and it stays 0. ``infos["primal_reward"]``
+    With next-step autoreset the step after an episode's end only resets that row: nothing
+    happened, so its reward, usually 0, is left as it is. ``infos["primal_reward"]``
     holds the primal rewards of all rows, ``infos["_primal_reward"]`` says which of them
     were steps. As with Gymnasium's other vector wrappers, the vector's ``spec`` does not
     know of it: wrap again after `gymnasium.make_vec`.
@@ -156,12 +164,21 @@ class VectorShiftReward(VectorWrapper, RecordConstructorArgs):
         observations, rewards, terminations, truncations, infos = self.env.step(actions)
         shifted = self._shifted(rewards, terminations)
         if np.count_nonzero(self._resetting):
-            shifted = np.where(self._resetting, rewards, shifted)
+            shifted = where(self._resetting, rewards, shifted)
         infos["primal_reward"] = rewards
         infos["_primal_reward"] = ~self._resetting
         if self._next_step_resets:
-            self._resetting = terminations | truncations
+            self._resetting = as_numpy(terminations | truncations).astype(bool)
         return observations, shifted, terminations, truncations, infos
+
+
+def _resets_itself(env: gym.Env[Any, Any]) -> bool:
+    layer = env
+    while isinstance(layer, gym.Wrapper):
+        if isinstance(layer, gym.wrappers.Autoreset):
+            return True
+        layer = layer.env
+    return False
 
 
 def single_shift(

@@ -1,0 +1,69 @@
+"""Arithmetic on floats, NumPy, JAX and torch alike: what comes in is what comes out."""
+
+import math
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+
+def affine(scale: Any, offset: Any, value: Any) -> Any:
+    """`scale * value + offset`, in the floating dtype of `value`."""
+    return like(scale, value) * value + like(offset, value)
+
+
+def like(number: Any, value: Any) -> Any:
+    """`number` in the floating dtype of `value`, so that adding it changes no dtype."""
+    if type(number) in (bool, int, float):  # exactly: a np.float64 is a float, but a wide one
+        return number
+    if _is_torch(value):
+        floating = value if value.is_floating_point() else value.float()
+        return number.to(floating) if _is_torch(number) else floating.new_tensor(number)
+    if _is_torch(number) and value is not None and hasattr(value, "dtype"):
+        number = as_numpy(number)
+    dtype = getattr(value, "dtype", None)
+    if dtype is None or not jnp.issubdtype(dtype, jnp.floating):
+        return number
+    return number.astype(dtype)
+
+
+def _is_torch(value: Any) -> bool:
+    return hasattr(value, "new_tensor")  # told without torch, which the core does not import
+
+
+def as_numpy(value: Any) -> np.ndarray:
+    """Any array as NumPy's; torch's in double precision."""
+    return np.asarray(value.detach().double().cpu()) if _is_torch(value) else np.asarray(value)
+
+
+def where(mask: np.ndarray, this: Any, other: Any) -> Any:
+    """As `numpy.where`, for two arrays that stay JAX's or torch's if they are."""
+    if _is_torch(this):
+        return this.where(this.new_tensor(mask).bool(), other)
+    choose = jnp.where if isinstance(this, jax.Array) else np.where
+    return choose(mask, this, other)
+
+
+def flags(terminated: Any) -> Any:
+    """A list of booleans as an array; everything else as it is."""
+    return np.asarray(terminated) if isinstance(terminated, list | tuple) else terminated
+
+
+def log(gamma: Any) -> Any:
+    """The logarithm; that of 0 is minus infinity."""
+    if isinstance(gamma, float):
+        return math.log(gamma) if gamma > 0 else -math.inf
+    if _is_torch(gamma):
+        return gamma.log()
+    if isinstance(gamma, jax.Array):
+        return jnp.log(gamma)
+    with np.errstate(divide="ignore"):  # of 0
+        return np.log(gamma)
+
+
+def expm1(value: Any) -> Any:
+    """`exp(value) - 1`, exact where the value is small."""
+    if _is_torch(value):
+        return value.expm1()
+    return jnp.expm1(value) if isinstance(value, jax.Array) else np.expm1(value)
