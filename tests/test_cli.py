@@ -249,3 +249,38 @@ def test_both_terminal_treatments_live_side_by_side(
 def test_the_core_does_without_torch() -> None:
     code = "import sys, rewardshift, rewardshift.cli; sys.exit('torch' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--temperature=5"], "--temperature is for --selection progress-softmax, not uniform"),
+        (["--selection=mean", "--beta=1"], "--beta is for --selection optimistic, not mean"),
+    ],
+)
+def test_settings_of_another_selection_are_refused(
+    options: list[str], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["train", "td3", "--env=Pendulum-v1", *options]) == 2
+    assert message in capsys.readouterr().err
+
+
+def test_an_interrupted_command_that_keeps_nothing_promises_nothing(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def interrupt(source: str) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(sys.modules["rewardshift.cli.data"], "load_dataset", interrupt)
+    assert main(["data", "inspect", "embedded/hopper-medium"]) == 130
+    assert capsys.readouterr().err == "rewardshift: stopped\n"
+
+
+@pytest.mark.parametrize("name", ["folder", "missing"])
+def test_a_folder_without_data_is_told(
+    name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "folder").mkdir()
+    assert main(["data", "inspect", str(tmp_path / name)]) == 2
+    said = {"folder": "holds no Minari data set", "missing": "there is no folder"}
+    assert said[name] in capsys.readouterr().err

@@ -221,4 +221,4 @@ def test_sources_that_are_not_there(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"must end in \.hdf5, \.h5, \.npz"):
         load_dataset(tmp_path / "a.csv")
     with pytest.raises(InputError, match=r"is no id of a Minari data set.*like hopper/medium-v0"):
-        load_dataset(str(tmp_path / "nothing"))
+        load_dataset("nothing")

@@ -12,12 +12,11 @@ import numpy as np
 import pytest
 from gymnasium.utils.env_checker import check_env
 
-from rewardshift import DQN, TD3, Hindsight, OnlineBudget, ShiftReward, train
+from rewardshift import DQN, TD3, Hindsight, OnlineBudget, train
 from rewardshift.cli import main
 from rewardshift.envs import BIT_FLIP
 from rewardshift.envs.bits import BitFlip
 from rewardshift.envs.engines import make_engine
-from rewardshift.envs.goals import goal_reward
 from rewardshift.envs.tasks import TaskSpec
 from rewardshift.training.collection import collect
 from rewardshift.training.policy import load_policy
@@ -106,12 +105,6 @@ def test_success_is_where_an_episode_ends() -> None:
     # The training's own environment resets between those of the evaluation: of any four episodes
     # in a row one leaves the goal.
     assert row.success_rate == 0.75
-
-
-def test_a_shifted_environment_relabels_with_its_own_rewards() -> None:
-    reward = goal_reward(lambda: ShiftReward(BitFlip(3), 1.0))
-    bits = np.array([[0, 1, 0], [1, 1, 1]], np.float32)
-    np.testing.assert_array_equal(reward(bits, bits[[0, 0]]), [1.0, 0.0])
 
 
 @pytest.fixture(scope="module")

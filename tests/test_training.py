@@ -240,6 +240,8 @@ def test_a_budget_of_nothing_is_refused(name: str) -> None:
         (["--env", "MountainCar-v0", "--gamma", "1"], "gamma must be in [0, 1)"),
         (["--env", "MountainCar-v0", "--shift", "nan"], "bias must be finite"),
         (["--env", "MountainCar-v0", "--shift", "1", "--shifts", "1", "2"], "either --shift"),
+        (["--env", "MountainCar-v0", "--shifts"], "--shifts needs numbers"),
+        (["--env", "MountainCar-v0", "--intrinsic-bias", "-1"], "an --intrinsic reward; say which"),
         (["--env", "CartPole-v1", "--engine", "envpool"], "engine 'envpool' runs"),
         (["--env", "MountainCar-v0", "--capacity", "2000000000"], "the replay needs"),
     ],

@@ -26,6 +26,7 @@ PATH_ERRORS = (
     *(errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.EEXIST, errno.ENAMETOOLONG, errno.ELOOP),
     *(errno.EACCES, errno.EPERM, errno.EROFS),
 )
+RESUMABLE = ("train", "resume", "reproduce")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -66,7 +67,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         given = isinstance(error, InputError) or getattr(error, "errno", None) in PATH_ERRORS
         return 2 if given else 1
     except KeyboardInterrupt:
-        print("rewardshift: stopped; the same command goes on from here", file=sys.stderr)
+        hint = "; the same command goes on from here" if arguments[0] in RESUMABLE else ""
+        print(f"rewardshift: stopped{hint}", file=sys.stderr)
         return 130
     return 0
 

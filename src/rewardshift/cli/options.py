@@ -11,7 +11,13 @@ from rewardshift.agents.cql import CQL
 from rewardshift.agents.dqn import DQN, Schedule
 from rewardshift.agents.intrinsic import RND, CountBonus
 from rewardshift.agents.offline import Offline
-from rewardshift.agents.selection import SELECTIONS, Optimistic, ProgressArgmax, ProgressSoftmax
+from rewardshift.agents.selection import (
+    SELECTIONS,
+    Optimistic,
+    ProgressArgmax,
+    ProgressSoftmax,
+    Selection,
+)
 from rewardshift.agents.td3 import TD3
 from rewardshift.data.dataset import Pick, Subset
 from rewardshift.envs.engines import EngineName
@@ -21,6 +27,11 @@ from rewardshift.shift import Terminal
 from rewardshift.training.config import Agent
 from rewardshift.training.offline import OfflineBudget
 from rewardshift.training.online import OnlineBudget
+
+
+def _names(kind: Any) -> set[str]:
+    """Of the settings of a dataclass."""
+    return {field.name for field in fields(kind)}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,8 +51,7 @@ class RunOptions:
 
     def settings(self, agent: type[Agent]) -> dict[str, Any]:
         """The agent's settings among the options, by the names that it has for them."""
-        names = {field.name for field in fields(agent)} & {field.name for field in fields(self)}
-        return {name: getattr(self, name) for name in names}
+        return {name: getattr(self, name) for name in _names(agent) & _names(type(self))}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,8 +59,8 @@ class OnlineOptions(RunOptions):
     """What every training in an environment takes."""
 
     env: str
-    """A registered Gymnasium environment."""
-    shifts: tuple[float, ...] = ()
+    """A registered Gymnasium environment; for module:Name-v0 the module is imported first."""
+    shifts: Annotated[tuple[float, ...] | None, tyro.conf.arg(metavar="FLOAT [FLOAT ...]")] = None
     """Several: Random Reward Shift, a member for each."""
     engine: EngineName = "auto"
     """EnvPool where it has the very same task and is faster ("auto"), or one of the two."""
@@ -65,8 +75,10 @@ class OnlineOptions(RunOptions):
 
     def settings(self, agent: type[Agent]) -> dict[str, Any]:
         """See `RunOptions`; with the shift of each member."""
-        if self.shift is not None and self.shifts:
+        if self.shift is not None and self.shifts is not None:
             raise InputError("give either --shift or --shifts")
+        if self.shifts == ():
+            raise InputError("--shifts needs numbers, one for each member")
         biases = self.shifts or (self.shift if self.shift is not None else 0.0,)
         return {**super().settings(agent), "shifts": biases, "hindsight": self._hindsight()}
 
@@ -146,6 +158,8 @@ class DQNOptions(OnlineOptions):
 
     def agent(self) -> DQN:
         """The agent that the options describe."""
+        if self.intrinsic == "none" and self.intrinsic_bias:
+            raise InputError("--intrinsic-bias shifts an --intrinsic reward; say which one")
         sources = {
             "none": None,
             "rnd": RND(self.intrinsic_bias),
@@ -211,9 +225,15 @@ class TD3Options(OnlineOptions):
 
     def agent(self) -> TD3:
         """The agent that the options describe."""
+        return TD3(**{**self.settings(TD3), "selection": self._selection()})
+
+    def _selection(self) -> Selection:
         kind = SELECTIONS[self.selection]
-        selection = kind(**{field.name: getattr(self, field.name) for field in fields(kind)})
-        return TD3(**{**self.settings(TD3), "selection": selection})
+        for name, other in SELECTIONS.items():
+            for setting in _names(other) - _names(kind):
+                if getattr(self, setting) != getattr(other, setting):
+                    raise InputError(f"--{setting} is for --selection {name}, not {self.selection}")
+        return kind(**{name: getattr(self, name) for name in _names(kind)})
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -8,7 +8,7 @@ from typing import Literal
 import numpy as np
 from jaxtyping import Bool, Float, Num
 
-from rewardshift.errors import InputError
+from rewardshift.errors import InputError, shown
 from rewardshift.settings import check_types
 
 Pick = Literal["episodes", "transitions"]
@@ -136,6 +136,8 @@ class Dataset:
 
     def subset(self, part: Subset) -> "Dataset":
         """A part of the data set."""
+        if not isinstance(part, Subset):
+            raise InputError(f"a part of a data set is a Subset, got {shown(part)}")
         if part.transitions > len(self):
             raise InputError(
                 f"the data set {self.name!r} has {len(self)} transitions, {part.transitions} were"

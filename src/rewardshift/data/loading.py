@@ -41,4 +41,8 @@ def _load(source: str | Path) -> Dataset:
         raise InputError(
             f"the file {str(source)!r} cannot be read: it must end in {', '.join(ENDINGS)}"
         )
+    if path.is_dir():
+        raise InputError(f"the folder {str(source)!r} holds no Minari data set")
+    if path.is_absolute():  # so it is no id
+        raise InputError(f"there is no folder {str(source)!r}")
     return read_minari(source)

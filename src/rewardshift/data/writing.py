@@ -12,6 +12,7 @@ import numpy as np
 from rewardshift.data.card import data_card
 from rewardshift.data.dataset import FIELDS, Dataset
 from rewardshift.data.minari_sets import PREFIX, check_id, holds_minari
+from rewardshift.envs.tasks import find_env
 from rewardshift.errors import InputError, one_line
 from rewardshift.files import naming
 
@@ -156,7 +157,7 @@ def _task(dataset: Dataset) -> tuple[Any, gym.Space[Any]]:
             return None, gym.spaces.Box(-np.inf, np.inf, size, np.float32)
         return None, gym.spaces.Discrete(int(dataset.action.max()) + 1)
     try:
-        spec = gym.spec(dataset.env)
+        spec = find_env(dataset.env)
         spec.to_json()
         made = gym.make(spec)
     except (gym.error.Error, ImportError, ValueError, TypeError) as error:

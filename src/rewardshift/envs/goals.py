@@ -86,7 +86,8 @@ def _compute_reward(task: gym.Env[Any, Any]) -> Callable[..., Any]:
         if isinstance(layer, gym.RewardWrapper):
             raise InputError(
                 f"{type(layer).__name__} changes the rewards of steps and not compute_reward:"
-                " relabelled transitions would disagree with real ones. To shift, use ShiftReward"
+                " relabelled transitions would disagree with real ones. To shift, give the agent"
+                " a shift"
             )
         layer = layer.env
     return compute

@@ -4,6 +4,7 @@ import contextlib
 import importlib.util
 import io
 from collections.abc import Callable
+from functools import partial
 from typing import Any, NamedTuple, TypeGuard
 
 import gymnasium as gym
@@ -11,12 +12,14 @@ import numpy as np
 
 from rewardshift.envs import minigrid  # noqa: F401  registers the small FourRooms
 from rewardshift.errors import InputError, one_line
+from rewardshift.wrappers import METADATA_KEY
 
 MakeEnv = Callable[[], gym.Env[Any, Any]]
 
 # The observations of a goal task, in the order in which they are put into one line.
 GOAL_KEYS = ("observation", "achieved_goal", "desired_goal")
 GOAL_SPACES = (gym.spaces.Box, gym.spaces.MultiBinary, gym.spaces.MultiDiscrete)
+FUNCTION = "function "  # how the names of environments begin that are made by one
 
 
 class TaskSpec(NamedTuple):
@@ -54,8 +57,17 @@ def env_maker(env: str | MakeEnv, **options: Any) -> MakeEnv:
         env: A registered name, or a function that makes the environment.
         options: For `gymnasium.make`, where there is a name.
     """
-    if not isinstance(env, str):
+    if callable(env):
         return lambda: _in_unit_box(env())
+    if not isinstance(env, str):
+        raise InputError(
+            f"env must be a registered name, or a function that makes an environment, got {env}"
+        )
+    if env.startswith(FUNCTION):
+        raise InputError(
+            f"the environment was made by the {env}, which a file cannot keep: go on from Python,"
+            " with train or train_offline, or register the environment"
+        )
     try:
         find_env(env)
     except (gym.error.Error, ImportError) as error:
@@ -63,8 +75,26 @@ def env_maker(env: str | MakeEnv, **options: Any) -> MakeEnv:
     return lambda: _in_unit_box(gym.make(env, **options))
 
 
+def env_name(env: str | MakeEnv) -> str:
+    """By what a run tells its environment from others."""
+    return env if isinstance(env, str) else FUNCTION + _function_name(env)
+
+
+def _function_name(function: Any) -> str:
+    if isinstance(function, partial):
+        named = [f"{name}={value!r}" for name, value in function.keywords.items()]
+        arguments = ", ".join([*map(repr, function.args), *named])
+        return f"{_function_name(function.func)}({arguments})"
+    named_one = function if hasattr(function, "__qualname__") else type(function)
+    return f"{named_one.__module__}.{named_one.__qualname__}"
+
+
 def find_env(env: str) -> gym.envs.registration.EnvSpec:
-    """What is registered by a name, once Gymnasium-Robotics has had its turn."""
+    """What is registered by a name, once its module, or Gymnasium-Robotics, has had its turn."""
+    module, _, name = env.rpartition(":")
+    if module and all(part.isidentifier() for part in module.split(".")):
+        importlib.import_module(module)  # as `gymnasium.make` does
+        return gym.spec(name)
     try:
         return gym.spec(env)
     except gym.error.NameNotFound as error:
@@ -121,9 +151,13 @@ def probe_spec(env: str | MakeEnv) -> TaskSpec:
         probe = make()
     except (gym.error.Error, ImportError) as error:
         raise InputError(f"the environment {env!r} cannot be made: {one_line(error)}") from error
-    spec = task_spec(probe)
     probe.close()
-    return spec
+    if METADATA_KEY in probe.metadata:
+        raise InputError(
+            f"{probe} is shifted already, by {probe.metadata[METADATA_KEY]}: leave the environment"
+            " as it is and give the agent the shift, which keeps all returns primal"
+        )
+    return task_spec(probe)
 
 
 def task_spec(env: gym.Env[Any, Any]) -> TaskSpec:

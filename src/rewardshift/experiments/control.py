@@ -204,7 +204,7 @@ SPARSE_CHEETAH_FIGURE = Figure(
         "quick": Preset(
             seeds=4,
             budget=ControlBudget(SPARSE_STEPS, evaluations=50),
-            seconds=4500,
+            seconds=5900,
             note="100,000 of 200,000 steps",
         ),
         "paper": Preset(seeds=8, budget=ControlBudget(200_000, evaluations=100), seconds=16_000),

@@ -160,6 +160,10 @@ CURIOSITY_ABLATION = replace(
     title="Curiosity: how negative should RND be?",
     methods=(rnd_method(0.0), *(rnd_method(bias) for bias in ABLATION)),
     claims=tuple(claim for task in TASKS for claim in _ablation_claims(task)),
+    presets={
+        name: replace(preset, seconds=preset.seconds * (len(ABLATION) + 1) / len(CURIOSITY.methods))
+        for name, preset in CURIOSITY.presets.items()
+    },
 )
 
 STORED = Method("rnd-1-stored", "RND -1, stored", DQN(intrinsic=RND(-1.0, evaluated="stored")))

@@ -216,7 +216,7 @@ QUICK = Preset(
         width=64,
         batch_size=64,
     ),
-    seconds=3600,
+    seconds=8300,
     note="25,000 of 500,000 updates, hidden layers of 64 units, batches of 64, 2,000 instead of"
     " 40,000 updates of behaviour cloning, 5 instead of 10 evaluation episodes, four of five tasks",
     tasks=(*BCQ_TASKS, "CQL-hopper-medium", "CQL-walker2d-medium"),
@@ -287,6 +287,7 @@ OFFLINE_ABLATION = replace(
             QUICK,
             tasks=("BCQ-hopper-medium", "CQL-hopper-medium", "CQL-walker2d-medium"),
             note=QUICK.note.replace("four of five", "three of five"),
+            seconds=4000,
         ),
         "paper": replace(PAPER, seconds=4_500_000),
     },

@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import re
 import string
 from dataclasses import dataclass
 from hashlib import sha256
@@ -21,7 +22,7 @@ from rewardshift.data.dataset import Dataset, Subset
 from rewardshift.data.loading import load_dataset
 from rewardshift.envs.engines import EngineName, resolve_engine
 from rewardshift.envs.goals import probe_goals
-from rewardshift.envs.tasks import MakeEnv, probe_spec
+from rewardshift.envs.tasks import MakeEnv, env_name, probe_spec
 from rewardshift.errors import InputError, one_line, shown
 from rewardshift.files import DAMAGE, LEFTOVER, LOCK, write_atomic
 from rewardshift.hindsight import Hindsight
@@ -168,6 +169,7 @@ def make_config(
     """The configuration of an online run, checked as far as that goes without making it."""
     if isinstance(agent, Offline):
         raise InputError(f"{type(agent).__name__} learns from a data set, not from {env}")
+    _check_budget(budget, OnlineBudget)
     _check_task(agent, env)
     if agent.hindsight is not None:
         _check_goals(agent.hindsight, env, budget)
@@ -178,7 +180,7 @@ def make_config(
         )
     if agent.continuous and budget.diagnose:
         raise InputError("diagnose counts visits of discrete actions, so DQN's alone")
-    return RunConfig(agent, _name(env), _chosen(seeds), budget, resolve_engine(env, engine))
+    return RunConfig(agent, env_name(env), _chosen(seeds), budget, resolve_engine(env, engine))
 
 
 def make_offline_config(
@@ -189,6 +191,7 @@ def make_offline_config(
     data: DataConfig,
 ) -> RunConfig:
     """The configuration of an offline run, checked as far as that goes without making it."""
+    _check_budget(budget, OfflineBudget)
     _check_task(agent, env)
     for name in ("updates", "evaluate_every", "checkpoint_every"):
         if getattr(budget, name) % agent.period:
@@ -217,7 +220,7 @@ def make_offline_config(
                 f" selection that mixes, got {agent.shifts}"
             )
     engine = resolve_engine(env, "auto")
-    return RunConfig(agent, _name(env), _chosen(seeds), budget, engine, data)
+    return RunConfig(agent, env_name(env), _chosen(seeds), budget, engine, data)
 
 
 def _check_goals(hindsight: Hindsight, env: str | MakeEnv, budget: OnlineBudget) -> None:
@@ -244,6 +247,11 @@ def _check_goals(hindsight: Hindsight, env: str | MakeEnv, budget: OnlineBudget)
         )
 
 
+def _check_budget(budget: Any, kind: type) -> None:
+    if not isinstance(budget, kind):
+        raise InputError(f"budget must be an {kind.__name__}, got {shown(budget)}")
+
+
 def _check_task(agent: Agent, env: str | MakeEnv) -> None:
     spec = probe_spec(env)
     if agent.continuous != bool(spec.action_size):
@@ -253,7 +261,10 @@ def _check_task(agent: Agent, env: str | MakeEnv) -> None:
 
 def _chosen(seeds: int | tuple[int, ...]) -> tuple[int, ...]:
     if not isinstance(seeds, int | np.integer):
-        return tuple(seeds)
+        try:
+            return tuple(seeds)
+        except TypeError:
+            raise InputError(f"seeds must be a number, or numbers, got {shown(seeds)}") from None
     if not 1 <= seeds <= MOST_SEEDS:
         raise InputError(f"seeds must be 1 or more, up to {MOST_SEEDS}, got {shown(seeds)}")
     return tuple(range(seeds))
@@ -267,12 +278,14 @@ def _check_seeds(seeds: tuple[int, ...]) -> None:
         )
 
 
-def _name(env: str | MakeEnv) -> str:
-    return env if isinstance(env, str) else getattr(env, "__qualname__", type(env).__qualname__)
-
-
 def check_folder(folder: Path, config: RunConfig) -> None:
     """Refuses a folder that is neither new nor holds this run, before anything is written."""
+    if re.search("<| at 0x", config.env):
+        raise InputError(
+            f"nothing tells the environment of the {config.env} from others, so a run in a folder"
+            " could not go on: take a registered name, a function or class of a module, or"
+            " functools.partial of one"
+        )
     if (folder / "config.json").exists():
         if read_config(folder) != config:
             raise InputError(

@@ -11,10 +11,13 @@ import numpy as np
 
 from rewardshift.envs.tasks import env_maker, flatten
 from rewardshift.errors import InputError, one_line
+from rewardshift.files import writable_folder
+from rewardshift.training.common import TrainingError
 from rewardshift.training.evaluation import derive_seed
 from rewardshift.training.policy import load_policy
 
 FRAMES_PER_SECOND = 15
+LONGEST_FILM = 5_000  # steps
 
 
 def record_episode(folder: Path, film: Path, seed: int, episode: int) -> float:
@@ -33,9 +36,12 @@ def record_episode(folder: Path, film: Path, seed: int, episode: int) -> float:
         raise InputError(f"the film must end in .gif or .mp4, got {str(film)!r}")
     if film.suffix == ".mp4" and importlib.util.find_spec("imageio_ffmpeg") is None:
         raise InputError("an MP4 needs ffmpeg: pip install 'rewardshift[video]', or make a GIF")
+    if film.is_dir():
+        raise InputError(f"the film {str(film)!r} is a folder; name a file")
     if episode < 0:
         raise InputError(f"episode must be 0 or more, got {episode}")
     policy = load_policy(folder, seed)
+    writable_folder(film.parent)
     if not {"MUJOCO_GL", "DISPLAY", "WAYLAND_DISPLAY"} & set(os.environ):
         os.environ["MUJOCO_GL"] = "egl"  # MuJoCo's own choice needs a screen
     try:
@@ -49,12 +55,16 @@ def record_episode(folder: Path, film: Path, seed: int, episode: int) -> float:
         ) from error
     total, done = 0.0, False
     while not done:
+        if len(frames) > LONGEST_FILM:
+            raise TrainingError(
+                f"the episode has not ended in {LONGEST_FILM} steps, and all its pictures must fit"
+                " into the memory; does the task need gymnasium.wrappers.TimeLimit?"
+            )
         action = policy.act(flatten(observation, policy.spec))
         observation, reward, terminated, truncated, _ = env.step(action)
         frames.append(env.render())
         total, done = total + float(reward), terminated or truncated
     env.close()
-    film.parent.mkdir(parents=True, exist_ok=True)
     options: dict[str, Any] = (
         {"duration": 1000 / FRAMES_PER_SECOND, "loop": 0}
         if film.suffix == ".gif"

@@ -33,13 +33,14 @@ class Policy:
     act: Callable[[np.ndarray], np.ndarray | np.integer]
 
 
-def load_policy(folder: Path, seed: int) -> Policy:
+def load_policy(folder: Path | str, seed: int) -> Policy:
     """The greedy policy of a run, at its end or where it was stopped: at its last checkpoint.
 
     Args:
         folder: Of the run.
         seed: Which of the run's seeds acts.
     """
+    folder = Path(folder)
     config = read_config(folder)
     if seed not in config.seeds:
         raise InputError(f"the run has the seeds {list(config.seeds)}, not {seed}")

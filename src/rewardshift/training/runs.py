@@ -77,13 +77,16 @@ class Run:
 
     def start(self, folder: Path | str | None, on_progress: OnProgress | None = None) -> Result:
         """Runs it, or goes on with it: see `train`."""
-        if folder is None:
-            return _run_in_memory(self.config, self.make(), on_progress)
-        place = Path(folder)
-        check_folder(place, self.config)
-        with held(writable_folder(place)):
-            claim_folder(place, self.config)
-            return _run_in_folder(self.config, self.make(), place, on_progress)
+        place = None if folder is None else Path(folder)
+        if place is not None:
+            check_folder(place, self.config)
+        # Made before the folder is claimed: what does not fit into the memory leaves no trace.
+        with contextlib.closing(self.make()) as trainer:
+            if place is None:
+                return _run_in_memory(self.config, trainer, on_progress)
+            with held(writable_folder(place)):
+                claim_folder(place, self.config)
+                return _run_in_folder(self.config, trainer, place, on_progress)
 
 
 def online_run(
@@ -195,9 +198,8 @@ def resume(folder: Path | str, on_progress: OnProgress | None = None) -> Result:
 def _run_in_memory(
     config: RunConfig, trainer: Trainer | OfflineTrainer, on_progress: OnProgress | None
 ) -> Result:
-    with contextlib.closing(trainer):
-        while trainer.step < config.budget.steps:
-            trainer.run_to_checkpoint(on_progress)
+    while trainer.step < config.budget.steps:
+        trainer.run_to_checkpoint(on_progress)
     return Result(trainer.rows, trainer.state, config, True, trainer.step)
 
 
@@ -208,7 +210,7 @@ def _run_in_folder(
     on_progress: OnProgress | None,
 ) -> Result:
     segments = _restore(trainer, folder, config)
-    with contextlib.closing(trainer), _stop_requests() as asked:
+    with _stop_requests() as asked:
 
         def on_step(step: int, rows: list[Any]) -> None:
             if on_progress is not None:

@@ -1,0 +1,151 @@
+"""What may be given as an environment, and how a run tells one from another."""
+
+import subprocess
+import sys
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import gymnasium as gym
+import pytest
+from probes import Probe
+
+from rewardshift import DQN, OnlineBudget, ShiftReward, train
+from rewardshift.cli import main
+from rewardshift.envs.tasks import env_name
+from rewardshift.errors import InputError
+from rewardshift.training import play
+from rewardshift.training.common import TrainingError
+from rewardshift.training.policy import load_policy
+from rewardshift.training.runs import resume
+
+SMALL = DQN(hidden=(8,), batch_size=8)
+BUDGET = OnlineBudget(steps=20, capacity=20, evaluate_every=10, evaluation_episodes=1)
+
+
+def make_probe() -> Probe:
+    return Probe(2)
+
+
+def test_functions_have_names_that_tell_them_apart() -> None:
+    here = "function test_environments."
+    assert env_name("CartPole-v1") == "CartPole-v1"
+    assert env_name(make_probe) == f"{here}make_probe"
+    assert env_name(partial(make_probe)) == f"{here}make_probe()"
+    made = partial(partial(Probe, 3), terminates=False)
+    assert env_name(made) == "function probes.Probe(3, terminates=False)"
+
+
+def test_a_folder_keeps_the_environments_of_functions_apart(tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    first = train(SMALL, partial(Probe, 3), budget=BUDGET, folder=run)
+    with pytest.raises(InputError, match="holds a run with another configuration"):
+        train(SMALL, partial(Probe, 7), budget=BUDGET, folder=run)
+    assert train(SMALL, partial(Probe, 3), budget=BUDGET, folder=run).rows == first.rows
+    said = r"function probes\.Probe\(3\), which a file cannot keep: go on from Python"
+    with pytest.raises(InputError, match=said):
+        resume(run)
+    with pytest.raises(InputError, match=said):
+        load_policy(str(run), 0)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [lambda: Probe(3), partial(lambda: Probe(3)), partial(gym.wrappers.TimeLimit, Probe(), 9)],
+)
+def test_a_folder_is_not_for_functions_without_a_name(make: Any, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="nothing tells the environment of the function"):
+        train(SMALL, make, budget=BUDGET, folder=tmp_path / "run")
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_shifted_environment_is_refused() -> None:
+    """The agent has a shift of its own, and returns would not be primal."""
+    for make in (lambda: ShiftReward(Probe(2), -0.5), lambda: ShiftReward(Probe(2), 0.0)):
+        with pytest.raises(InputError, match=r"shifted already, by Shift\(.* give the agent"):
+            train(SMALL, make, budget=BUDGET)
+
+
+# Without the checks of types that tests have inside.
+MISTAKES = """
+import gymnasium as gym
+from rewardshift import DQN, OfflineBudget, OnlineBudget, load_dataset, train, train_offline
+hopper = "embedded/hopper-medium"
+for mistake in (
+    lambda: train(DQN(), gym.make("CartPole-v1")),
+    lambda: train(DQN(), "CartPole-v1", budget=OfflineBudget()),
+    lambda: train(DQN(), "CartPole-v1", seeds=2.0),
+    lambda: train_offline(DQN(), hopper, budget=OnlineBudget()),
+    lambda: load_dataset(hopper, 50),
+):
+    try:
+        mistake()
+    except ValueError as error:
+        print(error)
+"""
+
+
+def test_what_is_of_another_kind_is_refused() -> None:
+    ran = subprocess.run([sys.executable, "-c", MISTAKES], capture_output=True, check=True)
+    for said, start in zip(
+        ran.stdout.decode().splitlines(),
+        (
+            "env must be a registered name, or a function that makes an environment, got <Time",
+            "budget must be an OnlineBudget, got OfflineBudget(",
+            "seeds must be a number, or numbers, got 2.0",
+            "budget must be an OfflineBudget, got OnlineBudget(",
+            "a part of a data set is a Subset, got 50",
+        ),
+        strict=True,
+    ):
+        assert said.startswith(start)
+
+
+TINY = (
+    *("--hidden", "4", "--batch-size=4", "--steps=20"),
+    *("--evaluate-every=20", "--evaluation-episodes=1"),
+)
+
+
+def test_the_module_of_an_environment_is_imported(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "their_tasks.py").write_text(
+        "import gymnasium\n"
+        "pole = 'gymnasium.envs.classic_control:CartPoleEnv'\n"
+        "gymnasium.register('Theirs-v0', pole, max_episode_steps=9)\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    run, name = str(tmp_path / "run"), "their_tasks:Theirs-v0"
+    assert main(["train", "dqn", f"--env={name}", *TINY, f"--out={run}"]) == 0
+    del gym.registry["Theirs-v0"], sys.modules["their_tasks"]  # as in a new process
+    made = f"--folder={tmp_path / 'made'}"
+    assert main(["collect", run, "--id=their/own-v0", "--transitions=20", made]) == 0
+    for wrong in ("their_tasks:Ours-v0", "no_such_module:Theirs-v0", "their tasks:Theirs-v0"):
+        capsys.readouterr()
+        assert main(["train", "dqn", f"--env={wrong}", *TINY]) == 2
+        assert f"no environment {wrong!r}: " in capsys.readouterr().err
+
+
+def test_too_little_memory_leaves_no_trace(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = tmp_path / "run"
+    enormous = ("--capacity=2000000000", "--steps=2000000000")
+    assert main(["train", "dqn", "--env=CartPole-v1", *TINY, *enormous, f"--out={run}"]) == 2
+    assert "take a smaller capacity or fewer seeds" in capsys.readouterr().err
+    assert not run.exists()
+
+
+def test_films_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = str(tmp_path / "run")
+    assert main(["train", "dqn", "--env=MountainCar-v0", *TINY, f"--out={run}"]) == 0
+    (tmp_path / "folder.gif").mkdir()
+    assert main(["play", run, f"--film={tmp_path / 'folder.gif'}"]) == 2
+    assert "folder.gif' is a folder; name a file" in capsys.readouterr().err
+    monkeypatch.setattr(play, "LONGEST_FILM", 5)
+    with pytest.raises(TrainingError, match="has not ended in 5 steps"):
+        play.record_episode(Path(run), tmp_path / "film.gif", 0, 0)
+    assert not (tmp_path / "film.gif").exists()
