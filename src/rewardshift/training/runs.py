@@ -152,7 +152,9 @@ def train(
         budget: How long and how; the default is that of `OnlineBudget`.
         engine: `"gymnasium"`, `"envpool"` or `"auto"`.
         folder: Of the run. If it holds the same run already, that one goes on from its last
-            checkpoint; if it holds another one, that is an error. None keeps nothing.
+            checkpoint; if it holds another one, that is an error. A function that makes the
+            environment must then be one of a module, or `functools.partial` of one, so that it
+            can be told from others. None keeps nothing.
         on_progress: Called after every step with the step and the rows so far.
     """
     return online_run(agent, env, seeds, budget, engine).start(folder, on_progress)
