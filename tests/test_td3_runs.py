@@ -17,7 +17,6 @@ from test_td3 import BUDGET, SMALL, assert_same
 
 from rewardshift import OnlineBudget, train
 from rewardshift.agents.selection import (
-    SELECTIONS,
     Mean,
     Optimistic,
     ProgressArgmax,
@@ -189,14 +188,15 @@ def test_a_stopped_run_ends_the_same(tmp_path: Any) -> None:
         assert (cut / name).read_bytes() == (whole / name).read_bytes()
 
 
-def test_a_selection_takes_its_own_options() -> None:
-    options: Any = {"env": "Pendulum-v1", "temperature": 0.3, "epsilon": 0.4, "beta": 0.2}
-    names: Any = SELECTIONS
-    made = {name: TD3Options(**options, selection=name).agent().selection for name in names}
-    assert list(made.values()) == [
-        Uniform(),
-        ProgressSoftmax(0.3),
-        ProgressArgmax(0.4),
-        Optimistic(0.2),
-        Mean(),
-    ]
+@pytest.mark.parametrize(
+    ("name", "options", "selection"),
+    [
+        ("uniform", {}, Uniform()),
+        ("progress-softmax", {"temperature": 0.3}, ProgressSoftmax(0.3)),
+        ("progress-argmax", {"epsilon": 0.4}, ProgressArgmax(0.4)),
+        ("optimistic", {"beta": 0.2}, Optimistic(0.2)),
+        ("mean", {}, Mean()),
+    ],
+)
+def test_a_selection_takes_its_own_options(name: Any, options: Any, selection: Any) -> None:
+    assert TD3Options(env="Pendulum-v1", selection=name, **options).agent().selection == selection
