@@ -107,7 +107,7 @@ FETCH = Figure(
         "quick": Preset(
             seeds=4,
             budget=FetchBudget(push_steps=200_000, width=64, batch_size=64, evaluation_episodes=10),
-            seconds=6000,
+            seconds=5000,
             note="hidden layers of 64 units, batches of 64, 10 instead of 20 evaluation episodes,"
             " FetchPush over 200,000 of 500,000 steps",
         ),
