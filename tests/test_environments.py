@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -27,6 +28,14 @@ def make_probe() -> Probe:
     return Probe(2)
 
 
+@dataclass
+class Corridors:
+    length: int
+
+    def __call__(self) -> Probe:
+        return Probe(self.length)
+
+
 def test_functions_have_names_that_tell_them_apart() -> None:
     here = "function test_environments."
     assert env_name("CartPole-v1") == "CartPole-v1"
@@ -34,6 +43,7 @@ def test_functions_have_names_that_tell_them_apart() -> None:
     assert env_name(partial(make_probe)) == f"{here}make_probe()"
     made = partial(partial(Probe, 3), terminates=False)
     assert env_name(made) == "function probes.Probe(3, terminates=False)"
+    assert env_name(Corridors(3)) == "function Corridors(length=3)"
 
 
 def test_a_folder_keeps_the_environments_of_functions_apart(tmp_path: Path) -> None:
@@ -51,7 +61,12 @@ def test_a_folder_keeps_the_environments_of_functions_apart(tmp_path: Path) -> N
 
 @pytest.mark.parametrize(
     "make",
-    [lambda: Probe(3), partial(lambda: Probe(3)), partial(gym.wrappers.TimeLimit, Probe(), 9)],
+    [
+        Corridors(3).__call__,
+        lambda: Probe(3),
+        partial(lambda: Probe(3)),
+        partial(gym.wrappers.TimeLimit, Probe(), 9),
+    ],
 )
 def test_a_folder_is_not_for_functions_without_a_name(make: Any, tmp_path: Path) -> None:
     with pytest.raises(InputError, match="nothing tells the environment of the function"):

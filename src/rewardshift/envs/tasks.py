@@ -5,6 +5,7 @@ import importlib.util
 import io
 from collections.abc import Callable
 from functools import partial
+from types import FunctionType
 from typing import Any, NamedTuple, TypeGuard
 
 import gymnasium as gym
@@ -85,8 +86,9 @@ def _function_name(function: Any) -> str:
         named = [f"{name}={value!r}" for name, value in function.keywords.items()]
         arguments = ", ".join([*map(repr, function.args), *named])
         return f"{_function_name(function.func)}({arguments})"
-    named_one = function if hasattr(function, "__qualname__") else type(function)
-    return f"{named_one.__module__}.{named_one.__qualname__}"
+    if isinstance(function, FunctionType | type):
+        return f"{function.__module__}.{function.__qualname__}"
+    return repr(function)
 
 
 def find_env(env: str) -> gym.envs.registration.EnvSpec:

@@ -63,8 +63,9 @@ def _section(folder: Path) -> str:
         return _filled(folder.name, provenance, claims, picture)
     except DAMAGE as error:
         raise InputError(
-            f"{str(folder)!r} cannot be shown: {one_line(error)}; 'rewardshift reproduce"
-            f" {folder.name} --out {folder.parent}' makes it again, but for what is finished"
+            f"{str(folder)!r} cannot be shown: {one_line(error)}; 'rewardshift report"
+            f" {folder.parent}' makes all but provenance.json again, 'rewardshift reproduce"
+            f" {folder.name} --out {folder.parent}' that too"
         ) from error
 
 
