@@ -4,7 +4,7 @@
 time in a new process, three times over and in turn: with workers that keep XLA to one thread, as
 those of `rewardshift reproduce` do, and with workers that let it take two. Start-up and
 compilation are counted in, as they are for a user. The result is a table of medians and
-`out/bench/scaling.json`. Takes about twenty minutes.
+`out/bench/scaling.json`. Takes about eleven minutes.
 """
 
 import json
