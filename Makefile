@@ -17,7 +17,7 @@ test: lint types docs d3rlpy
 
 # Apart from the others: d3rlpy pins a Gymnasium that Gymnasium-Robotics is too new for.
 d3rlpy: $(D3RLPY)/done
-	$(D3RLPY)/bin/pytest --noconftest --override-ini addopts= --quiet tests/with_d3rlpy.py
+	$(D3RLPY)/bin/pytest --noconftest --override-ini addopts= --quiet tests/with_d3rlpy*.py
 
 lint: $(VENV)/dev.done
 	$(BIN)/ruff check .

@@ -4,7 +4,6 @@ The name of this file keeps it out of the other tests, whose environment has no 
 """
 
 import re
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,102 +12,34 @@ import gymnasium as gym
 import numpy as np
 import pytest
 import torch
-from d3rlpy.algos import (
-    CQLConfig,
-    DiscreteDecisionTransformerConfig,
-    DQNConfig,
-)
+from d3rlpy.algos import DiscreteDecisionTransformerConfig, DQNConfig
 from d3rlpy.dataset import (
-    Episode,
     FIFOBuffer,
     FrameStackTransitionPicker,
-    InfiniteBuffer,
     MixedReplayBuffer,
     MultiStepTransitionPicker,
-    ReplayBuffer,
     SparseRewardTransitionPicker,
 )
 from d3rlpy.logging import NoopAdapterFactory
 from d3rlpy.models import VectorEncoderFactory
-from d3rlpy.preprocessing import ConstantShiftRewardScaler, MultiplyRewardScaler
+from d3rlpy.preprocessing import ConstantShiftRewardScaler
+from d3rlpy_makers import (
+    EVERY,
+    EXACT,
+    GAMMA,
+    STATES,
+    ZERO,
+    empty_folder,  # noqa: F401  a fixture of every test
+    episodes,
+    fit,
+    replay,
+    train,
+    transitions,
+)
 
 from rewardshift import Shift, ShiftReward, VectorShiftReward
 from rewardshift.errors import InputError
-from rewardshift.integrations.d3rlpy import from_d3rlpy, shift_dataset, to_d3rlpy
-
-GAMMA = 0.9
-ZERO = Shift(-0.5, 2.0, GAMMA)
-EXACT = Shift(-0.5, 2.0, GAMMA, "absorbing")
-STATES = np.eye(4, dtype=np.float32)
-EVERY = np.repeat(STATES, 2, axis=0), np.tile([0, 1], 4)
-
-
-@pytest.fixture(autouse=True)
-def empty_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """d3rlpy writes logs to where it runs. Its small networks are fastest on one core."""
-    torch.set_num_threads(1)
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
-
-
-def episodes(*, ends: bool = True) -> list[Episode]:
-    """Episodes of a random task with four states; two in three terminate, if any does."""
-    rng = np.random.default_rng(1)
-    return [
-        Episode(
-            observations=STATES[rng.integers(4, size=length)],
-            actions=rng.integers(2, size=(length, 1)),
-            rewards=rng.normal(size=(length, 1)).astype(np.float32),
-            terminated=ends and length % 3 > 0,
-        )
-        for length in range(2, 14)
-    ]
-
-
-def replay(picker: Any = None, buffer: Any = None, *, ends: bool = True) -> ReplayBuffer:
-    return ReplayBuffer(
-        InfiniteBuffer() if buffer is None else buffer,
-        transition_picker=picker,
-        episodes=episodes(ends=ends),
-    )
-
-
-def transitions(dataset: ReplayBuffer) -> Iterator[Any]:
-    for index in range(dataset.transition_count):
-        yield dataset.transition_picker(*dataset.buffer[index])
-
-
-def fit(dataset: ReplayBuffer, scaler: Any = None, lower: float = 0.0, steps: int = 200) -> Any:
-    """A small DQN from the same parameters and on the same batches, with outputs lowered by it."""
-    d3rlpy.seed(3)
-    agent = DQNConfig(
-        batch_size=16,
-        gamma=GAMMA,
-        learning_rate=1e-2,
-        target_update_interval=10,
-        encoder_factory=VectorEncoderFactory([8]),
-        reward_scaler=scaler,
-    ).create()
-    agent.build_with_dataset(dataset)
-    for networks in (agent.impl.modules.q_funcs, agent.impl.modules.targ_q_funcs):
-        for network in networks:
-            torch.nn.init.constant_(network._fc.bias, -lower)
-    d3rlpy.seed(4)
-    train(agent, dataset, steps)
-    return agent
-
-
-def train(agent: Any, dataset: ReplayBuffer, steps: int) -> None:
-    agent.fit(
-        dataset,
-        n_steps=steps,
-        n_steps_per_epoch=steps,
-        show_progress=False,
-        logger_adapter=NoopAdapterFactory(),
-    )
-
-
-# --- the scaler ----------------------------------------------------------------------------
+from rewardshift.integrations.d3rlpy import shift_dataset, to_d3rlpy
 
 
 def test_the_scaler_is_the_arithmetic_of_the_shift() -> None:
@@ -155,9 +86,6 @@ def test_a_decision_transformer_is_refused(tmp_path: Path) -> None:
 def test_absorbing_is_no_scaler() -> None:
     with pytest.raises(InputError, match=r"does not know what is terminal.*use shift_dataset"):
         to_d3rlpy(EXACT)
-
-
-# --- the data set --------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("shift", [ZERO, EXACT])
@@ -242,81 +170,6 @@ def test_what_cannot_be_shifted_is_refused(dataset: Any, match: str) -> None:
         shift_dataset(dataset(), -0.5)
 
 
-# --- values on the primal scale ------------------------------------------------------------
-
-
-def both_ways(shift: Shift, *, ends: bool, scaler: bool) -> tuple[np.ndarray, np.ndarray]:
-    """Primal values of training with a shift, and of training from another initial value."""
-    raw = replay(ends=ends)
-    agent = fit(raw, to_d3rlpy(shift)) if scaler else fit(shift_dataset(raw, shift))
-    other = fit(raw, lower=shift.value_offset)
-    return from_d3rlpy(agent, shift)(*EVERY), other.predict_value(*EVERY)
-
-
-@pytest.mark.parametrize(
-    ("terminal", "ends", "scaler"),
-    [("absorbing", True, False), ("zero", False, False), ("zero", False, True)],
-)
-def test_a_shift_is_another_initial_value(terminal: Any, ends: bool, scaler: bool) -> None:
-    ours, theirs = both_ways(Shift(-0.5, 1.0, GAMMA, terminal), ends=ends, scaler=scaler)
-    assert np.ptp(theirs) > 0.3  # something was learned
-    np.testing.assert_allclose(ours, theirs, rtol=0, atol=1e-4)
-
-
-def test_with_zero_and_terminal_states_it_is_not() -> None:
-    ours, theirs = both_ways(Shift(-0.5, 1.0, GAMMA), ends=True, scaler=True)
-    assert np.abs(ours - theirs).max() > 0.5
-
-
-def test_a_saved_agent_comes_back_with_its_scaler(tmp_path: Path) -> None:
-    agent = fit(replay(), to_d3rlpy(ZERO), steps=10)
-    agent.save(str(tmp_path / "agent.d3"))
-    loaded = d3rlpy.load_learnable(str(tmp_path / "agent.d3"))
-    assert loaded.reward_scaler == ConstantShiftRewardScaler(-0.5, 2.0, multiply_first=True)
-    values = from_d3rlpy(loaded, Shift(-0.5, 2.0))(*EVERY)  # the discount is the agent's
-    np.testing.assert_array_equal(values, from_d3rlpy(agent, ZERO)(*EVERY))
-    np.testing.assert_allclose(values, (agent.predict_value(*EVERY) + 5.0) / 2.0, atol=1e-5)
-
-
-def test_values_of_continuous_actions() -> None:
-    rng = np.random.default_rng(0)
-    observations, actions = rng.normal(size=(2, 40, 3)).astype(np.float32)
-    dataset = d3rlpy.dataset.MDPDataset(
-        observations, actions, rng.normal(size=40), np.arange(40) % 10 == 9
-    )
-    agent = CQLConfig(batch_size=4, gamma=GAMMA, reward_scaler=to_d3rlpy(ZERO)).create()
-    train(agent, dataset, 2)
-    values = from_d3rlpy(agent, ZERO)(observations, actions)
-    np.testing.assert_allclose(
-        ZERO.from_primal(values), agent.predict_value(observations, actions), atol=1e-5
-    )
-
-
-def test_values_of_an_agent_with_the_same_scaler_by_other_numbers() -> None:
-    scaler = ConstantShiftRewardScaler(-0.25, 2.0, multiply_first=False)
-    agent = DQNConfig(gamma=GAMMA, reward_scaler=scaler).create()
-    train(agent, replay(), 1)
-    assert np.isfinite(from_d3rlpy(agent, ZERO)(*EVERY)).all()
-
-
-@pytest.mark.parametrize(
-    ("config", "shift", "match"),
-    [
-        (DQNConfig(gamma=0.99), ZERO, r"gamma=0.99, but the shift is Shift\(bias=-0.5"),
-        (DQNConfig(gamma=GAMMA, reward_scaler=to_d3rlpy(1.0)), ZERO, "trained with .*1.0"),
-        (DQNConfig(gamma=GAMMA, reward_scaler=MultiplyRewardScaler(2.0)), ZERO, "trained with"),
-        (DQNConfig(gamma=GAMMA, reward_scaler=to_d3rlpy(ZERO)), EXACT, "terminal"),
-        (DiscreteDecisionTransformerConfig(), -0.5, "with a Q function"),
-    ],
-)
-def test_values_that_would_be_wrong_are_refused(config: Any, shift: Any, match: str) -> None:
-    with pytest.raises(InputError, match=match):
-        from_d3rlpy(config.create(), shift)
-
-
-# --- Gymnasium as d3rlpy pins it -----------------------------------------------------------
-
-
 def test_an_environment_is_shifted_for_fit_online() -> None:
     env = ShiftReward(gym.make("CartPole-v1"), -0.25)
     buffer = d3rlpy.dataset.create_fifo_replay_buffer(20, env=env)
@@ -336,9 +189,6 @@ def test_rows_that_are_only_reset_are_left_alone() -> None:
     envs.reset(seed=0)
     seen = [envs.step(np.array([0, 1]))[1].tolist() for _ in range(4)]
     assert seen == [[0.5, 0.5], [0.5, 0.5], [0.0, 0.0], [0.5, 0.5]]
-
-
-# --- the page ------------------------------------------------------------------------------
 
 
 def test_the_page_runs() -> None:

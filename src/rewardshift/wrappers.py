@@ -5,7 +5,7 @@ wrappers and through Gymnasium's vectorisation, so a second shift is refused whe
 it is put, also on a vector of environments that are shifted one by one.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, SupportsFloat
 
 import gymnasium as gym
@@ -60,7 +60,7 @@ class ShiftReward(gym.Wrapper[ObsType, ActType, ObsType, ActType], RecordConstru
         self._shifted = self.shift.prepared()
         RecordConstructorArgs.__init__(self, shift=self.shift)
         self.metadata = {**env.metadata, METADATA_KEY: self.shift}
-        if _resets_itself(env):
+        if any(isinstance(layer, gym.wrappers.Autoreset) for layer in layers(env)):
             raise ValueError(
                 f"{env} takes a step to reset itself, which would be shifted as well; put the shift"
                 " inside: Autoreset(ShiftReward(env, ...))"
@@ -156,7 +156,8 @@ class VectorShiftReward(VectorWrapper, RecordConstructorArgs):
         # Read first: Gymnasium's vector environments take the mask out of the options.
         mask = (options or {}).get("reset_mask")
         result = self.env.reset(seed=seed, options=options)
-        self._resetting[slice(None) if mask is None else mask] = False
+        kept = False if mask is None else ~np.asarray(mask)
+        self._resetting = self._resetting & kept
         return result
 
     def step(self, actions: Any) -> tuple[Any, np.ndarray, np.ndarray, np.ndarray, dict[str, Any]]:
@@ -168,17 +169,15 @@ class VectorShiftReward(VectorWrapper, RecordConstructorArgs):
         infos["primal_reward"] = rewards
         infos["_primal_reward"] = ~self._resetting
         if self._next_step_resets:
-            self._resetting = as_numpy(terminations | truncations).astype(bool)
+            self._resetting = as_numpy(terminations | truncations).astype(bool, copy=False)
         return observations, shifted, terminations, truncations, infos
 
 
-def _resets_itself(env: gym.Env[Any, Any]) -> bool:
-    layer = env
-    while isinstance(layer, gym.Wrapper):
-        if isinstance(layer, gym.wrappers.Autoreset):
-            return True
-        layer = layer.env
-    return False
+def layers(env: gym.Env[Any, Any]) -> Iterator[gym.Wrapper[Any, Any, Any, Any]]:
+    """The wrappers around an environment, the outermost first."""
+    while isinstance(env, gym.Wrapper):
+        yield env
+        env = env.env
 
 
 def single_shift(

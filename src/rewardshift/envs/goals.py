@@ -8,6 +8,7 @@ import numpy as np
 
 from rewardshift.envs.tasks import GOAL_KEYS, MakeEnv, env_maker, flatten, task_spec
 from rewardshift.errors import InputError, one_line
+from rewardshift.wrappers import layers
 
 # From goals that were achieved, `[transition, number]`, and those desired, to rewards.
 GoalReward = Callable[[np.ndarray, np.ndarray], np.ndarray]
@@ -81,15 +82,15 @@ def _compute_reward(task: gym.Env[Any, Any]) -> Callable[..., Any]:
     compute = _method(task, "compute_reward")
     if compute is None:
         raise InputError(f"hindsight needs an environment with compute_reward; {task} has none")
-    layer = task
-    while isinstance(layer, gym.Wrapper) and "compute_reward" not in dir(type(layer)):
+    for layer in layers(task):
+        if "compute_reward" in dir(type(layer)):
+            break
         if isinstance(layer, gym.RewardWrapper):
             raise InputError(
                 f"{type(layer).__name__} changes the rewards of steps and not compute_reward:"
                 " relabelled transitions would disagree with real ones. To shift, give the agent"
                 " a shift"
             )
-        layer = layer.env
     return compute
 
 
@@ -101,11 +102,11 @@ def _method(task: gym.Env[Any, Any], name: str) -> Callable[..., Any] | None:
 
 def _longest(task: gym.Env[Any, Any]) -> int | None:
     limits = [task.spec.max_episode_steps] if task.spec is not None else []
-    layer = task
-    while isinstance(layer, gym.Wrapper):
-        if isinstance(layer, gym.wrappers.TimeLimit):
-            limits.append(layer._max_episode_steps)
-        layer = layer.env
+    limits += [
+        layer._max_episode_steps
+        for layer in layers(task)
+        if isinstance(layer, gym.wrappers.TimeLimit)
+    ]
     return min((limit for limit in limits if limit is not None), default=None)
 
 

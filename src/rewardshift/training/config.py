@@ -2,7 +2,6 @@
 
 import dataclasses
 import json
-import re
 import string
 from dataclasses import dataclass
 from hashlib import sha256
@@ -280,7 +279,7 @@ def _check_seeds(seeds: tuple[int, ...]) -> None:
 
 def check_folder(folder: Path, config: RunConfig) -> None:
     """Refuses a folder that is neither new nor holds this run, before anything is written."""
-    if re.search("<| at 0x", config.env):
+    if "<" in config.env:  # as in "<lambda>", "<locals>" and "<... object at 0x...>"
         raise InputError(
             f"nothing tells the environment of the {config.env} from others, so a run in a folder"
             " could not go on: take a registered name, a function or class of a module, or"
