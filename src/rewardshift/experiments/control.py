@@ -202,9 +202,9 @@ SPARSE_CHEETAH_FIGURE = Figure(
     presets={
         "smoke": replace(SMOKE, seconds=40),
         "quick": Preset(
-            seeds=4,
+            seeds=8,
             budget=ControlBudget(SPARSE_STEPS, evaluations=50),
-            seconds=5900,
+            seconds=11_800,
             note="100,000 of 200,000 steps",
         ),
         "paper": Preset(seeds=8, budget=ControlBudget(200_000, evaluations=100), seconds=16_000),
