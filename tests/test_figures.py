@@ -7,6 +7,7 @@ import pytest
 
 from rewardshift.errors import InputError
 from rewardshift.experiments import FIGURES, find_figure
+from rewardshift.experiments.maze import Trial
 from rewardshift.report.plots import STYLES
 
 figures = pytest.mark.parametrize("name", FIGURES)
@@ -21,7 +22,6 @@ def test_every_declaration_is_whole(name: str) -> None:
     assert [p.decides for p in figure.presets.values()] == [False, True, True]
     assert figure.presets["paper"].note == ""
     assert figure.presets["smoke"].note != ""
-    assert figure.presets["quick"].seeds >= 4
     assert methods <= set(STYLES)
     assert len(panels) == len(figure.panels)
     assert len({claim.id for claim in figure.claims}) == len(figure.claims)
@@ -58,7 +58,8 @@ def test_the_digest_follows_what_decides_the_curves_and_nothing_else() -> None:
     digest = figure.digest("paper", "zero", group)
     assert digest == replace(figure, title="another", claims=()).digest("paper", "zero", group)
     assert digest == figure.digest("quick", "zero", group)  # the same budget, only fewer seeds
-    louder = replace(figure.methods[1], agent=replace(figure.methods[1].agent, bonus=0.2))
+    count = figure.methods[1]
+    louder = replace(count, agent=Trial(replace(count.agent.agent, bonus=0.2)))
     sizes = FIGURES["maze-sizes"]
     others = {
         figure.digest("smoke", "zero", group),
@@ -73,8 +74,37 @@ def test_the_digest_follows_what_decides_the_curves_and_nothing_else() -> None:
 def test_groups_take_axes_whole_or_one_by_one() -> None:
     figure = replace(FIGURES["maze-sizes"], unit_spans=("task",))
     tasks = ("S2", "S5", "S10", "S15", "S20")
-    assert figure.groups == [(tasks, (name,)) for name in ("epsilon-greedy", "count", "shift")]
-    assert len(replace(figure, unit_spans=()).groups) == 15
+    names = ("epsilon-greedy", "count", "count-evaluated-first", "shift")
+    assert figure.groups == [(tasks, (name,)) for name in names]
+    assert len(replace(figure, unit_spans=()).groups) == 20
+
+
+def test_a_method_that_no_panel_of_a_task_shows_is_not_run_there() -> None:
+    groups = FIGURES["offline"].at("quick").groups
+    assert (("BCQ-hopper-medium",), ("positive-absorbing",)) in groups
+    assert (("BCQ-hopper-imitate",), ("positive-absorbing",)) not in groups
+    assert len(groups) == 7
+    shown = {(p.name, m) for f in FIGURES.values() for p in f.panels for m in p.methods or ()}
+    assert ("MultiRoom-bonus", "rnd-piled") in shown
+    for figure in FIGURES.values():
+        panels = {panel.name: panel for panel in figure.panels}
+        for claim in figure.claims:
+            assert panels[claim.panel].shows(claim.better)
+            assert panels[claim.panel].shows(claim.worse)
+
+
+@figures
+def test_budgets_are_told_in_lifetimes(name: str) -> None:
+    figure = FIGURES[name].at("quick")
+    if figure.lifetimes is None:
+        assert name in ("figure1", "maze-sizes")
+        return
+    quick = {task: figure.lifetimes(figure, task, "quick") for task in figure.tasks}
+    known = {"fetch": 0.4, "sparse-cheetah": 75 / 40, "offline": 6.0, "offline-mechanism": 10.0}
+    if name in known:
+        assert quick == pytest.approx(dict.fromkeys(figure.tasks, known[name]))
+    if name == "curiosity":
+        assert (quick["MultiRoom"], quick["MountainCar"]) == pytest.approx((40.0, 500.0))
 
 
 def test_an_unknown_figure_is_refused_with_a_hint() -> None:

@@ -139,26 +139,31 @@ def plain_training(
         state = agent.init(key, TableSpec(NUM_STATES, NUM_ACTIONS))._replace(q=jnp.asarray(q))
         return int(act(state, jnp.asarray(position), key, epsilon))
 
-    success, gap = [], []
+    success: list[float] = []
+    gap: list[float] = []
+
+    def wins(keys: jax.Array, number: int, epsilon: float) -> bool:
+        position = 0
+        for step_key in keys:
+            key = jax.random.split(step_key, budget.evaluation_episodes)[number]
+            action = choose(position, key, epsilon)
+            if ends[position, action]:
+                return True
+            position = next_states[position, action]
+        return False
+
+    def evaluate(index: int, epsilon: float) -> None:
+        keys = jax.random.split(jax.random.fold_in(evaluation_key, index), 100)
+        won = [wins(keys, number, epsilon) for number in range(budget.evaluation_episodes)]
+        success.append(float(np.mean(won)))
+        away = np.arange(NUM_STATES) != maze.goal
+        gap.append(float(np.abs(q - target)[away].sum() / np.abs(target)[away].sum()))
+
     for episode in range(budget.episodes):
         epsilon = 1 - episode / budget.episodes
-        if episode % budget.evaluate_every == 0:
-            index = episode // budget.evaluate_every
-            by_step = jax.random.split(jax.random.fold_in(evaluation_key, index), 100)
-            wins = 0
-            for number in range(budget.evaluation_episodes):
-                position = 0
-                for step in range(100):
-                    keys = jax.random.split(by_step[step], budget.evaluation_episodes)
-                    action = choose(position, keys[number], epsilon)
-                    won = ends[position, action]
-                    position = next_states[position, action]
-                    if won:
-                        wins += 1
-                        break
-            success.append(wins / budget.evaluation_episodes)
-            away = np.arange(NUM_STATES) != maze.goal
-            gap.append(float(np.abs(q - target)[away].sum() / np.abs(target)[away].sum()))
+        index, number = divmod(episode, budget.evaluate_every)
+        if (budget.evaluate_first, number) == (True, 0):
+            evaluate(index, epsilon)
         position = 0
         for step_key in jax.random.split(jax.random.fold_in(train_key, episode), 100):
             action = choose(position, step_key, epsilon)
@@ -170,13 +175,16 @@ def plain_training(
             position = following
             if end:
                 break
+        if (budget.evaluate_first, number) == (False, budget.evaluate_every - 1):
+            evaluate(index, 1 - (episode + 1) / budget.episodes)
     return success, gap
 
 
-@pytest.mark.parametrize("terminal", ["zero", "absorbing"])
-def test_the_compiled_loop_does_what_the_plain_one_does(terminal: Any) -> None:
-    budget = TabularBudget(episodes=6, evaluate_every=3, evaluation_episodes=2)
-    agent = replace(COUNT_SHIFT.agent, shift=replace(COUNT_SHIFT.agent.shift, terminal=terminal))
+@pytest.mark.parametrize(("terminal", "first"), [("zero", False), ("absorbing", True)])
+def test_the_compiled_loop_does_what_the_plain_one_does(terminal: Any, first: bool) -> None:
+    budget = TabularBudget(6, evaluate_every=3, evaluation_episodes=2, evaluate_first=first)
+    plain = COUNT_SHIFT.agent.agent
+    agent = replace(plain, shift=replace(plain.shift, terminal=terminal))
     keys = jax.random.split(jax.random.key(7), 2)
     mazes = [Maze.of_size(2), Maze.of_size(4)]
     curves = train_tabular([agent, agent], mazes, keys, budget)
@@ -187,7 +195,7 @@ def test_the_compiled_loop_does_what_the_plain_one_does(terminal: Any) -> None:
 
 
 def test_a_row_does_not_depend_on_its_neighbours() -> None:
-    agents = [method.agent for method in (EPSILON_GREEDY, COUNT, SHIFT)]
+    agents = [method.agent.agent for method in (EPSILON_GREEDY, COUNT, SHIFT)]
     keys = jax.random.split(jax.random.key(1), 3)
     together = train_tabular(agents, [Maze.of_size(3)] * 3, keys, SMALL)
     alone = train_tabular(agents[1:2], [Maze.of_size(3)], keys[1:2], SMALL)
@@ -195,20 +203,22 @@ def test_a_row_does_not_depend_on_its_neighbours() -> None:
     np.testing.assert_allclose(together.q_gap[1], alone.q_gap[0], rtol=1e-6)  # a rounded sum
 
 
-def test_curves_start_before_training_and_end_before_the_last_round() -> None:
-    curves = train_tabular(
-        [EPSILON_GREEDY.agent], [Maze.of_size(2)], jax.random.split(KEY, 1), SMALL
-    )
-    assert curves.episode[0].tolist() == [0, 10, 20]
-    assert curves.q_gap[0, 0] == 1  # nothing is learned yet, whatever the shift
+def test_each_round_ends_or_begins_with_its_evaluation() -> None:
+    what = ([EPSILON_GREEDY.agent.agent], [Maze.of_size(2)], jax.random.split(KEY, 1))
+    curves = train_tabular(*what, SMALL)
+    first = train_tabular(*what, replace(SMALL, evaluate_first=True))
+    assert curves.episode[0].tolist() == first.episode[0].tolist() == [10, 20, 30]
+    assert first.q_gap[0, 0] == 1  # nothing is learned yet, whatever the shift
+    # The table does not depend on when it is looked at: only counts do.
+    np.testing.assert_array_equal(first.q_gap[0, 1:], curves.q_gap[0, :-1])
     successes = np.asarray(curves.success) * SMALL.evaluation_episodes
     np.testing.assert_array_equal(successes, successes.round())
 
 
 def test_the_gap_is_the_same_on_every_scale() -> None:
-    doubled = replace(SHIFT.agent, shift=Shift(-0.04, 2.0, 0.99))
+    doubled = replace(SHIFT.agent.agent, shift=Shift(-0.04, 2.0, 0.99))
     keys = jax.random.split(jax.random.key(1), 1)
-    ours = train_tabular([SHIFT.agent], [Maze.of_size(3)], keys, SMALL)
+    ours = train_tabular([SHIFT.agent.agent], [Maze.of_size(3)], keys, SMALL)
     theirs = train_tabular([doubled], [Maze.of_size(3)], keys, SMALL)
     np.testing.assert_allclose(ours.q_gap, theirs.q_gap, rtol=1e-5)
 
@@ -222,13 +232,13 @@ def test_the_gap_is_the_same_on_every_scale() -> None:
         ({"evaluation_episodes": 0}, "evaluation_episodes=0"),
     ],
 )
-def test_a_bad_budget_is_refused(numbers: dict[str, int], match: str) -> None:
+def test_a_bad_budget_is_refused(numbers: dict[str, Any], match: str) -> None:
     with pytest.raises(ValueError, match=match):
         TabularBudget(**numbers)
 
 
 def test_the_methods_have_the_papers_constants() -> None:
-    agents = [method.agent for method in (EPSILON_GREEDY, COUNT, SHIFT, COUNT_SHIFT)]
+    agents = [method.agent.agent for method in (EPSILON_GREEDY, COUNT, SHIFT, COUNT_SHIFT)]
     assert [agent.shift.bias for agent in agents] == [0.0, 0.0, -0.02, -0.02]
     assert [agent.bonus for agent in agents] == [0.0, 0.1, 0.0, 0.1]
     assert {agent.shift.gamma for agent in agents} == {0.99}
@@ -239,7 +249,7 @@ def test_the_methods_have_the_papers_constants() -> None:
 
 def test_a_shift_finds_the_far_corner_and_epsilon_greedy_does_not() -> None:
     keys = jax.random.split(jax.random.key(0), 3)
-    agents = [method.agent for method in (EPSILON_GREEDY, COUNT, SHIFT)]
+    agents = [method.agent.agent for method in (EPSILON_GREEDY, COUNT, SHIFT)]
     curves = train_tabular(agents, [Maze.of_size(20)] * 3, keys, TabularBudget())
     epsilon_greedy, count, shift = np.asarray(curves.success).mean(axis=1)
     assert epsilon_greedy < 0.05 < count < shift

@@ -1,6 +1,7 @@
 """Verdicts, pictures and the page, made of results that are known."""
 
 import json
+import re
 import shutil
 import subprocess
 from dataclasses import replace
@@ -13,26 +14,33 @@ import numpy as np
 import pytest
 from matplotlib.figure import Figure as Canvas
 
+from rewardshift.cli import main
 from rewardshift.errors import InputError
 from rewardshift.experiments import FIGURES
-from rewardshift.experiments.figure import Claim, Curve, Figure
+from rewardshift.experiments.figure import Curve, Figure
 from rewardshift.experiments.results import write_results
-from rewardshift.report import write_figure, write_page, write_report
+from rewardshift.report import summary, write_figure, write_page, write_report
 from rewardshift.report.page import render_page
-from rewardshift.report.plots import STYLES, _draw_method, draw
-from rewardshift.report.verdicts import comparison, evidence, judge, score
+from rewardshift.report.plots import STYLES, _draw_method, _draw_panel, draw
 
 FIGURE = FIGURES["figure1"]
 VALUES = (0.0, 0.1, 0.2, 0.9, 1.0)
-LEVELS = {"epsilon-greedy": 0.1, "count": 0.5, "shift": 0.9, "count+shift": 0.5}
+LEVELS = {
+    "epsilon-greedy": 0.1,
+    "count": 0.5,
+    "count-evaluated-first": 0.5,
+    "shift": 0.9,
+    "count+shift": 0.5,
+}
 
 
-def known_curves(figure: Figure = FIGURE, seeds: int = 5) -> list[Curve]:
+def known_curves(figure: Figure = FIGURE, seeds: int = 8) -> list[Curve]:
     """Methods that differ by their levels, everywhere, and seeds that differ a little."""
     return [
         Curve(panel.name, method.name, seed, [0, 10, 20], [LEVELS[method.name] + seed / 100] * 3)
         for panel in figure.panels
         for method in figure.methods
+        if panel.shows(method.name)
         for seed in range(seeds)
     ]
 
@@ -43,55 +51,88 @@ def folder(tmp_path: Path) -> Path:
     path = tmp_path / "figure1"
     path.mkdir()
     write_results(path / "results.csv", FIGURE, known_curves())
-    provenance = {"preset": "quick", "seeds": 5, "terminal": "zero", "note": "<b>cut</b>"}
+    provenance = {"preset": "quick", "seeds": 8, "terminal": "zero", "note": "<b>cut</b>"}
     (path / "provenance.json").write_text(json.dumps(provenance))
     return path
-
-
-def test_a_curve_is_scored_by_its_mean_or_its_last_tenth() -> None:
-    curve = Curve("p", "m", 0, range(0, 200, 10), range(20))
-    assert score(curve, "auc") == 9.5
-    assert score(curve, "final") == 18.5
-    assert score(curve, "auc", until=40) == 2.0
-    fallen = Curve("p", "m", 0, [1, 2, 3], [1.0, 5.0, 2.0])
-    assert (score(fallen, "best"), score(fallen, "drop")) == (5.0, -3.0)
-    assert score(curve, "best") - score(curve, "final") == -score(curve, "drop")
-    assert score(Curve("p", "m", 0, [1, 2], [1.0, 2.0]), "final") == 2.0
-
-
-def verdicts(figure: Figure, curves: list[Curve]) -> dict[str, str]:
-    return {claim["id"]: claim["verdict"] for claim in judge(figure, curves, "quick")}
-
-
-def test_claims_are_judged_in_the_direction_of_their_panel() -> None:
-    found = verdicts(FIGURE, known_curves())
-    assert found["shift-above-count"] == found["count-above-epsilon-greedy"] == "supported"
-    assert found["count+shift-above-count"] == "inconclusive"
-    assert found["shift-nearer-to-optimal-q"] == "not supported"  # a distance: lower is better
-
-
-def test_alike_claims_use_their_margin() -> None:
-    alike = Claim("alike", "success", "Alike.", "count", "count+shift", margin=0.1)
-    apart = Claim("apart", "success", "Alike.", "count", "shift", margin=0.1)
-    figure = replace(FIGURE, claims=(alike, apart))
-    assert verdicts(figure, known_curves()) == {"alike": "supported", "apart": "not supported"}
-    texts = {c["id"]: (comparison(c), evidence(c)) for c in judge(figure, known_curves(), "quick")}
-    assert texts["alike"][0] == "count like count+shift (auc)"
-    assert texts["alike"][1].endswith("margin 0.1")
 
 
 def test_claims_json_has_the_promised_keys(folder: Path) -> None:
     write_figure(folder)
     claims = json.loads((folder / "claims.json").read_text())
     promised = {
-        *("id", "panel", "statement", "better", "worse", "metric", "verdict"),
-        *("probability", "low", "high", "seeds", "preset"),
+        *("id", "panel", "statement", "source", "better", "worse", "metric", "until", "end"),
+        *("alike", "margin", "preset", "verdict", "probability", "low", "high"),
+        *("p_value", "p_corrected", "p_opposite", "p_opposite_corrected", "difference"),
+        *("better_iqm", "worse_iqm", "seeds", "detectable", "lifetimes", "core_hours"),
     }
     for claim in claims:
-        assert promised <= set(claim)
+        assert set(claim) == promised
         assert claim["verdict"] in ("supported", "not supported", "inconclusive")
-        assert (claim["seeds"], claim["preset"]) == (5, "quick")
+        assert (claim["seeds"], claim["preset"]) == (8, "quick")
         assert 0 <= claim["low"] <= claim["probability"] <= claim["high"] <= 1
+        assert 1 < claim["detectable"] < 3
+        assert claim["core_hours"] is None
+
+
+def test_a_panel_need_not_show_every_method(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    panel = replace(FIGURE.panels[1], methods=("shift", "epsilon-greedy"))
+    figure = replace(FIGURE, panels=(FIGURE.panels[0], panel))
+    monkeypatch.setitem(FIGURES, "figure1", figure)
+    write_results(folder / "results.csv", figure, known_curves(figure))
+    assert len(write_figure(folder)) == len(figure.claims)
+    axis = Canvas().subplots()
+    _draw_panel(axis, figure, panel, known_curves())  # which has more
+    assert [line.get_label() for line in axis.lines] == ["epsilon-greedy", "shift -0.02"]
+
+
+def test_a_summary_names_every_figure(folder: Path) -> None:
+    write_figure(folder)
+    counted = summary(folder.parent)
+    rows = {(source, row.figure): row for source, found in counted.items() for row in found}
+    totals = {row.figure: row for row in counted["paper"]}
+    assert totals["figure1"].counts[-1] == 0
+    for source, found in counted.items():
+        for name, figure in FIGURES.items():
+            claims = sum(claim.source == source for claim in figure.claims)
+            assert sum(rows[source, name].counts if claims else ()) == claims
+            if claims and name != "figure1":
+                assert rows[source, name].counts == (0, 0, 0, claims)
+                assert rows[source, name].core_hours > 0
+        assert found[-1].figure == "all"
+        assert sum(found[-1].counts) == sum(sum(row.counts) for row in found[:-1])
+
+
+def test_the_report_prints_its_summary(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["report", str(folder.parent)]) == 0
+    said = capsys.readouterr().out
+    assert "The paper's claims" in said
+    assert "curiosity-ablation" in said
+    assert main(["report", str(folder.parent), "--markdown"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].startswith("| The paper's claims | supported | not supported | inconclusive |")
+    assert lines[1] == "| --- | --- | --- | --- | --- | --- |"
+    assert "| figure1 | 2 | 1 | 1 | 0 |  |" in lines
+    page = (folder.parent / "report.html").read_text()
+    assert page.index("The paper&#x27;s claims") < page.index("Our claims") < page.index("<img")
+
+
+def test_the_list_tells_lifetimes_and_tasks_left_out(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    sizes = FIGURES["maze-sizes"]
+    quick = replace(sizes.presets["quick"], seconds=9000, left_out={"S20": 7.5, "S15": 1.0})
+    figure = replace(
+        sizes,
+        presets={"quick": quick},
+        lifetimes=lambda _figure, task, _preset: {"S2": 0.5, "S10": 12.4}.get(task, 3.0),
+    )
+    monkeypatch.setitem(FIGURES, "maze-sizes", figure)
+    assert main(["list"]) == 0
+    said = capsys.readouterr().out
+    assert "trains for 0.5 to 12 lifetimes of a shift" in said
+    assert "leaves out S20 (about 7.5 core-hours), S15 (about 1 core-hours)" in said
+    assert main(["list", "--cost"]) == 0
+    assert re.search(r"maze-sizes +│ quick +│ 4 +│ 5 ", capsys.readouterr().out)
 
 
 def test_the_same_results_give_the_same_bytes(folder: Path) -> None:
@@ -182,16 +223,11 @@ def test_a_browser_shows_the_page_with_its_picture(folder: Path, tmp_path: Path)
 def test_a_half_drawn_figure_is_not_shown(folder: Path) -> None:
     write_figure(folder)
     (folder / "claims.json").unlink()  # written last: without it the figure is not complete
-    assert "figure1" not in write_page(folder.parent).read_text()
+    assert '<section id="figure1">' not in write_page(folder.parent).read_text()
     write_figure(folder)
     (folder / "claims.json").write_text("[")
     with pytest.raises(InputError, match="cannot be shown"):
         write_page(folder.parent)
-
-
-def test_a_smoke_run_decides_nothing() -> None:
-    verdicts = {claim["verdict"] for claim in judge(FIGURE, known_curves(), "smoke")}
-    assert verdicts == {"inconclusive"}
 
 
 def test_the_band_is_between_the_quartiles_and_the_line_is_the_mean() -> None:

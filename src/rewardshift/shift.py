@@ -247,6 +247,30 @@ def suggest_shift(
     return Shift(bias, scale, gamma)
 
 
+def lifetime(gamma: float, tau: float, every: int = 1) -> float:
+    """How many updates a shift lasts: after so many, 1/e of its offset is left where data is.
+
+    The target network keeps all of the offset but `gamma` times what it had, and takes that over
+    at the rate `tau`, so the offset shrinks by `1 - tau (1 - gamma)` at every move of the target.
+    Exact for a table or a linear estimator that follows its targets at once; a network's optimiser
+    may be slower.
+
+    Args:
+        gamma: The discount.
+        tau: How far the target network moves to the online one.
+        every: Updates between two such moves.
+
+    >>> round(lifetime(gamma=0.99, tau=0.005, every=2))  # TD3, in the settings of its authors
+    40000
+    """
+    if not (0 <= gamma < 1 and 0 < tau <= 1 and every >= 1):
+        raise ValueError(
+            "a lifetime needs gamma in [0, 1), tau in (0, 1] and every of 1 or more, got"
+            f" {gamma!r}, {tau!r} and {every!r}"
+        )
+    return every / (tau * (1 - gamma))
+
+
 def _as_number(name: str, value: Any) -> Any:
     """Python and NumPy scalars become Python floats, which leave every dtype as it is."""
     if isinstance(value, numbers.Real):

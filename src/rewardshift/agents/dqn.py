@@ -23,7 +23,7 @@ from rewardshift.hindsight import Hindsight
 from rewardshift.networks import MLP, adam_step, apply_mlp, huber, init_mlp, soft_update
 from rewardshift.replay import Batch, as_floats
 from rewardshift.settings import check_types
-from rewardshift.shift import Shift, Terminal
+from rewardshift.shift import Shift, Terminal, lifetime
 
 Schedule = Literal["linear", "exponential"]
 
@@ -58,6 +58,9 @@ class DQN:
         n_step: How many rewards a target sums up.
         epsilon: `"linear"`: from 0.9 to 0.05 over the first fifth of training, the paper's
             word. `"exponential"`: 0.05 + 0.85 exp(-steps / 200), the authors' code.
+        input_range: The lowest and the highest value of each number of an observation, or of all
+            of them if it is one pair. The networks then see inputs from 0 to 1; if it is empty,
+            they see the observations as they are.
         intrinsic: An intrinsic reward that is added to the extrinsic one.
         hindsight: How goals are relabelled, in a goal task.
     """
@@ -72,6 +75,7 @@ class DQN:
     double: bool = False
     n_step: int = 1
     epsilon: Schedule = "linear"
+    input_range: tuple[tuple[float, float], ...] = ()
     intrinsic: Intrinsic | None = None
     hindsight: Hindsight | None = None
 
@@ -88,12 +92,26 @@ class DQN:
             check_number(self, name, "1 or more", lambda value: value >= 1)
         check_number(self, "learning_rate", "above 0", lambda value: value > 0)
         check_number(self, "tau", "in (0, 1]", lambda value: 0 < value <= 1)
+        if any(not low < high for low, high in self.input_range):
+            raise ValueError(
+                f"input_range must be pairs of a lower and a higher number, got {self.input_range}"
+            )
         check_hindsight(self)
         if self.intrinsic is not None and self.n_step != 1:
             raise ValueError(f"an intrinsic reward needs n_step=1, got {self.n_step}")
 
+    @property
+    def lifetime(self) -> float:
+        """How many updates a shift lasts; see `rewardshift.shift.lifetime`."""
+        return lifetime(self.gamma, self.tau)
+
     def init(self, key: PRNGKeyArray, spec: TaskSpec) -> DQNState:
         """Random networks, the same for the same key whatever the shifts are."""
+        if len(self.input_range) not in (0, 1, spec.features):
+            raise ValueError(
+                f"input_range must be one pair, or one for each of the {spec.features} numbers of"
+                f" an observation, got {len(self.input_range)}"
+            )
         member_key, intrinsic_key, leader_key = jax.random.split(key, 3)
         sizes = (spec.features, *self.hidden, spec.num_actions)
         keys = jax.random.split(member_key, len(self.shifts))
@@ -112,12 +130,13 @@ class DQN:
         self, state: DQNState, observation: Float[Array, "*batch features"]
     ) -> Float[Array, "member *batch action"]:
         """What each member thinks of each action, on its own scale."""
-        return jax.vmap(apply_mlp, in_axes=(0, None))(state.online, observation)
+        return self._values(state.online, observation)
 
     def greedy(self, state: DQNState, observation: Array) -> Int[Array, ""]:
         """The leader's best action."""
         leader = jax.tree.map(lambda leaf: leaf[state.leader], state.online)
-        return jnp.argmax(apply_mlp(leader, as_floats(observation))).astype(jnp.int32)
+        values = apply_mlp(leader, self._scaled(as_floats(observation)))
+        return jnp.argmax(values).astype(jnp.int32)
 
     def draws(self, spec: TaskSpec) -> int:
         """How many random numbers `act` takes."""
@@ -150,44 +169,60 @@ class DQN:
     ) -> tuple[DQNState, dict[str, Float[Array, ""]]]:
         """One step of every member on the same batch."""
         observation, following = as_floats(batch.observation), as_floats(batch.next_observation)
-        target = self._target(state, batch, observation, following)
+        bonus = self._bonus(state, batch, observation)
+        target = self._target(state, batch, following, bonus)
 
         def loss(online: MLP) -> tuple[Array, Array]:
-            values = jax.vmap(apply_mlp, in_axes=(0, None))(online, observation)
+            values = self._values(online, observation)
             chosen = jnp.take_along_axis(values, batch.action[None, :, None], axis=2)[..., 0]
             return huber(chosen - target).mean(axis=1).sum(), chosen.mean()
 
         (total, q), gradient = jax.value_and_grad(loss, has_aux=True)(state.online)
         online, optimiser = adam_step(self.learning_rate, gradient, state.optimiser, state.online)
-        intrinsic = state.intrinsic
+        intrinsic, metrics = state.intrinsic, {"loss": total, "q": q}
         if self.intrinsic is not None:
             intrinsic = self.intrinsic.update(intrinsic, observation)
+            metrics["bonus"] = bonus.mean()
         state = state._replace(
             online=online,
             target=soft_update(state.target, online, self.tau),
             optimiser=optimiser,
             intrinsic=intrinsic,
         )
-        return state, {"loss": total, "q": q}
+        return state, metrics
+
+    def _scaled(self, observation: Float[Array, "*batch features"]) -> Array:
+        """Observations as the networks see them."""
+        if not self.input_range:
+            return observation
+        low, high = jnp.asarray(self.input_range).T
+        return (observation - low) / (high - low)
+
+    def _values(
+        self, networks: MLP, observation: Float[Array, "*batch features"]
+    ) -> Float[Array, "member *batch action"]:
+        return jax.vmap(apply_mlp, in_axes=(0, None))(networks, self._scaled(observation))
+
+    def _bonus(self, state: DQNState, batch: Batch, observation: Array) -> Float[Array, " batch"]:
+        """The intrinsic reward of each transition, not shifted."""
+        if self.intrinsic is None or self.intrinsic.evaluated == "stored":
+            return batch.intrinsic
+        return self.intrinsic.bonus(state.intrinsic, observation)
 
     def _target(
-        self, state: DQNState, batch: Batch, observation: Array, following: Array
+        self, state: DQNState, batch: Batch, following: Array, bonus: Float[Array, " batch"]
     ) -> Float[Array, "member batch"]:
         """What each member's values should have been."""
-        values = jax.vmap(apply_mlp, in_axes=(0, None))(state.target, following)
+        values = self._values(state.target, following)
         if self.double:
             best = jnp.argmax(self.values(state, following), axis=-1, keepdims=True)
             value = jnp.take_along_axis(values, best, axis=-1)[..., 0]
         else:
             value = values.max(axis=-1)
-        bonus: Any = 0.0
-        if self.intrinsic is not None:
-            bonus = batch.intrinsic
-            if self.intrinsic.evaluated == "fresh":
-                bonus = self.intrinsic.bonus(state.intrinsic, observation)
-            own = Shift(self.intrinsic.bias, 1.0, self.gamma, self.terminal)
-            bonus = own.reward(bonus, batch.terminated)
-        return member_targets(self, batch, value, bonus)
+        if self.intrinsic is None:
+            return member_targets(self, batch, value)
+        own = Shift(self.intrinsic.bias, 1.0, self.gamma, self.terminal)
+        return member_targets(self, batch, value, own.reward(bonus, batch.terminated))
 
     def exploration(self, step: int, steps: int) -> float:
         """Epsilon at a step of a training of so many steps."""

@@ -10,7 +10,7 @@ import optax
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from rewardshift.agents.checks import check_number
-from rewardshift.networks import MLP, adam_step, apply_mlp, init_mlp
+from rewardshift.networks import MLP, apply_mlp, init_mlp
 from rewardshift.settings import check_types
 
 Evaluated = Literal["fresh", "stored"]
@@ -63,15 +63,18 @@ class RND:
         bias: The shift of the intrinsic reward. 0 is the original; the paper's "RND -1.0" has
             -1, which makes the bonus negative everywhere and so optimistic.
         width: Of the hidden layers and of the output.
-        learning_rate: Of the predictor.
+        learning_rate: Adam's learning rate for the predictor.
         evaluated: `"fresh"`: by the present predictor, on the sampled batch. `"stored"`: when
             the transition was collected, as the authors' code does.
+        clear_gradients: Whether each update forgets the gradients before it. False adds them all
+            up, as the authors' code does by mistake; their bonus hardly fades then.
     """
 
     bias: float = 0.0
     width: int = 512
     learning_rate: float = 1e-4
     evaluated: Evaluated = "fresh"
+    clear_gradients: bool = True
 
     def __post_init__(self) -> None:
         check_types(self)
@@ -84,7 +87,7 @@ class RND:
         fixed_key, predictor_key = jax.random.split(key)
         sizes = (features, self.width, self.width, self.width)
         predictor = init_mlp(predictor_key, sizes)
-        optimiser = optax.adam(self.learning_rate).init(predictor)
+        optimiser = self._optimiser().init(predictor)
         return RNDState(init_mlp(fixed_key, sizes), predictor, optimiser)
 
     def bonus(self, state: RNDState, observation: Array) -> Array:
@@ -102,10 +105,13 @@ class RND:
             return self._error(predictor, state.fixed, observation).mean()
 
         gradient = jax.grad(loss)(state.predictor)
-        predictor, optimiser = adam_step(
-            self.learning_rate, gradient, state.optimiser, state.predictor
-        )
+        updates, optimiser = self._optimiser().update(gradient, state.optimiser)
+        predictor = optax.apply_updates(state.predictor, updates)
         return state._replace(predictor=predictor, optimiser=optimiser)
+
+    def _optimiser(self) -> optax.GradientTransformation:
+        adam = optax.adam(self.learning_rate)
+        return adam if self.clear_gradients else optax.chain(optax.trace(decay=1.0), adam)
 
     def _error(self, predictor: MLP, fixed: MLP, observation: Array) -> Array:
         goal = jax.lax.stop_gradient(apply_mlp(fixed, observation))

@@ -9,7 +9,7 @@ from rewardshift.agents.checks import check_number
 from rewardshift.networks import twin_values
 from rewardshift.replay import as_floats
 from rewardshift.settings import check_types
-from rewardshift.shift import Shift, Terminal
+from rewardshift.shift import Shift, Terminal, lifetime
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,6 +45,11 @@ class Offline:
     def shift(self) -> Shift:
         """What is done to the rewards."""
         return Shift(self.bias, self.scale, self.gamma, self.terminal)
+
+    @property
+    def lifetime(self) -> float:
+        """How many updates a shift lasts; see `rewardshift.shift.lifetime`."""
+        return lifetime(self.gamma, self.tau)
 
     def action_value(
         self, state: Any, observation: Array, action: Float[Array, "batch size"]

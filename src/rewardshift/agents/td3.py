@@ -35,7 +35,7 @@ from rewardshift.hindsight import Hindsight
 from rewardshift.networks import MLP, adam_step, apply_mlp, init_mlps, soft_update
 from rewardshift.replay import Batch, as_floats
 from rewardshift.settings import check_types
-from rewardshift.shift import Terminal
+from rewardshift.shift import Terminal, lifetime
 
 # The smallest draw is 0, where a normal deviate would be infinite.
 SMALLEST = 2.0**-25
@@ -136,8 +136,13 @@ class TD3:
 
     @property
     def period(self) -> int:
-        """After how many updates they repeat themselves."""
+        """Length of the update cycle."""
         return self.policy_delay
+
+    @property
+    def lifetime(self) -> float:
+        """How many updates a shift lasts; see `rewardshift.shift.lifetime`."""
+        return lifetime(self.gamma, self.tau, self.policy_delay)
 
     def init(self, key: PRNGKeyArray, spec: TaskSpec) -> TD3State:
         """Random networks, the same for the same key whatever the shifts are."""

@@ -2,10 +2,12 @@
 
 import os
 import re
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import tyro
+from rich import box
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
@@ -14,7 +16,7 @@ from rewardshift.cli.progress import run_with_progress
 from rewardshift.errors import InputError, shown
 from rewardshift.experiments import FIGURES, find_figure
 from rewardshift.experiments.cluster import RayCluster
-from rewardshift.experiments.figure import PresetName
+from rewardshift.experiments.figure import CORES, Figure, PresetName
 from rewardshift.experiments.processes import Processes
 from rewardshift.experiments.runner import (
     WHOLE,
@@ -26,14 +28,20 @@ from rewardshift.experiments.runner import (
     pending_units,
 )
 from rewardshift.files import writable_folder
-from rewardshift.report import write_figure, write_page, write_report
+from rewardshift.report import summary, write_figure, write_page, write_report
 from rewardshift.report.page import SYMBOLS
-from rewardshift.report.verdicts import comparison, evidence
+from rewardshift.report.summary import COLUMNS, TITLES, Row
+from rewardshift.report.summary import markdown as as_markdown
+from rewardshift.report.verdicts import comparison, evidence, rounded
 from rewardshift.shift import Terminal
 from rewardshift.training.common import TrainingError
 
-CORES = 2  # that the times of presets are for
-COLORS = {"supported": "green", "not supported": "red", "inconclusive": "yellow", "not run": "blue"}
+COLORS = {
+    "supported": "green",
+    "not supported": "red",
+    "inconclusive": "yellow",
+    "not tested": "blue",
+}
 
 
 def list_figures(*, cost: bool = False) -> None:
@@ -52,7 +60,24 @@ def list_figures(*, cost: bool = False) -> None:
         for name, preset in figure.presets.items():
             note = f" ({preset.note})" if preset.note else ""
             print(f"  {name:8} {preset.seeds} seeds, about {_duration(preset.seconds)}{note}")
-    print("Times are for two cores. Run one with: rewardshift reproduce FIGURE --preset PRESET")
+            for line in _details(figure, name):
+                print(f"  {'':8} {line}")
+    print(
+        f"Times are for {CORES} cores. Run one with: rewardshift reproduce FIGURE --preset PRESET"
+    )
+
+
+def _details(figure: Figure, name: str) -> Iterator[str]:
+    """What else there is to say about a preset: its budget in lifetimes, the tasks left out."""
+    if figure.lifetimes is not None:
+        tasks = figure.at(name).tasks
+        found = sorted(figure.lifetimes(figure, task, name) for task in tasks)
+        ends = dict.fromkeys(rounded(count) for count in (found[0], found[-1]))
+        yield f"trains for {' to '.join(ends)} lifetimes of a shift"
+    left_out = figure.presets[name].left_out
+    if left_out:
+        texts = [f"{task} (about {rounded(hours)} core-hours)" for task, hours in left_out.items()]
+        yield f"leaves out {', '.join(texts)}"
 
 
 def _costs() -> Table:
@@ -61,8 +86,7 @@ def _costs() -> Table:
         for name, preset in figure.presets.items():
             groups = len(figure.at(name).groups)
             units = groups * -(-preset.seeds // figure.seeds_per_unit)
-            hours = preset.seconds * CORES / 3600
-            table.add_row(figure.name, name, f"{units}", f"{hours:,.{0 if hours >= 10 else 2}f}")
+            table.add_row(figure.name, name, f"{units}", rounded(preset.core_hours))
     return table
 
 
@@ -148,15 +172,34 @@ def _parse_shard(text: str) -> Shard:
     raise InputError(f"shard must be I/N with I from 1 to N, for example 2/4, got {shown(text)}")
 
 
-def report(out: Annotated[Path, tyro.conf.Positional] = Path("out")) -> None:
+def report(
+    out: Annotated[Path, tyro.conf.Positional] = Path("out"), *, markdown: bool = False
+) -> None:
     """Make verdicts, pictures and the page again from the results in a folder.
 
     Args:
         out: The folder that `rewardshift reproduce` wrote to.
+        markdown: Print the counts of the verdicts as Markdown.
     """
     if not out.is_dir():
         raise InputError(f"no folder {str(out)!r}")
-    print(f"report:  {write_report(writable_folder(out))}")
+    page = write_report(writable_folder(out))
+    if markdown:
+        print(as_markdown(summary(out)))
+        return
+    for source, rows in summary(out).items():
+        Console().print(_counts(TITLES[source], rows))
+    print(f"report:  {page}")
+
+
+def _counts(title: str, rows: list[Row]) -> Table:
+    table = Table(title=title, title_justify="left", box=box.SIMPLE, padding=(0, 1, 0, 0))
+    table.add_column(COLUMNS[0], no_wrap=True)
+    for column in COLUMNS[1:]:
+        table.add_column(column.replace(" ", "\n"), justify="right", no_wrap=True)
+    for row in rows:
+        table.add_row(*row.cells)
+    return table
 
 
 def _duration(seconds: float) -> str:
@@ -167,11 +210,12 @@ def _duration(seconds: float) -> str:
 
 
 def _print_claims(figure: str, claims: list[dict[str, Any]]) -> None:
-    table = Table("verdict", "claim", "measured", title=figure, title_justify="left")
+    table = Table("verdict", "source", "claim", "measured", title=figure, title_justify="left")
     for claim in claims:
         verdict = claim["verdict"]
         table.add_row(
             f"[{COLORS[verdict]}]{SYMBOLS[verdict]} {verdict}[/]",
+            claim["source"],
             escape(f"{claim['panel']}: {comparison(claim)}"),
             escape(evidence(claim)),
         )

@@ -9,19 +9,25 @@ from rewardshift.experiments.control import (
     HUMANOID,
     SPARSE_CHEETAH_FIGURE,
 )
-from rewardshift.experiments.curiosity import CURIOSITY, CURIOSITY_ABLATION, CURIOSITY_STORED
+from rewardshift.experiments.curiosity import (
+    CURIOSITY,
+    CURIOSITY_ABLATION,
+    CURIOSITY_EXPLAINED,
+    CURIOSITY_STORED,
+)
 from rewardshift.experiments.fetch import FETCH
 from rewardshift.experiments.figure import Figure
 from rewardshift.experiments.maze import FIGURE1, MAZE_SIZES
+from rewardshift.experiments.mechanism import OFFLINE_MECHANISM
 from rewardshift.experiments.offline import OFFLINE, OFFLINE_ABLATION
 
 FIGURES = {
     figure.name: figure
     for figure in (
         *(FIGURE1, MAZE_SIZES),
-        *(CURIOSITY, CURIOSITY_ABLATION, CURIOSITY_STORED),
+        *(CURIOSITY, CURIOSITY_ABLATION, CURIOSITY_STORED, CURIOSITY_EXPLAINED),
         *(CONTROL, CONTROL_ABLATION, SPARSE_CHEETAH_FIGURE, HUMANOID),
-        *(OFFLINE, OFFLINE_ABLATION),
+        *(OFFLINE, OFFLINE_ABLATION, OFFLINE_MECHANISM),
         FETCH,
     )
 }

@@ -6,8 +6,8 @@ from typing import Any
 from rewardshift.agents.dqn import DQN
 from rewardshift.agents.intrinsic import RND
 from rewardshift.envs.minigrid import four_rooms_id
-from rewardshift.experiments.figure import Claim, Figure, Method, Preset
-from rewardshift.experiments.online import return_panels, run_online
+from rewardshift.experiments.figure import Claim, Figure, Method, Panel, Preset, Source
+from rewardshift.experiments.online import online_lifetimes, run_online
 from rewardshift.shift import Terminal
 from rewardshift.training.online import OnlineBudget
 
@@ -19,10 +19,23 @@ class Task:
     Args:
         env: The registered environment.
         gamma: The discount that it is trained with.
+        input_range: As in `DQN`, for methods whose inputs are scaled.
     """
 
     env: str
     gamma: float
+    input_range: tuple[tuple[float, float], ...]
+
+
+@dataclass(frozen=True)
+class Scaled:
+    """A method whose inputs are scaled to [0, 1]: ours, because the paper's are raw.
+
+    Args:
+        agent: What learns.
+    """
+
+    agent: DQN
 
 
 @dataclass(frozen=True)
@@ -30,8 +43,8 @@ class CuriosityBudget:
     """How much of the figure to run.
 
     Args:
-        steps: Environment steps of each seed; FourRooms, the hardest, may have its own number.
-        four_rooms_steps: That number.
+        steps: Environment steps of each seed on Empty-Random and MultiRoom.
+        four_rooms_steps, mountain_car_steps: The same for the other tasks.
         rnd_width: Of the networks of Random Network Distillation.
         evaluations: Points of a curve.
         evaluation_episodes: Greedy episodes behind each point.
@@ -39,12 +52,15 @@ class CuriosityBudget:
 
     steps: int
     four_rooms_steps: int
+    mountain_car_steps: int
     rnd_width: int = 512
     evaluations: int = 50
     evaluation_episodes: int = 10
 
-    def configure(self, agent: DQN, task: Task, terminal: Terminal) -> DQN:
+    def configure(self, agent: DQN | Scaled, task: Task, terminal: Terminal) -> DQN:
         """See `OnlineFigureBudget`."""
+        if isinstance(agent, Scaled):
+            agent = replace(agent.agent, input_range=task.input_range)
         intrinsic: Any = agent.intrinsic
         if intrinsic is not None:
             intrinsic = replace(intrinsic, width=self.rnd_width)
@@ -52,7 +68,8 @@ class CuriosityBudget:
 
     def online(self, task: str) -> OnlineBudget:
         """See `OnlineFigureBudget`."""
-        steps = self.four_rooms_steps if task.startswith("FourRooms") else self.steps
+        own = {"FourRooms": self.four_rooms_steps, "MountainCar": self.mountain_car_steps}
+        steps = own.get(task.split("-", maxsplit=1)[0], self.steps)
         return OnlineBudget(
             steps=steps,
             evaluate_every=steps // self.evaluations,
@@ -60,13 +77,36 @@ class CuriosityBudget:
         )
 
 
+def _minigrid(env: str) -> Task:
+    """MiniGrid's observations are whole numbers: kinds of objects, up to 10, colours and states."""
+    return Task(env, 0.98, input_range=((0.0, 10.0),))
+
+
 TASKS = {
-    "MountainCar": Task("MountainCar-v0", 0.95),
-    "Empty-Random": Task("MiniGrid-Empty-Random-6x6-v0", 0.98),
-    "MultiRoom": Task("MiniGrid-MultiRoom-N2-S4-v0", 0.98),
-    "FourRooms-7": Task(four_rooms_id(7), 0.98),
-    "FourRooms-9": Task(four_rooms_id(9), 0.98),
+    "MountainCar": Task("MountainCar-v0", 0.95, input_range=((-1.2, 0.6), (-0.07, 0.07))),
+    "Empty-Random": _minigrid("MiniGrid-Empty-Random-6x6-v0"),
+    "MultiRoom": _minigrid("MiniGrid-MultiRoom-N2-S4-v0"),
+    "FourRooms-7": _minigrid(four_rooms_id(7)),
+    "FourRooms-9": _minigrid(four_rooms_id(9)),
 }
+
+
+def _panels(task: str) -> tuple[Panel, Panel]:
+    """What is evaluated greedily, and what the paper plots: the return while training."""
+    y_range = None if task == "MountainCar" else (0.0, 1.0)
+    return (
+        Panel(task, task, "greedy return", task, "evaluation_return", y_range=y_range),
+        Panel(
+            f"{task}-training", task, "training return", task, "training_return", y_range=y_range
+        ),
+    )
+
+
+# Returns that differ by less than this share of their range are called alike.
+ALIKE = 0.1
+
+UNSHIFTED = Method("dqn", "DQN", DQN())
+HALF = Method("dqn-0.5", "DQN -0.5", DQN(shifts=(-0.5,)))
 
 
 def rnd_method(bias: float) -> Method:
@@ -75,13 +115,15 @@ def rnd_method(bias: float) -> Method:
     return Method(name, f"RND {bias:g}" if bias else "RND", DQN(intrinsic=RND(bias)))
 
 
-# The paper's orderings: the first of each is above the second.
-ORDERINGS = (
-    ("dqn-0.5", "dqn", "A negative shift helps DQN explore."),
-    ("dqn", "rnd", "The original RND, whose bonus is positive, is worse than none."),
-    ("rnd-1", "dqn", "RND made negative is better than none."),
-    ("rnd-1.5", "dqn-0.5", "RND adds to what a shift of its mean size does."),
-    ("rnd-1.5", "rnd-1", "A more negative RND is better."),
+# The first of each is above the second.
+ORDERINGS: tuple[tuple[str, str, str, Source], ...] = (
+    ("dqn-0.5", "dqn", "A negative shift helps DQN explore.", "paper"),
+    ("dqn", "rnd", "The original RND, whose bonus is positive, is worse than none.", "paper"),
+    ("rnd-1", "dqn", "RND made negative is better than none.", "paper"),
+    ("rnd-1.5", "dqn-0.5", "RND adds to what a shift of its mean size does.", "paper"),
+    ("rnd-1.5", "rnd-1", "A more negative RND is better.", "paper"),
+    ("dqn-scaled", "dqn", "Inputs scaled to [0, 1] help DQN by themselves.", "ours"),
+    ("dqn-0.5-scaled", "dqn-scaled", "A negative shift helps with scaled inputs, too.", "ours"),
 )
 
 ABLATION = (-0.05, -0.15, -1.0, -1.5, -2.0, -2.5, -5.0, -10.0)
@@ -116,23 +158,27 @@ CURIOSITY = Figure(
     name="curiosity",
     title="Curiosity: RND as it is, and made negative",
     tasks=TASKS,
-    panels=return_panels(tuple(TASKS)),
+    panels=tuple(panel for task in TASKS for panel in _panels(task)),
     methods=(
-        Method("dqn", "DQN", DQN()),
+        UNSHIFTED,
         rnd_method(0.0),
-        Method("dqn-0.5", "DQN -0.5", DQN(shifts=(-0.5,))),
+        HALF,
         rnd_method(-1.0),
         rnd_method(-1.5),
+        Method("dqn-scaled", "DQN, scaled inputs", Scaled(DQN())),
+        Method("dqn-0.5-scaled", "DQN -0.5, scaled inputs", Scaled(HALF.agent)),
     ),
     claims=tuple(
-        Claim(f"{task}-{better}-above-{worse}", task, statement, better=better, worse=worse)
+        Claim(f"{task}-{better}-above-{worse}", task, statement, better, worse, source=source)
         for task in TASKS
-        for better, worse, statement in ORDERINGS
+        for better, worse, statement, source in ORDERINGS
     ),
     presets={
         "smoke": Preset(
             seeds=2,
-            budget=CuriosityBudget(400, 400, rnd_width=16, evaluations=2, evaluation_episodes=1),
+            budget=CuriosityBudget(
+                400, 400, 400, rnd_width=16, evaluations=2, evaluation_episodes=1
+            ),
             seconds=120,
             note="400 steps and RND 16 wide: shows that it runs, nothing else",
             decides=False,
@@ -140,18 +186,21 @@ CURIOSITY = Figure(
         "quick": Preset(
             seeds=10,
             budget=CuriosityBudget(
-                40_000, 40_000, rnd_width=128, evaluations=25, evaluation_episodes=5
+                40_000, 40_000, 200_000, rnd_width=128, evaluations=25, evaluation_episodes=5
             ),
-            seconds=3800,
-            note="40,000 of 200,000 to 500,000 steps, RND 128 instead of 512 wide",
+            seconds=9000,
+            note="40,000 of 200,000 to 500,000 steps on MiniGrid, RND 128 instead of 512 wide",
         ),
-        "paper": Preset(seeds=10, budget=CuriosityBudget(200_000, 500_000), seconds=400_000),
+        "paper": Preset(
+            seeds=10, budget=CuriosityBudget(200_000, 500_000, 200_000), seconds=450_000
+        ),
     },
     x_label="environment steps",
     run=run_online,
     unit_spans=(),
     seeds_per_unit=10,
-    revision=2,
+    revision=3,
+    lifetimes=online_lifetimes,
 )
 
 CURIOSITY_ABLATION = replace(
@@ -173,7 +222,7 @@ CURIOSITY_STORED = replace(
     name="curiosity-stored",
     title="Curiosity: the bonus of now, or that of when it was collected",
     tasks={"MultiRoom": TASKS["MultiRoom"]},
-    panels=return_panels(("MultiRoom",)),
+    panels=_panels("MultiRoom"),
     methods=(rnd_method(-1.0), STORED),
     claims=(
         Claim(
@@ -182,12 +231,66 @@ CURIOSITY_STORED = replace(
             "It makes no difference when the bonus is evaluated.",
             better="rnd-1",
             worse="rnd-1-stored",
-            margin=0.1,
+            source="ours",
+            alike=ALIKE,
         ),
     ),
     presets={
         **CURIOSITY.presets,
         "quick": replace(CURIOSITY.presets["quick"], seconds=500),
         "paper": replace(CURIOSITY.presets["paper"], seconds=20_000),
+    },
+)
+
+
+def _piled(bias: float) -> Method:
+    """RND as in the authors' code, whose predictor never forgets a gradient."""
+    clean = rnd_method(bias)
+    agent = DQN(intrinsic=RND(bias, clear_gradients=False))
+    return Method(f"{clean.name}-piled", f"{clean.label}, gradients pile up", agent)
+
+
+PILED = tuple(_piled(bias) for bias in (0.0, -1.0, -1.5))
+PLUS_ONE = Method("dqn+1", "DQN +1", DQN(shifts=(1.0,)))
+CONSTANTS = (PLUS_ONE, UNSHIFTED, HALF)
+
+CURIOSITY_EXPLAINED = replace(
+    CURIOSITY_STORED,
+    name="curiosity-explained",
+    title="Curiosity: with gradients that pile up, RND is a constant",
+    panels=(
+        *_panels("MultiRoom"),
+        Panel(
+            "MultiRoom-bonus",
+            "MultiRoom",
+            "mean bonus",
+            "MultiRoom",
+            "bonus",
+            y_range=(0.0, 1.0),
+            methods=("rnd", *(method.name for method in PILED)),
+        ),
+    ),
+    methods=(rnd_method(0.0), *PILED, *CONSTANTS),
+    claims=tuple(
+        Claim(
+            f"{piled.name}-like-{constant.name}",
+            "MultiRoom",
+            f"{piled.label}, is like {constant.label}.",
+            better=piled.name,
+            worse=constant.name,
+            source="ours",
+            alike=ALIKE,
+        )
+        for piled, constant in zip(PILED, CONSTANTS, strict=True)
+    ),
+    presets={
+        "smoke": replace(CURIOSITY.presets["smoke"], seconds=40),
+        "quick": replace(
+            CURIOSITY.presets["quick"],
+            budget=replace(CURIOSITY.presets["quick"].budget, rnd_width=512),
+            seconds=7200,
+            note="40,000 of 200,000 steps",
+        ),
+        "paper": replace(CURIOSITY.presets["paper"], seconds=40_000),
     },
 )

@@ -5,7 +5,7 @@ its claims from the results.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from itertools import product
 from pathlib import Path
@@ -14,8 +14,11 @@ from typing import Any, Literal, NamedTuple
 from rewardshift.shift import Terminal
 
 Metric = Literal["auc", "final", "best", "drop"]
+Source = Literal["paper", "ours"]
 PresetName = Literal["smoke", "quick", "paper"]
 Group = tuple[tuple[str, ...], tuple[str, ...]]
+
+CORES = 2  # the machine that the times of presets are for
 
 
 class Unit(NamedTuple):
@@ -49,7 +52,8 @@ class Panel:
         task: The task that is trained on, one of the figure's.
         measure: What is looked at in it, one of those that the figure's `run` knows.
         lower_is_better: For distances and errors; claims follow it.
-        y_range: Of the axis, where the values have one.
+        y_range: The range of the values, where the task has one.
+        methods: The names of the methods that it shows; None: all of the figure's.
     """
 
     name: str
@@ -59,6 +63,11 @@ class Panel:
     measure: str
     lower_is_better: bool = False
     y_range: tuple[float, float] | None = None
+    methods: tuple[str, ...] | None = None
+
+    def shows(self, method: str) -> bool:
+        """Whether the method has a line in this panel."""
+        return self.methods is None or method in self.methods
 
 
 @dataclass(frozen=True)
@@ -78,18 +87,20 @@ class Method:
 
 @dataclass(frozen=True)
 class Claim:
-    """A sentence of the paper as a comparison of two methods in one panel.
+    """A sentence as a comparison of two methods in one panel.
 
     Args:
         id: Unique within the figure.
         panel: The panel's name.
         statement: The sentence.
         better, worse: Names of the two methods; for "alike", in any order.
-        metric: `"auc"`: the mean of the curve. `"final"`: the mean of its last tenth. `"best"`: its
+        metric: `"auc"`: the mean of the curve. `"final"`: the mean of its end. `"best"`: its
             highest value. `"drop"`: the second minus the third, nearer to 0 if less was lost.
-        margin: If given, the claim is that the two are alike: that their difference is
-            smaller than this.
+        source: Whose claim it is: the paper's, or ours.
+        alike: If given, the claim is that the two are alike: that their difference is smaller
+            than this share of the range of the panel's values.
         until: If given, only the curve up to this step counts.
+        end: The share of the curve that is its end.
     """
 
     id: str
@@ -98,8 +109,10 @@ class Claim:
     better: str
     worse: str
     metric: Metric = "auc"
-    margin: float | None = None
+    source: Source = "paper"
+    alike: float | None = None
     until: int | None = None
+    end: float = 0.1
 
 
 @dataclass(frozen=True)
@@ -112,7 +125,8 @@ class Preset:
         seconds: About how long that takes on two cores.
         note: What is less than in the paper, beside the seeds; empty if nothing is.
         decides: Whether its results are worth a verdict.
-        tasks: Which of the figure's tasks, if not all.
+        left_out: The tasks of the figure that are not run, each with about the core-hours that it
+            would take.
     """
 
     seeds: int
@@ -120,7 +134,12 @@ class Preset:
     seconds: float
     note: str = ""
     decides: bool = True
-    tasks: tuple[str, ...] | None = None
+    left_out: Mapping[str, float] = field(default_factory=dict)
+
+    @property
+    def core_hours(self) -> float:
+        """About the hours of one core that it takes."""
+        return self.seconds * CORES / 3600
 
 
 @dataclass(frozen=True)
@@ -141,6 +160,8 @@ class Figure:
             one task or one method.
         seeds_per_unit: How many seeds one unit of work takes together.
         revision: Raised by hand when the code behind `run` gives other curves than before.
+        lifetimes: Tells how many lifetimes of a shift a task's budget is (see `lifetime` in
+            `rewardshift.shift`), where its agents have target networks.
     """
 
     name: str
@@ -155,19 +176,15 @@ class Figure:
     unit_spans: tuple[Literal["task", "method"], ...]
     seeds_per_unit: int
     revision: int = 1
+    lifetimes: Callable[["Figure", str, str], float] | None = None
 
     def at(self, preset: str) -> "Figure":
-        """The figure with the tasks of a preset alone."""
-        chosen = self.presets[preset].tasks
-        if chosen is None:
-            return self
-        panels = tuple(panel for panel in self.panels if panel.task in chosen)
-        shown = {panel.name for panel in panels}
+        """The figure with the tasks of a preset alone; the claims stay all."""
+        left_out = self.presets[preset].left_out
         return replace(
             self,
-            tasks={name: task for name, task in self.tasks.items() if name in chosen},
-            panels=panels,
-            claims=tuple(claim for claim in self.claims if claim.panel in shown),
+            tasks={name: task for name, task in self.tasks.items() if name not in left_out},
+            panels=tuple(panel for panel in self.panels if panel.task not in left_out),
         )
 
     def unit(self, preset: str, terminal: Terminal, group: Group, seeds: Sequence[int]) -> Unit:
@@ -176,11 +193,19 @@ class Figure:
 
     @property
     def groups(self) -> list[Group]:
-        """The tasks and methods of the units of work, all together or one by one."""
+        """The tasks and methods of the units of work, all together or one by one.
+
+        A method that no panel of a task shows is not run there.
+        """
         tasks, methods = tuple(self.tasks), tuple(method.name for method in self.methods)
         task_groups = [tasks] if "task" in self.unit_spans else [(task,) for task in tasks]
         method_groups = [methods] if "method" in self.unit_spans else [(m,) for m in methods]
-        return list(product(task_groups, method_groups))
+        shown = {(panel.task, m) for panel in self.panels for m in methods if panel.shows(m)}
+        return [
+            group
+            for group in product(task_groups, method_groups)
+            if not shown.isdisjoint(product(*group))
+        ]
 
     def digest(self, preset: str, terminal: Terminal, group: Group) -> str:
         """A short name for everything that decides the curves of a group.

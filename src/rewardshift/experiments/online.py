@@ -58,6 +58,14 @@ def run_online(figure: Figure, unit: Unit, folder: Path) -> list[Curve]:
     return curves_of(figure, unit, result)
 
 
+def online_lifetimes(figure: Figure, task: str, preset: str) -> float:
+    """See `Figure`: the steps of a task in lifetimes of the first method's shift."""
+    budget: OnlineFigureBudget = figure.presets[preset].budget
+    agent = budget.configure(figure.methods[0].agent, figure.tasks[task], "zero")
+    online = budget.online(task)
+    return (online.steps - agent.warm_up) / agent.lifetime
+
+
 def curves_of(figure: Figure, unit: Unit, result: Result) -> list[Curve]:
     """The rows of a run of one method on one task, as the curves of its panels."""
     if not result.finished:
@@ -72,6 +80,6 @@ def curves_of(figure: Figure, unit: Unit, result: Result) -> list[Curve]:
             [getattr(row, panel.measure) for row in rows if row.seed == seed],
         )
         for panel in figure.panels
-        if panel.task == task
+        if panel.task == task and panel.shows(method)
         for seed in unit.seeds
     ]

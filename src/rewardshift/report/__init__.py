@@ -11,6 +11,7 @@ from rewardshift.experiments.results import read_results
 from rewardshift.files import DAMAGE, write_atomic
 from rewardshift.report.page import render_page
 from rewardshift.report.plots import draw
+from rewardshift.report.summary import Summary, read_summary
 from rewardshift.report.verdicts import judge
 from rewardshift.settings import check_types
 from rewardshift.shift import Terminal
@@ -37,17 +38,22 @@ def write_figure(folder: Path) -> list[dict[str, Any]]:
         The claims with their verdicts.
     """
     provenance = _read_provenance(folder)
-    figure = FIGURES[folder.name].at(provenance.preset)
+    whole = FIGURES[folder.name]
+    figure = whole.at(provenance.preset)
     curves = read_results(folder / "results.csv")
-    missing = {(panel.name, method.name) for panel in figure.panels for method in figure.methods}
-    missing -= {(curve.panel, curve.method) for curve in curves}
+    missing = {
+        (panel.name, method.name)
+        for panel in figure.panels
+        for method in figure.methods
+        if panel.shows(method.name)
+    } - {(curve.panel, curve.method) for curve in curves}
     if missing and not provenance.missing:
         panel, method = min(missing)
         raise InputError(
             f"{str(folder / 'results.csv')!r} has no rows of method {method!r} in panel {panel!r};"
             f" run 'rewardshift reproduce {figure.name}' again"
         )
-    claims = judge(figure, curves, provenance.preset)
+    claims = judge(whole, curves, provenance.preset)
     caption = (
         f"preset {provenance.preset}, {provenance.seeds} seeds, mean and 25-75% band,"
         f" terminal {provenance.terminal}"
@@ -64,9 +70,8 @@ def write_figure(folder: Path) -> list[dict[str, Any]]:
 
 def write_page(out: Path) -> Path:
     """Makes the page above every figure in `out`."""
-    folders = [folder for folder in _figure_folders(out) if (folder / "claims.json").exists()]
     page = out / "report.html"
-    write_atomic(page, render_page(folders))
+    write_atomic(page, render_page(_judged_folders(out)))
     return page
 
 
@@ -82,8 +87,17 @@ def write_report(out: Path) -> Path:
     return write_page(out)
 
 
+def summary(out: Path) -> Summary:
+    """Counts the verdicts on the claims of every figure, from the results in `out`."""
+    return read_summary(_judged_folders(out))
+
+
 def _figure_folders(out: Path) -> list[Path]:
     return [out / name for name in FIGURES if (out / name / "results.csv").exists()]
+
+
+def _judged_folders(out: Path) -> list[Path]:
+    return [folder for folder in _figure_folders(out) if (folder / "claims.json").exists()]
 
 
 def _read_provenance(folder: Path) -> Provenance:

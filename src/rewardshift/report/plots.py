@@ -26,11 +26,18 @@ class Style(NamedTuple):
 STYLES = {
     "epsilon-greedy": Style("#7f7f7f", "--"),
     "count": Style("#e69f00", "-."),
+    "count-evaluated-first": Style("#8c6d31", ":"),
     "shift": Style("#08306b", "-"),
     "count+shift": Style("#cc5f9e", ":"),
     "dqn": Style("#525252", "--"),
     "dqn-0.5": Style("#2171b5", "-"),
+    "dqn+1": Style("#cb181d", ":"),
+    "dqn-scaled": Style("#969696", ":"),
+    "dqn-0.5-scaled": Style("#6baed6", "--"),
     "rnd": Style("#d94801", "-."),
+    "rnd-piled": Style("#fd8d3c", "-"),
+    "rnd-1-piled": Style("#74c476", "--"),
+    "rnd-1.5-piled": Style("#005a32", "-"),
     "rnd-0.05": Style("#fdae6b", "--"),
     "rnd-0.15": Style("#c7a76c", "-."),
     "rnd-1": Style("#74c476", "-."),
@@ -64,6 +71,12 @@ STYLES = {
     "+8": Style("#41ab5d", "-."),
     "+20": Style("#238b8b", ":"),
     "+50": Style("#00441b", "-"),
+    "optimism-5": Style("#00441b", "-"),
+    "optimism-2": Style("#238b45", "-."),
+    "optimism-1": Style("#74c476", "--"),
+    "optimism+0": Style("#525252", ":"),
+    "optimism+1": Style("#2171b5", "--"),
+    "optimism+2": Style("#6a51a3", "-"),
 }
 
 PANELS_PER_ROW = 3
@@ -105,13 +118,15 @@ def _legend(axis: Axes) -> list[tuple[Any, str]]:
 def _draw_panel(axis: Axes, figure: Figure, panel: Panel, curves: Sequence[Curve]) -> None:
     for method in figure.methods:
         mine = [c for c in curves if (c.panel, c.method) == (panel.name, method.name)]
-        if mine:
+        if mine and panel.shows(method.name):
             _draw_method(axis, method, mine)
     axis.set_title(panel.title)
     axis.set_xlabel(figure.x_label)
     axis.set_ylabel(panel.y_label)
     if panel.y_range is not None:
-        axis.set_ylim(panel.y_range[0] - 0.03, panel.y_range[1] + 0.03)
+        low, high = panel.y_range
+        room = 0.03 * (high - low)
+        axis.set_ylim(low - room, high + room)
     axis.grid(alpha=0.25)
     axis.spines[["top", "right"]].set_visible(False)
 

@@ -1,21 +1,24 @@
-"""Statistics for few seeds: what can be said of two methods, and how surely.
+"""Statistics for few seeds: what they say about two methods, and how surely.
 
 Every random draw is seeded, so the same results always give the same verdicts.
 """
 
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
 import scipy.stats
 from jaxtyping import Float
+from scipy.optimize import brentq
 
 Verdict = Literal["supported", "not supported", "inconclusive"]
 
-# Three seeds separate two methods completely by chance one time in twenty.
-MIN_SEEDS = 4
-RESAMPLES = 9999
+MIN_SEEDS = 8
 ALPHA = 0.05
+POWER = 0.8
+RESAMPLES = 9999
 
 
 @dataclass(frozen=True)
@@ -23,25 +26,45 @@ class Comparison:
     """Two methods compared by one score per seed, higher being better.
 
     Args:
-        verdict: What the claim "x is better than y", or "x and y are alike", comes to.
+        margin: None compares by "x is better than y", a number by "x and y are alike": their
+            means differ by less than this.
         probability: That a seed of x beats a seed of y; ties count half.
-        low, high: A 95% interval: of that probability, or for "alike" of the difference
-            of the means.
-        p_value: Of a one-sided permutation test for "better"; None for "alike".
-        difference: Of the means.
+        low, high: For "better" a 95% interval of that probability, for "alike" a 90% interval of
+            the difference of the means, or None if a method has a single seed.
+        p_value: The evidence for the claim: how likely results like these are if it is wrong.
+        p_opposite: The evidence for the opposite: that y is better, or that the difference is
+            larger than the margin.
+        difference: The mean of x minus the mean of y.
         x_iqm, y_iqm: The interquartile means of the scores.
-        seeds: Of the method that has fewer.
+        seeds: The number of seeds of the method that has fewer.
     """
 
-    verdict: Verdict
+    margin: float | None
     probability: float
-    low: float
-    high: float
-    p_value: float | None
+    low: float | None
+    high: float | None
+    p_value: float
+    p_opposite: float
     difference: float
     x_iqm: float
     y_iqm: float
     seeds: int
+
+
+@dataclass(frozen=True)
+class Decision:
+    """What a comparison comes to among the others of its family.
+
+    Args:
+        verdict: On the claim.
+        p_corrected, p_opposite_corrected: The p-values after Holm's correction.
+        detectable: See `detectable`.
+    """
+
+    verdict: Verdict
+    p_corrected: float
+    p_opposite_corrected: float
+    detectable: float | None
 
 
 def probability_of_improvement(
@@ -63,70 +86,159 @@ def interquartile_mean(scores: Float[np.ndarray, " seed"]) -> float:
 def compare(
     x: Float[np.ndarray, " x"], y: Float[np.ndarray, " y"], margin: float | None = None
 ) -> Comparison:
-    """Judges "x is better than y", or with a margin "x and y are alike".
-
-    Better: supported if the interval of the probability of improvement lies above 0.5
-    and a permutation test gives p < 0.05; not supported if the interval lies below 0.5
-    or the test speaks for the opposite. Alike: supported if the interval of the
-    difference lies within the margin, not supported if it lies outside. Everything else,
-    and everything from fewer than four seeds, is inconclusive.
-    """
-    seeds = min(len(x), len(y))
+    """Weighs "x is better than y", or with a margin "x and y are alike"."""
+    probability = float(probability_of_improvement(x, y))
+    low: float | None
+    high: float | None
     if margin is None:
-        low, high = _interval(probability_of_improvement, x, y)
-        p_value = _permutation_p(x, y)
-        verdict = _better(low, high, p_value, _permutation_p(y, x))
+        low, high = probability_interval(probability, len(x), len(y))
+        p_value, p_opposite = _permutation_p(x, y), _permutation_p(y, x)
     else:
-        low, high = _interval(_mean_difference, x, y)
-        p_value = None
-        verdict = _alike(low, high, margin)
+        low, high, p_value, p_opposite = _welch(x, y, margin)
     return Comparison(
-        verdict=verdict if seeds >= MIN_SEEDS else "inconclusive",
-        probability=float(probability_of_improvement(x, y)),
+        margin=margin,
+        probability=probability,
         low=low,
         high=high,
         p_value=p_value,
-        difference=float(_mean_difference(x, y)),
+        p_opposite=p_opposite,
+        difference=float(x.mean() - y.mean()),
         x_iqm=interquartile_mean(x),
         y_iqm=interquartile_mean(y),
-        seeds=seeds,
+        seeds=min(len(x), len(y)),
     )
 
 
-def _better(low: float, high: float, p_value: float, p_opposite: float) -> Verdict:
-    if low > 0.5 and p_value < ALPHA:
+def decide(family: Sequence[Comparison]) -> list[Decision]:
+    """The verdicts on claims that are corrected for one another.
+
+    A claim is supported if its corrected p-value is below 0.05, and not supported if that of its
+    opposite is. "Better" also needs its interval on the same side of 0.5. Everything else, and
+    everything from fewer than eight seeds, is inconclusive.
+    """
+    corrected = holm([comparison.p_value for comparison in family])
+    opposite = holm([comparison.p_opposite for comparison in family])
+    return [
+        Decision(
+            _verdict(comparison, p, p_opposite),
+            p,
+            p_opposite,
+            detectable(comparison.seeds, len(family), alike=comparison.margin is not None),
+        )
+        for comparison, p, p_opposite in zip(family, corrected, opposite, strict=True)
+    ]
+
+
+def _verdict(comparison: Comparison, p: float, p_opposite: float) -> Verdict:
+    if comparison.seeds < MIN_SEEDS:
+        return "inconclusive"
+    low, high, alike = comparison.low, comparison.high, comparison.margin is not None
+    if p < ALPHA and (alike or (low is not None and low > 0.5)):
         return "supported"
-    if high < 0.5 or p_opposite < ALPHA:
+    if p_opposite < ALPHA and (alike or (high is not None and high < 0.5)):
         return "not supported"
     return "inconclusive"
 
 
-def _alike(low: float, high: float, margin: float) -> Verdict:
-    if -margin < low and high < margin:
-        return "supported"
-    if low >= margin or high <= -margin:
-        return "not supported"
-    return "inconclusive"
+def holm(p_values: Sequence[float]) -> list[float]:
+    """Holm's correction: the chance of any false positive among these stays below the level."""
+    p = np.asarray(p_values, float)
+    order = np.argsort(p)
+    steps = p[order] * np.arange(len(p), 0, -1)
+    p[order] = np.minimum(np.maximum.accumulate(steps), 1.0)
+    return p.tolist()
 
 
-def _mean_difference(x: Any, y: Any, axis: int = -1) -> Any:
-    return x.mean(axis=axis) - y.mean(axis=axis)
+def detectable(seeds: int, claims: int, *, alike: bool) -> float | None:
+    """The smallest effect, in standard deviations, that is found four times in five.
+
+    It holds for two methods with normal scores and equal deviations, at the level of Holm's first
+    step among so many claims.
+
+    Args:
+        seeds: The number of seeds of each method.
+        claims: The number of claims in the family.
+        alike: False: the smallest difference of the means at which "better" is supported. True:
+            the smallest margin within which two equal methods are found alike.
+
+    Returns:
+        The effect, or None where too few seeds find nothing.
+    """
+    if seeds < MIN_SEEDS:
+        return None
+    level = ALPHA / claims
+    if alike:
+        size, power = float(seeds), _power_of_alike
+    else:
+        # A rank test of normal scores is worth 3 / pi of the seeds of a t-test, and its interval
+        # lies above 0.5 if the one-sided p-value is below 0.025.
+        size, level, power = seeds * 3 / math.pi, min(level, ALPHA / 2), _power_of_better
+    freedom = 2 * size - 2
+    critical = float(scipy.stats.t.isf(level, freedom))
+    errors = brentq(lambda effect: power(effect, critical, freedom) - POWER, 0, 50)
+    return float(errors * math.sqrt(2 / size))
 
 
-def _interval(statistic: Any, x: np.ndarray, y: np.ndarray) -> tuple[float, float]:
-    """Percentiles of a bootstrap that draws the seeds of each method apart (stratified)."""
-    if min(len(x), len(y)) < 2:  # one seed says nothing of its spread
-        point = float(statistic(x, y))
-        return point, point
-    interval = scipy.stats.bootstrap(
-        (x, y),
-        statistic,
-        n_resamples=RESAMPLES,
-        vectorized=True,
-        method="percentile",
-        rng=np.random.default_rng(0),
-    ).confidence_interval
-    return float(interval.low), float(interval.high)
+def _power_of_better(effect: float, critical: float, freedom: float) -> float:
+    """How often a t-test finds an effect that is given in standard errors."""
+    return float(scipy.stats.nct.sf(critical, freedom, effect))
+
+
+def _power_of_alike(effect: float, critical: float, freedom: float) -> float:
+    """How often two one-sided t-tests find equal means within a margin in standard errors."""
+    quantiles = (np.arange(1000) + 0.5) / 1000
+    deviations = np.sqrt(scipy.stats.chi2.ppf(quantiles, freedom) / freedom)
+    within = 2 * scipy.stats.norm.cdf(effect - critical * deviations) - 1
+    return float(np.maximum(within, 0).mean())
+
+
+def probability_interval(probability: float, x: int, y: int) -> tuple[float, float]:
+    """The 95% score interval of a Mann-Whitney probability: Newcombe (2006), method 5.
+
+    A sample of x and y seeds that is separated completely does not prove that the methods are: the
+    interval of a probability of 1 begins below 1.
+    """
+    return _lower_bound(probability, x, y), 1 - _lower_bound(1 - probability, x, y)
+
+
+def _lower_bound(probability: float, x: int, y: int) -> float:
+    if probability == 0:
+        return 0.0
+    z = float(scipy.stats.norm.isf(ALPHA / 2))
+    spare = (x + y) / 2 - 1
+
+    def excess(theta: float) -> float:
+        growth = 1 + spare * ((1 - theta) / (2 - theta) + theta / (1 + theta))
+        return (probability - theta) ** 2 - z**2 * theta * (1 - theta) * growth / (x * y)
+
+    # Theta = 1 is a root too if the probability is 1, and not the one that is looked for.
+    return float(brentq(excess, 0, min(probability, 1 - 1e-9)))
+
+
+def _welch(
+    x: np.ndarray, y: np.ndarray, margin: float
+) -> tuple[float | None, float | None, float, float]:
+    """Two one-sided Welch tests of a difference within a margin.
+
+    Returns:
+        The 90% interval of the difference, the p-value for a difference within the margin, and
+        the p-value for one beyond it. Both come from the bound that the difference is nearer to.
+    """
+    if min(len(x), len(y)) < 2:  # one seed says nothing about the spread
+        return None, None, 1.0, 1.0
+    difference = float(x.mean() - y.mean())
+    x_part, y_part = float(x.var(ddof=1)) / len(x), float(y.var(ddof=1)) / len(y)
+    error = math.sqrt(x_part + y_part)
+    gap = margin - abs(difference)
+    if error == 0:  # no spread: the difference itself decides
+        p_value = 0.5 - 0.5 * float(np.sign(gap))
+        return difference, difference, p_value, 1 - p_value
+    share = x_part / (x_part + y_part)
+    freedom = 1 / (share**2 / (len(x) - 1) + (1 - share) ** 2 / (len(y) - 1))
+    student = scipy.stats.t(freedom)
+    reach = float(student.isf(ALPHA)) * error
+    p_value, p_opposite = float(student.sf(gap / error)), float(student.cdf(gap / error))
+    return difference - reach, difference + reach, p_value, p_opposite
 
 
 def _permutation_p(x: np.ndarray, y: np.ndarray) -> float:

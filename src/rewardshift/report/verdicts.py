@@ -1,20 +1,29 @@
 """From the curves of a figure to a verdict on each of its claims."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 from jaxtyping import Float
 
-from rewardshift.experiments.figure import Claim, Curve, Figure, Metric
-from rewardshift.report.statistics import compare
+from rewardshift.experiments.figure import Claim, Curve, Figure, Metric, Panel, Source
+from rewardshift.report.statistics import Comparison, Decision, compare, decide
+
+SOURCES: tuple[Source, ...] = get_args(Source)
+
+# Without results these are null in `claims.json`.
+MEASURED = (
+    *("margin", "probability", "low", "high"),
+    *("p_value", "p_corrected", "p_opposite", "p_opposite_corrected"),
+    *("difference", "better_iqm", "worse_iqm", "seeds", "detectable"),
+)
 
 
-def score(curve: Curve, metric: Metric, until: int | None = None) -> float:
+def score(curve: Curve, metric: Metric, until: int | None = None, end: float = 0.1) -> float:
     """One number for a curve up to a step; see `Claim`."""
     pairs = zip(curve.steps, curve.values, strict=True)
     values = [value for step, value in pairs if until is None or step <= until]
-    final = float(np.mean(values[-max(1, len(values) // 10) :]))
+    final = float(np.mean(values[-max(1, round(end * len(values))) :]))
     match metric:
         case "auc":
             return float(np.mean(values))
@@ -35,61 +44,135 @@ def scores(curves: Sequence[Curve], claim: Claim, method: str) -> Float[np.ndarr
         and (claim.until is None or curve.steps[0] <= claim.until)
     ]
     ordered = sorted(chosen, key=lambda c: c.seed)
-    return np.array([score(curve, claim.metric, claim.until) for curve in ordered])
+    return np.array([score(curve, claim.metric, claim.until, claim.end) for curve in ordered])
+
+
+def value_range(panel: Panel, curves: Sequence[Curve]) -> float:
+    """The range of a panel's values: the declared one, or that of the mean curves it shows."""
+    if panel.y_range is not None:
+        return panel.y_range[1] - panel.y_range[0]
+    shown = [curve for curve in curves if curve.panel == panel.name and panel.shows(curve.method)]
+    means = [
+        np.mean([curve.values for curve in shown if curve.method == method], axis=0)
+        for method in {curve.method for curve in shown}
+    ]
+    return float(np.max(means) - np.min(means))
+
+
+def rounded(number: float) -> str:
+    """A number of hours, lifetimes or deviations, as it is shown to a person."""
+    return f"{number:,.0f}" if number >= 10 else f"{number:.2g}"
 
 
 def comparison(claim: dict[str, Any]) -> str:
     """What a judged claim compares, in a few words."""
-    relation = "better than" if claim["margin"] is None else "like"
+    relation = "better than" if claim["alike"] is None else "like"
     until = "" if claim["until"] is None else f" to step {claim['until']:,}"
     return f"{claim['better']} {relation} {claim['worse']} ({claim['metric']}{until})"
 
 
 def evidence(claim: dict[str, Any]) -> str:
     """The numbers behind a verdict, in one line."""
-    if claim["verdict"] == "not run":
-        return "no results"
-    interval = f"[{claim['low']:.3g}, {claim['high']:.3g}]"
-    if claim["margin"] is None:
-        return f"P = {claim['probability']:.3g} in {interval}, p = {claim['p_value']:.2g}"
-    return f"difference {claim['difference']:.2g} in {interval}, margin {claim['margin']:g}"
+    if claim["verdict"] == "not tested":
+        return f"no results; takes about {rounded(claim['core_hours'])} core-hours"
+    low, high = claim["low"], claim["high"]
+    interval = "" if low is None else f" in [{low:.3g}, {high:.3g}]"
+    if claim["alike"] is None:
+        measured = f"P = {claim['probability']:.3g}{interval}"
+    else:
+        measured = f"difference {claim['difference']:.2g}{interval}, margin {claim['margin']:.3g}"
+    if claim["p_value"] <= claim["p_opposite"]:
+        tested, p, corrected = "p", claim["p_value"], claim["p_corrected"]
+    else:
+        tested, p = "p of the opposite", claim["p_opposite"]
+        corrected = claim["p_opposite_corrected"]
+    return f"{measured}; {tested} = {p:.2g}, corrected {corrected:.2g}"
 
 
 def judge(figure: Figure, curves: Sequence[Curve], preset: str) -> list[dict[str, Any]]:
-    """The claims with their verdicts, as `claims.json` has them."""
-    return [_judge_claim(figure, claim, curves, preset) for claim in figure.claims]
+    """The claims with their verdicts, as `claims.json` has them.
+
+    Args:
+        figure: The whole figure, with the tasks that the preset leaves out.
+        curves: Its results; a claim without any is "not tested".
+        preset: The preset that gave them.
+    """
+    panels = {panel.name: panel for panel in figure.panels}
+    compared = {
+        claim.id: result
+        for claim in figure.claims
+        if (result := _compare(panels[claim.panel], claim, curves)) is not None
+    }
+    decided: dict[str, Decision] = {}
+    for source in SOURCES:
+        family = [c.id for c in figure.claims if c.source == source and c.id in compared]
+        decided |= zip(family, decide([compared[name] for name in family]), strict=True)
+    decides = figure.presets[preset].decides
+    judged = []
+    for claim in figure.claims:
+        panel = panels[claim.panel]
+        entry = _declared(figure, panel, claim, preset)
+        if claim.id in compared:
+            entry |= _measured(panel, compared[claim.id], decided[claim.id], decides)
+        judged.append(entry)
+    return judged
 
 
-def _judge_claim(
-    figure: Figure, claim: Claim, curves: Sequence[Curve], preset: str
-) -> dict[str, Any]:
-    panel = next(panel for panel in figure.panels if panel.name == claim.panel)
-    sign = -1.0 if panel.lower_is_better else 1.0
-    better = scores(curves, claim, claim.better)
-    worse = scores(curves, claim, claim.worse)
-    judged = {
+def _compare(panel: Panel, claim: Claim, curves: Sequence[Curve]) -> Comparison | None:
+    better, worse = scores(curves, claim, claim.better), scores(curves, claim, claim.worse)
+    if not (better.size and worse.size):
+        return None
+    margin = None if claim.alike is None else claim.alike * value_range(panel, curves)
+    return compare(_sign(panel) * better, _sign(panel) * worse, margin)
+
+
+def _sign(panel: Panel) -> float:
+    return -1.0 if panel.lower_is_better else 1.0
+
+
+def _declared(figure: Figure, panel: Panel, claim: Claim, preset: str) -> dict[str, Any]:
+    """The entry of a claim that is not tested."""
+    plan, tell = figure.presets[preset], figure.lifetimes
+    return {
         "id": claim.id,
         "panel": claim.panel,
         "statement": claim.statement,
+        "source": claim.source,
         "better": claim.better,
         "worse": claim.worse,
         "metric": claim.metric,
-        "margin": claim.margin,
         "until": claim.until,
+        "end": claim.end,
+        "alike": claim.alike,
         "preset": preset,
+        "lifetimes": None if tell is None else tell(figure, panel.task, preset),
+        "verdict": "not tested",
+        "core_hours": plan.left_out.get(panel.task, plan.core_hours),
+        **dict.fromkeys(MEASURED),
     }
-    if not (better.size and worse.size):
-        return {**judged, "verdict": "not run"}
-    result = compare(sign * better, sign * worse, claim.margin)
+
+
+def _measured(
+    panel: Panel, result: Comparison, decision: Decision, decides: bool
+) -> dict[str, Any]:
+    """What the results add to an entry, in the units of the panel."""
+    sign, low, high = _sign(panel), result.low, result.high
+    if result.margin is not None and sign < 0 and low is not None and high is not None:
+        low, high = -high, -low
     return {
-        **judged,
-        "verdict": result.verdict if figure.presets[preset].decides else "inconclusive",
+        "verdict": decision.verdict if decides else "inconclusive",
+        "core_hours": None,
+        "margin": result.margin,
         "probability": result.probability,
-        "low": result.low,
-        "high": result.high,
+        "low": low,
+        "high": high,
         "p_value": result.p_value,
+        "p_corrected": decision.p_corrected,
+        "p_opposite": result.p_opposite,
+        "p_opposite_corrected": decision.p_opposite_corrected,
         "difference": sign * result.difference,
         "better_iqm": sign * result.x_iqm,
         "worse_iqm": sign * result.y_iqm,
         "seeds": result.seeds,
+        "detectable": decision.detectable if decides else None,
     }

@@ -67,7 +67,8 @@ class Row(NamedTuple):
     that of the episodes finished since the last evaluation (empty if none was). `loss` and
     `q` are of the last batch, `q` on the scale that is trained on; both are empty in the warm-up.
     `success_rate` is the share of the greedy episodes that ended at a goal, where the task says.
-    The rest is empty unless the budget says `diagnose`; see `Diagnosis`.
+    The next four are empty unless the budget says `diagnose`; see `Diagnosis`. `bonus` is the mean
+    intrinsic reward of the last batch, not shifted, of an agent that has one.
     """
 
     seed: int
@@ -82,6 +83,7 @@ class Row(NamedTuple):
     q_unvisited: float | None = None
     disagreement_visited: float | None = None
     disagreement_unvisited: float | None = None
+    bonus: float | None = None
 
 
 class Draws(NamedTuple):
@@ -247,6 +249,7 @@ class Trainer:
                     q=seen["q"][row] if seen else None,
                     success_rate=None if np.isnan(successes[row]) else float(successes[row]),
                     **dict(zip(Diagnosis._fields, looks[row], strict=False)),
+                    bonus=seen["bonus"][row] if "bonus" in seen else None,
                 )
             )
         self.finished[:] = 0

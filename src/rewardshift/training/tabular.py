@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -28,15 +28,16 @@ class TabularBudget:
 
     Args:
         episodes: Training episodes. Epsilon falls from 1 to 0 over them, linearly.
-        evaluate_every: Episodes between two evaluations. The first evaluation comes before
-            the first episode: the count bonus counts what evaluations choose, too, and what
-            they have counted before training begins makes a difference to it.
+        evaluate_every: Episodes of a round. Each round ends with an evaluation.
         evaluation_episodes: Episodes of one evaluation, with the epsilon of that moment.
+        evaluate_first: Whether each round begins with its evaluation instead. The count bonus
+            counts what evaluations choose, too, so the order makes a difference to it.
     """
 
     episodes: int = 1000
     evaluate_every: int = 10
     evaluation_episodes: int = 50
+    evaluate_first: bool = False
 
     def __post_init__(self) -> None:
         check_types(self)
@@ -56,9 +57,10 @@ class TabularBudget:
 class Curves(NamedTuple):
     """What a run shows at each evaluation.
 
-    `success` is the share of evaluation episodes that reached the goal. `q_gap` is the
-    distance of the learned table to the optimal one of the task as trained, over all states
-    but the goal, as a share of what it was before training: 1 is nothing learned.
+    `episode` is the number of training episodes at the end of the evaluation's round. `success` is
+    the share of evaluation episodes that reached the goal. `q_gap` is the distance of the learned
+    table to the optimal one of the task as trained, over all states but the goal, as a share of
+    what it was before training: 1 is nothing learned.
     """
 
     episode: Int[Array, "*run evaluation"]
@@ -118,16 +120,23 @@ def _train(
         episode_key = jax.random.fold_in(train_key, number)
         return _training_episode(agent, task, state, episode_key, budget.epsilon(number)), None
 
-    def one_round(state: TabularState, index: Array) -> tuple[TabularState, Curves]:
-        first = index * budget.evaluate_every
+    def look(state: TabularState, index: Array, trained: Array) -> tuple[TabularState, Any]:
         round_key = jax.random.fold_in(evaluation_key, index)
-        state, success = _evaluate(agent, task, state, round_key, budget.epsilon(first), budget)
+        state, success = _evaluate(agent, task, state, round_key, budget.epsilon(trained), budget)
         away = jnp.arange(maze.NUM_STATES) != task.goal  # nothing is learned at the goal
         distance = jnp.abs(state.q - target).sum(axis=1, where=away[:, None])
         gap = distance.sum() / jnp.abs(target).sum(axis=1, where=away[:, None]).sum()
-        point = Curves(first, success, gap)
+        return state, (success, gap)
+
+    def one_round(state: TabularState, index: Array) -> tuple[TabularState, Curves]:
+        first = index * budget.evaluate_every
+        last = first + budget.evaluate_every
+        if budget.evaluate_first:
+            state, seen = look(state, index, first)
         state, _ = jax.lax.scan(episode, state, first + jnp.arange(budget.evaluate_every))
-        return state, point
+        if not budget.evaluate_first:
+            state, seen = look(state, index, last)
+        return state, Curves(last, *seen)
 
     rounds = jnp.arange(budget.episodes // budget.evaluate_every)
     _, curves = jax.lax.scan(one_round, state, rounds)

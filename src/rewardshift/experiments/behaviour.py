@@ -1,0 +1,78 @@
+"""Small data sets of known policies: a controller that solves a task, made worse at random."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import gymnasium as gym
+import numpy as np
+
+from rewardshift.data.dataset import Dataset
+
+Controller = Callable[[np.ndarray], np.ndarray]
+
+
+def _balance(observation: np.ndarray) -> np.ndarray:
+    """CartPole: moves under the pole where it is going to fall."""
+    _, speed, angle, turning = observation
+    return np.asarray(int(angle + 0.25 * turning + 0.03 * speed > 0))
+
+
+def _swing(observation: np.ndarray) -> np.ndarray:
+    """MountainCar: pushes where it is going already."""
+    return np.asarray(2 if observation[1] >= 0 else 0)
+
+
+def _raise(observation: np.ndarray) -> np.ndarray:
+    """Pendulum: gains the energy of the upright position, and holds it there."""
+    cosine, sine, turning = observation
+    if cosine > 0.9:
+        return np.array([-12.0 * sine - 3.0 * turning], np.float32).clip(-2, 2)
+    missing = 15.0 * (1 - cosine) - turning**2 / 2
+    return np.array([2.0 if missing * turning >= 0 else -2.0], np.float32)
+
+
+CONTROLLERS: dict[str, Controller] = {
+    "CartPole-v1": _balance,
+    "MountainCar-v0": _swing,
+    "Pendulum-v1": _raise,
+}
+
+
+@dataclass(frozen=True)
+class Behaviour:
+    """A controller that takes random actions now and then.
+
+    Args:
+        env: The task, one of those that a controller is known for.
+        randomness: The share of random actions.
+    """
+
+    env: str
+    randomness: float
+
+    def collect(self, transitions: int, seed: int) -> Dataset:
+        """So many transitions; the same for the same seed."""
+        generator, controller = np.random.default_rng([seed, 17]), CONTROLLERS[self.env]
+        env = gym.make(self.env)
+        env.action_space.seed(int(generator.integers(2**31)))
+        observation, _ = env.reset(seed=int(generator.integers(2**31)))
+        steps = []
+        for number in range(1, transitions + 1):
+            random = generator.random() < self.randomness
+            action = env.action_space.sample() if random else controller(observation)
+            following, reward, terminated, truncated, _ = env.step(action)
+            truncated = truncated or (number == transitions and not terminated)
+            steps.append((observation, action, reward, following, terminated, truncated))
+            observation = env.reset()[0] if terminated or truncated else following
+        env.close()
+        observations, actions, rewards, followings, ends, cuts = zip(*steps, strict=True)
+        return Dataset(
+            name=f"{self.env}-{self.randomness:g}-{seed}",
+            observation=np.array(observations, np.float32),
+            action=np.array(actions),
+            reward=np.array(rewards, np.float32),
+            next_observation=np.array(followings, np.float32),
+            terminated=np.array(ends, bool),
+            truncated=np.array(cuts, bool),
+            env=self.env,
+        )

@@ -1,0 +1,178 @@
+"""The paper's offline argument with no constraint in its way: where Q begins, and nothing else.
+
+BCQ and CQL keep a policy near its data by themselves. Plain DQN and TD3 do not, so an initial value
+below all others should be what keeps them from actions that the data lacks. Is it?
+"""
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from rewardshift.agents.dqn import DQN
+from rewardshift.agents.td3 import TD3
+from rewardshift.experiments.behaviour import Behaviour
+from rewardshift.experiments.figure import Claim, Curve, Figure, Method, Panel, Preset, Unit
+from rewardshift.experiments.online import curves_of
+from rewardshift.shift import Terminal
+from rewardshift.training.offline import OfflineBudget
+from rewardshift.training.runs import train_offline
+
+GAMMA = 0.95
+
+
+@dataclass(frozen=True)
+class Task:
+    """A data set, and what learns from it.
+
+    Args:
+        behaviour: What collects the data, anew for every seed.
+        agent: What learns.
+        reward_range: Of the rewards, and so of the values.
+        terminal: What happens at a terminal state.
+    """
+
+    behaviour: Behaviour
+    agent: DQN | TD3
+    reward_range: tuple[float, float]
+    terminal: Terminal
+
+    def configure(self, optimism: float) -> DQN | TD3:
+        """The agent with the shift that lets Q begin there, in the range of the task's values."""
+        low, high = self.reward_range
+        bias = -(low + optimism * (high - low))
+        return replace(self.agent, shifts=(bias,), terminal=self.terminal)
+
+
+@dataclass(frozen=True)
+class MechanismBudget:
+    """How much of the figure to run.
+
+    Args:
+        lifetimes: Updates, in lifetimes of the agent's shift.
+        transitions: Size of a data set.
+        evaluations: Points of a curve.
+        evaluation_episodes: Episodes behind each point.
+    """
+
+    lifetimes: int = 10
+    transitions: int = 5000
+    evaluations: int = 20
+    evaluation_episodes: int = 5
+
+    def offline(self, agent: DQN | TD3) -> OfflineBudget:
+        """What the training loop takes."""
+        updates = round(self.lifetimes * agent.lifetime)
+        return OfflineBudget(
+            updates=updates,
+            evaluate_every=updates // self.evaluations,
+            evaluation_episodes=self.evaluation_episodes,
+        )
+
+
+def run_mechanism(figure: Figure, unit: Unit, folder: Path) -> list[Curve]:
+    """One method on one task, one seed after the other, because each has its own data."""
+    (name,), (method,) = unit.tasks, unit.methods
+    (optimism,) = [m.agent for m in figure.methods if m.name == method]
+    task, budget = figure.tasks[name], unit.budget
+    agent = task.configure(optimism)
+    curves = []
+    for seed in unit.seeds:
+        result = train_offline(
+            agent,
+            task.behaviour.collect(budget.transitions, seed),
+            seeds=(seed,),
+            budget=budget.offline(agent),
+            folder=folder / str(seed),
+        )
+        curves += curves_of(figure, unit._replace(seeds=(seed,)), result)
+    return curves
+
+
+_DQN = DQN(gamma=GAMMA, tau=0.05, hidden=(64, 64))
+_SCALED = replace(_DQN, input_range=((-1.2, 0.6), (-0.07, 0.07)))
+_TD3 = TD3(gamma=GAMMA, tau=0.05, hidden=(64, 64), learning_rate=1e-3, batch_size=64, warm_up=0)
+# The task, what learns it, the range of its rewards, and the shares of random actions that make its
+# controller poor, middling and good.
+SETTINGS = (
+    ("CartPole", "CartPole-v1", _DQN, (0.0, 1.0), (1.0, 0.5, 0.1)),
+    ("MountainCar", "MountainCar-v0", _SCALED, (-1.0, 0.0), (0.5, 0.3, 0.1)),
+    ("Pendulum", "Pendulum-v1", _TD3, (-16.2736044, 0.0), (1.0, 0.5, 0.1)),
+)
+
+
+def _tasks() -> dict[str, Task]:
+    tasks = {}
+    for name, env, agent, reward_range, shares in SETTINGS:
+        for quality, share in zip(("poor", "middling", "good"), shares, strict=True):
+            task = Task(Behaviour(env, share), agent, reward_range, "zero")
+            tasks[f"{name}-{quality}"] = task
+            if env != "Pendulum-v1":  # which never terminates
+                tasks[f"{name}-{quality}-absorbing"] = replace(task, terminal="absorbing")
+    return tasks
+
+
+TASKS = _tasks()
+OPTIMISM = (-5.0, -2.0, -1.0, 0.0, 1.0, 2.0)
+
+
+def _name(optimism: float) -> str:
+    return f"optimism{optimism:+g}"
+
+
+def _claims(task: str) -> tuple[Claim, ...]:
+    """Each of them: an initial value below another one ends better."""
+    return tuple(
+        Claim(
+            f"{task}-{_name(x)}-above-{_name(y)}",
+            task,
+            statement,
+            _name(x),
+            _name(y),
+            metric="final",
+            source="ours",
+            end=0.5,
+        )
+        for x, y, statement in (
+            (0.0, 1.0, "A cautious start ends better than an optimistic one."),
+            (-2.0, 0.0, "More caution than the lowest value ends better still."),
+            (1.0, 2.0, "More optimism than the highest value ends worse still."),
+        )
+    )
+
+
+def _lifetimes(figure: Figure, task: str, preset: str) -> float:
+    """See `Figure`."""
+    agent = figure.tasks[task].agent
+    return figure.presets[preset].budget.offline(agent).updates / agent.lifetime
+
+
+OFFLINE_MECHANISM = Figure(
+    name="offline-mechanism",
+    title="Offline, without a constraint: does a cautious start keep a policy with its data?",
+    tasks=TASKS,
+    panels=tuple(
+        Panel(name, name.replace("-", ", "), "return", task=name, measure="evaluation_return")
+        for name in TASKS
+    ),
+    methods=tuple(
+        Method(_name(optimism), f"optimism {optimism:g}", optimism) for optimism in OPTIMISM
+    ),
+    claims=tuple(claim for task in TASKS for claim in _claims(task)),
+    presets={
+        "smoke": Preset(
+            seeds=2,
+            budget=MechanismBudget(1, 50, evaluations=2, evaluation_episodes=1),
+            seconds=400,
+            note="one lifetime on 50 transitions: shows that it runs, nothing else",
+            decides=False,
+        ),
+        "quick": Preset(seeds=20, budget=MechanismBudget(), seconds=7200),
+        "paper": Preset(
+            seeds=20, budget=MechanismBudget(50, evaluation_episodes=20), seconds=30_000
+        ),
+    },
+    x_label="updates",
+    run=run_mechanism,
+    unit_spans=(),
+    seeds_per_unit=10,
+    lifetimes=_lifetimes,
+)

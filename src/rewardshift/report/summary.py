@@ -1,0 +1,111 @@
+"""How many claims came to which verdict: by figure, the paper's claims apart from ours."""
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from rewardshift.errors import InputError, one_line
+from rewardshift.experiments import FIGURES
+from rewardshift.experiments.figure import Figure, Source
+from rewardshift.files import DAMAGE
+from rewardshift.report.verdicts import SOURCES, judge, rounded
+
+VERDICTS = ("supported", "not supported", "inconclusive", "not tested")
+COLUMNS = ("figure", *VERDICTS, "core-hours")  # those that would test the rest
+TITLES: dict[Source, str] = {"paper": "The paper's claims", "ours": "Our claims"}
+
+
+class Row(NamedTuple):
+    """The verdicts on the claims of one figure.
+
+    Args:
+        figure: Its name.
+        counts: The number of claims for each of `VERDICTS`.
+        core_hours: About the hours of one core that would test those that are not tested.
+    """
+
+    figure: str
+    counts: tuple[int, ...]
+    core_hours: float
+
+    @property
+    def cells(self) -> tuple[str, ...]:
+        """The row as text, one cell for each of `COLUMNS`."""
+        hours = rounded(self.core_hours) if self.counts[-1] else ""
+        return self.figure, *map(str, self.counts), hours
+
+
+Summary = dict[Source, list[Row]]
+
+
+def read_summary(folders: Sequence[Path]) -> Summary:
+    """The verdicts on every figure, with a last row for all of them together.
+
+    Args:
+        folders: Those of the figures that have been judged. The claims of all others are not
+            tested, and would take their `quick` preset.
+    """
+    judged = {folder.name: _read_rows(folder) for folder in folders}
+    rows = [
+        judged[name] if name in judged else count(figure, judge(figure, [], "quick"))
+        for name, figure in FIGURES.items()
+    ]
+    return {source: _with_total([row[source] for row in rows]) for source in SOURCES}
+
+
+def count(figure: Figure, claims: list[dict[str, Any]]) -> dict[Source, Row]:
+    """Counts the verdicts on a figure's judged claims."""
+    return {
+        source: _count(figure, [claim for claim in claims if claim["source"] == source])
+        for source in SOURCES
+    }
+
+
+def _count(figure: Figure, claims: list[dict[str, Any]]) -> Row:
+    verdicts = [claim["verdict"] for claim in claims]
+    tasks = {panel.name: panel.task for panel in figure.panels}
+    hours = {}  # by task, or once for all tasks that the preset runs
+    for claim in claims:
+        if claim["verdict"] == "not tested":
+            task = tasks[claim["panel"]]
+            left_out = task in figure.presets[claim["preset"]].left_out
+            hours[task if left_out else None] = claim["core_hours"]
+    return Row(figure.name, tuple(map(verdicts.count, VERDICTS)), float(sum(hours.values())))
+
+
+def _with_total(rows: list[Row]) -> list[Row]:
+    shown = [row for row in rows if any(row.counts)]
+    counts = tuple(map(sum, zip(*(row.counts for row in rows), strict=True)))
+    return [*shown, Row("all", counts, sum(row.core_hours for row in rows))]
+
+
+def _read_rows(folder: Path) -> dict[Source, Row]:
+    try:
+        return count(FIGURES[folder.name], json.loads((folder / "claims.json").read_text()))
+    except DAMAGE as error:
+        raise unreadable(folder, error) from error
+
+
+def unreadable(folder: Path, error: Exception) -> InputError:
+    """The refusal of a figure's folder whose files are damaged."""
+    return InputError(
+        f"{str(folder)!r} cannot be shown: {one_line(error)}; 'rewardshift report"
+        f" {folder.parent}' makes all but provenance.json again, 'rewardshift reproduce"
+        f" {folder.name} --out {folder.parent}' that too"
+    )
+
+
+def markdown(summary: Summary) -> str:
+    """The summary as tables in Markdown."""
+    return "\n\n".join(
+        "\n".join(
+            f"| {' | '.join(cells)} |"
+            for cells in (
+                (TITLES[source], *COLUMNS[1:]),
+                ["---"] * len(COLUMNS),
+                *(row.cells for row in rows),
+            )
+        )
+        for source, rows in summary.items()
+    )

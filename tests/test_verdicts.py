@@ -1,0 +1,151 @@
+"""From curves that are known to the verdicts on the claims, and to their counts."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from test_report import FIGURE, known_curves
+
+from rewardshift.experiments import FIGURES
+from rewardshift.experiments.figure import Claim, Curve, Figure
+from rewardshift.report.statistics import MIN_SEEDS
+from rewardshift.report.summary import count
+from rewardshift.report.verdicts import comparison, evidence, judge, score, value_range
+
+
+def test_a_curve_is_scored_by_its_mean_or_its_end() -> None:
+    curve = Curve("p", "m", 0, range(0, 200, 10), range(20))
+    assert score(curve, "auc") == 9.5
+    assert score(curve, "final") == 18.5
+    assert score(curve, "final", end=0.4) == 15.5
+    assert score(curve, "final", end=0.001) == 19
+    assert score(curve, "auc", until=40) == 2.0
+    fallen = Curve("p", "m", 0, [1, 2, 3, 4], [1.0, 5.0, 2.0, 1.0])
+    assert (score(fallen, "best"), score(fallen, "drop")) == (5.0, -4.0)
+    assert score(fallen, "drop", end=0.5) == -3.5
+    assert score(curve, "best") - score(curve, "final") == -score(curve, "drop")
+    assert score(Curve("p", "m", 0, [1, 2], [1.0, 2.0]), "final") == 2.0
+
+
+def verdicts(figure: Figure, curves: list[Curve]) -> dict[str, str]:
+    return {claim["id"]: claim["verdict"] for claim in judge(figure, curves, "quick")}
+
+
+def test_claims_are_judged_in_the_direction_of_their_panel() -> None:
+    found = verdicts(FIGURE, known_curves())
+    assert found["shift-above-count"] == found["count-above-epsilon-greedy"] == "supported"
+    assert found["count+shift-above-count"] == "inconclusive"
+    assert found["shift-nearer-to-optimal-q"] == "not supported"  # a distance: lower is better
+
+
+ALIKE = Claim("alike", "success", "Alike.", "count", "count+shift", alike=0.1)
+APART = Claim("apart", "success", "Alike.", "count", "shift", alike=0.1, source="ours")
+
+
+def judged(figure: Figure, curves: list[Curve]) -> dict[str, dict[str, Any]]:
+    return {claim["id"]: claim for claim in judge(figure, curves, "quick")}
+
+
+def test_alike_claims_use_a_share_of_the_range() -> None:
+    figure = replace(FIGURE, claims=(ALIKE, APART))
+    assert verdicts(figure, known_curves()) == {"alike": "supported", "apart": "not supported"}
+    found = judged(figure, known_curves())
+    assert found["alike"]["margin"] == found["apart"]["margin"] == 0.1
+    assert comparison(found["alike"]) == "count like count+shift (auc)"
+    assert "in [-0.0" in evidence(found["alike"])
+    assert "margin 0.1; p = " in evidence(found["alike"])
+    assert "p of the opposite = " in evidence(found["apart"])
+
+
+def test_the_range_is_that_of_the_mean_curves_that_a_panel_shows() -> None:
+    values = {"count": (0.0, 10.0), "shift": (2.0, 8.0), "epsilon-greedy": (-100.0, 100.0)}
+    curves = [
+        Curve("q-gap", method, seed, [0, 10], [low + seed - 3.5, high - seed + 3.5])
+        for method, (low, high) in values.items()
+        for seed in range(8)
+    ]
+    panel = replace(FIGURE.panels[1], methods=("count", "shift"))
+    assert value_range(panel, curves) == 10
+    assert value_range(replace(panel, y_range=(0.0, 4.0)), curves) == 4
+    claim = Claim("a", "q-gap", "Alike.", "count", "shift", metric="final", alike=0.25)
+    figure = replace(FIGURE, panels=(panel,), claims=(claim,))
+    (entry,) = judge(figure, curves, "quick")
+    assert entry["margin"] == 2.5
+    assert panel.lower_is_better  # and yet the difference is that of the values
+    assert entry["difference"] == pytest.approx(2)
+    assert entry["low"] < 2 < entry["high"]
+    assert entry["high"] > 2.5
+
+
+def test_families_are_corrected_apart() -> None:
+    close = [
+        curve._replace(values=[0.5 + curve.seed / 10 + 0.35 * (curve.method == "shift")] * 3)
+        for curve in known_curves()
+    ]
+    claim = Claim("0", "success", "Better.", "shift", "count")
+    (alone,) = judge(replace(FIGURE, claims=(claim,)), close, "quick")
+    assert alone["p_corrected"] == alone["p_value"]
+    ours = tuple(replace(claim, id=f"ours{i}", source="ours") for i in range(3))
+    first, *others = judge(replace(FIGURE, claims=(claim, *ours)), close, "quick")
+    assert first == alone
+    for other in others:
+        assert other["p_value"] == alone["p_value"]
+        assert other["p_corrected"] == pytest.approx(min(1, 3 * alone["p_value"]))
+        assert other["detectable"] > alone["detectable"]
+
+
+def test_a_smoke_run_decides_nothing() -> None:
+    verdicts = {claim["verdict"] for claim in judge(FIGURE, known_curves(), "smoke")}
+    assert verdicts == {"inconclusive"}
+
+
+def test_claims_without_results_are_not_tested() -> None:
+    sizes = FIGURES["maze-sizes"]
+    quick = replace(sizes.presets["quick"], left_out={"S20": 7.5})
+    figure = replace(sizes, presets={**sizes.presets, "quick": quick}, lifetimes=lambda *_: 4.0)
+    curves = known_curves(figure.at("quick"))
+    present = judge(figure, [c for c in curves if c.method != "shift"], "quick")
+    whole = {claim["id"]: claim for claim in judge(figure, curves, "quick")}
+    for claim in present:
+        assert set(claim) == set(whole[claim["id"]])
+        assert claim["lifetimes"] == 4.0
+        if claim["panel"] == "S20":
+            assert (claim["verdict"], claim["core_hours"]) == ("not tested", 7.5)
+            assert evidence(claim) == "no results; takes about 7.5 core-hours"
+        elif "shift" in (claim["better"], claim["worse"]):
+            assert (claim["verdict"], claim["core_hours"]) == ("not tested", quick.core_hours)
+        else:
+            assert claim["verdict"] != "not tested"
+    sources = [claim["source"] for claim in present if claim["verdict"] != "not tested"]
+    for claim in present:
+        if claim["verdict"] != "not tested":  # the others are not corrected for
+            family = sources.count(claim["source"])
+            assert claim["p_corrected"] <= family * claim["p_value"]
+
+
+def test_a_summary_counts_the_papers_claims_and_ours_apart() -> None:
+    mine = replace(APART, id="mine")
+    figure = replace(FIGURE, claims=(*FIGURE.claims, mine))
+    rows = count(figure, judge(figure, known_curves(), "quick"))
+    assert rows["paper"].counts == (2, 1, 1, 0)
+    assert rows["paper"].cells == ("figure1", "2", "1", "1", "0", "")
+    assert rows["ours"].counts == (0, 1, 0, 0)
+
+
+def test_a_summary_counts_hours_once_for_a_preset_and_for_each_task_left_out() -> None:
+    sizes = FIGURES["maze-sizes"]
+    quick = replace(sizes.presets["quick"], seconds=3600, left_out={"S15": 5.0, "S20": 5.0})
+    figure = replace(sizes, presets={"quick": quick})
+    rows = count(figure, judge(figure, [], "quick"))
+    assert rows["paper"].core_hours == 2 + 5 + 5
+    left = count(figure, judge(figure, known_curves(figure.at("quick")), "quick"))
+    assert left["paper"].core_hours == 5 + 5
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_what_is_declared_can_be_decided(name: str) -> None:
+    figure = FIGURES[name]
+    for preset in figure.presets.values():
+        assert preset.seeds >= MIN_SEEDS or not preset.decides
+    for claim in figure.claims:
+        assert claim.alike is None or 0 < claim.alike < 1
