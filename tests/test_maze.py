@@ -124,74 +124,85 @@ def test_ties_go_to_the_first_and_exploration_is_uniform() -> None:
     assert np.mean(np.asarray(explored) > 0) == pytest.approx(0.3, abs=0.03)
 
 
-def plain_training(
-    agent: QLearning, maze: Maze, key: jax.Array, budget: TabularBudget
-) -> tuple[list[float], list[float]]:
+class PlainTraining:
     """The same training, one plain step after the other; only the actions are the agent's."""
-    _, train_key, evaluation_key = jax.random.split(key, 3)
-    next_states, rewards, ends = table_of(maze)
-    target = optimal_q(next_states, rewards, ends, agent.shift)
-    q, visits = np.zeros((NUM_STATES, NUM_ACTIONS), np.float32), np.zeros(NUM_STATES, int)
-    act = jax.jit(agent.act)
 
-    def choose(position: int, key: jax.Array, epsilon: float) -> int:
-        visits[position] += 1
-        state = agent.init(key, TableSpec(NUM_STATES, NUM_ACTIONS))._replace(q=jnp.asarray(q))
-        return int(act(state, jnp.asarray(position), key, epsilon))
+    def __init__(self, agent: QLearning, maze: Maze, key: jax.Array, budget: TabularBudget) -> None:
+        self.agent, self.goal, self.budget = agent, maze.goal, budget
+        _, self.train_key, self.evaluation_key = jax.random.split(key, 3)
+        self.next_states, self.rewards, self.ends = table_of(maze)
+        self.target = optimal_q(self.next_states, self.rewards, self.ends, agent.shift)
+        self.q = np.zeros((NUM_STATES, NUM_ACTIONS), np.float32)
+        self.visits = np.zeros(NUM_STATES, int)
+        self.act = jax.jit(agent.act)
+        self.success: list[float] = []
+        self.gap: list[float] = []
 
-    success: list[float] = []
-    gap: list[float] = []
+    def run(self) -> None:
+        every = self.budget.evaluate_every
+        for index in range(self.budget.episodes // every):
+            first, last = index * every, (index + 1) * every
+            if self.budget.evaluate_first:
+                self.evaluate(index, first)
+            for episode in range(first, last):
+                self.train(episode)
+            if not self.budget.evaluate_first:
+                self.evaluate(index, last)
 
-    def wins(keys: jax.Array, number: int, epsilon: float) -> bool:
+    def choose(self, position: int, key: jax.Array, trained: int) -> int:
+        self.visits[position] += 1
+        fresh = self.agent.init(key, TableSpec(NUM_STATES, NUM_ACTIONS))
+        state, epsilon = fresh._replace(q=jnp.asarray(self.q)), 1 - trained / self.budget.episodes
+        return int(self.act(state, jnp.asarray(position), key, epsilon))
+
+    def evaluate(self, index: int, trained: int) -> None:
+        keys = jax.random.split(jax.random.fold_in(self.evaluation_key, index), 100)
+        count = self.budget.evaluation_episodes
+        won = [
+            self.wins([jax.random.split(k, count)[i] for k in keys], trained) for i in range(count)
+        ]
+        self.success.append(float(np.mean(won)))
+        away = np.arange(NUM_STATES) != self.goal
+        distance = np.abs(self.q - self.target)[away].sum()
+        self.gap.append(float(distance / np.abs(self.target)[away].sum()))
+
+    def wins(self, keys: list[jax.Array], trained: int) -> bool:
         position = 0
-        for step_key in keys:
-            key = jax.random.split(step_key, budget.evaluation_episodes)[number]
-            action = choose(position, key, epsilon)
-            if ends[position, action]:
+        for key in keys:
+            action = self.choose(position, key, trained)
+            if self.ends[position, action]:
                 return True
-            position = next_states[position, action]
+            position = self.next_states[position, action]
         return False
 
-    def evaluate(index: int, epsilon: float) -> None:
-        keys = jax.random.split(jax.random.fold_in(evaluation_key, index), 100)
-        won = [wins(keys, number, epsilon) for number in range(budget.evaluation_episodes)]
-        success.append(float(np.mean(won)))
-        away = np.arange(NUM_STATES) != maze.goal
-        gap.append(float(np.abs(q - target)[away].sum() / np.abs(target)[away].sum()))
-
-    for episode in range(budget.episodes):
-        epsilon = 1 - episode / budget.episodes
-        index, number = divmod(episode, budget.evaluate_every)
-        if (budget.evaluate_first, number) == (True, 0):
-            evaluate(index, epsilon)
+    def train(self, episode: int) -> None:
         position = 0
-        for step_key in jax.random.split(jax.random.fold_in(train_key, episode), 100):
-            action = choose(position, step_key, epsilon)
-            following, end = next_states[position, action], ends[position, action]
-            reward = rewards[position, action] + agent.bonus / (visits[position] + 1)
-            q[position, action] = agent.shift.reward(reward, end) + 0.99 * (
-                0.0 if end else q[following].max()
+        for key in jax.random.split(jax.random.fold_in(self.train_key, episode), 100):
+            action = self.choose(position, key, episode)
+            following, end = self.next_states[position, action], self.ends[position, action]
+            bonus = self.agent.bonus / (self.visits[position] + 1)
+            reward = self.rewards[position, action] + bonus
+            self.q[position, action] = self.agent.shift.reward(reward, end) + 0.99 * (
+                0.0 if end else self.q[following].max()
             )
             position = following
             if end:
                 break
-        if (budget.evaluate_first, number) == (False, budget.evaluate_every - 1):
-            evaluate(index, 1 - (episode + 1) / budget.episodes)
-    return success, gap
 
 
 @pytest.mark.parametrize(("terminal", "first"), [("zero", False), ("absorbing", True)])
 def test_the_compiled_loop_does_what_the_plain_one_does(terminal: Any, first: bool) -> None:
     budget = TabularBudget(6, evaluate_every=3, evaluation_episodes=2, evaluate_first=first)
-    plain = COUNT_SHIFT.agent.agent
-    agent = replace(plain, shift=replace(plain.shift, terminal=terminal))
+    method = COUNT_SHIFT.agent.agent
+    agent = replace(method, shift=replace(method.shift, terminal=terminal))
     keys = jax.random.split(jax.random.key(7), 2)
     mazes = [Maze.of_size(2), Maze.of_size(4)]
     curves = train_tabular([agent, agent], mazes, keys, budget)
     for row in range(2):
-        success, gap = plain_training(agent, mazes[row], keys[row], budget)
-        np.testing.assert_array_equal(curves.success[row], np.array(success, np.float32))
-        np.testing.assert_allclose(curves.q_gap[row], gap, rtol=1e-4)
+        plain = PlainTraining(agent, mazes[row], keys[row], budget)
+        plain.run()
+        np.testing.assert_array_equal(curves.success[row], np.array(plain.success, np.float32))
+        np.testing.assert_allclose(curves.q_gap[row], plain.gap, rtol=1e-4)
 
 
 def test_a_row_does_not_depend_on_its_neighbours() -> None:

@@ -10,7 +10,7 @@ import tyro
 from rich import box
 from rich.console import Console
 from rich.markup import escape
-from rich.table import Table
+from rich.table import Column, Table
 
 from rewardshift.cli.progress import run_with_progress
 from rewardshift.errors import InputError, shown
@@ -210,7 +210,8 @@ def _duration(seconds: float) -> str:
 
 
 def _print_claims(figure: str, claims: list[dict[str, Any]]) -> None:
-    table = Table("verdict", "source", "claim", "measured", title=figure, title_justify="left")
+    verdict_column = Column("verdict", no_wrap=True)
+    table = Table(verdict_column, "source", "claim", "measured", title=figure, title_justify="left")
     for claim in claims:
         verdict = claim["verdict"]
         table.add_row(
