@@ -44,13 +44,13 @@ reproduce: $(VENV)/core.done
 	$(BIN)/rewardshift reproduce maze-sizes --preset paper --out results
 	$(BIN)/rewardshift reproduce figure1 --preset paper --terminal absorbing --out results/absorbing
 	$(BIN)/rewardshift reproduce maze-sizes --preset paper --terminal absorbing --out results/absorbing
+	$(BIN)/rewardshift reproduce fetch --preset quick --out results
 	$(BIN)/rewardshift reproduce curiosity --preset quick --out results
 	$(BIN)/rewardshift reproduce curiosity-stored --preset quick --out results
-	$(BIN)/rewardshift reproduce control --preset quick --out results
+	$(BIN)/rewardshift reproduce curiosity-explained --preset quick --out results
 	$(BIN)/rewardshift reproduce sparse-cheetah --preset quick --out results
+	$(BIN)/rewardshift reproduce offline-mechanism --preset quick --out results
 	$(BIN)/rewardshift reproduce offline --preset quick --out results
-	$(BIN)/rewardshift reproduce offline-ablation --preset quick --out results
-	$(BIN)/rewardshift reproduce fetch --preset quick --out results
 
 # The data sets in src/rewardshift/data/embedded, made anew in out/embedded: about an hour. Training
 # is chaotic, so another machine comes to other policies.

@@ -134,13 +134,14 @@ def _deep(panel: str) -> tuple[Claim, ...]:
     return tuple(replace(claim, id=f"{panel}-{claim.id}", panel=panel) for claim in claims)
 
 
-def _alike(panel: str, method: str) -> Claim:
+def _alike(panel: str, method: Method) -> Claim:
     return Claim(
-        f"{panel}-{method}-alike-epsilon-greedy",
+        f"{panel}-{method.name}-alike-epsilon-greedy",
         panel,
-        f"In an easy maze, {method} performs like epsilon-greedy.",
-        better=method,
+        f"In an easy maze, {method.label} performs like epsilon-greedy.",
+        better=method.name,
         worse="epsilon-greedy",
+        source="ours" if method == COUNT_FIRST else "paper",
         alike=ALIKE,
     )
 
@@ -223,7 +224,11 @@ MAZE_SIZES = replace(
     panels=tuple(_success_panel(f"S{size}", f"S{size}") for size in SIZES),
     methods=(EPSILON_GREEDY, COUNT, COUNT_FIRST, SHIFT),
     claims=(
-        *(_alike(panel, method) for panel in ("S2", "S5", "S10") for method in ("shift", "count")),
+        *(
+            _alike(panel, method)
+            for panel in ("S2", "S5", "S10")
+            for method in (SHIFT, COUNT, COUNT_FIRST)
+        ),
         *(claim for panel in ("S15", "S20") for claim in (*_deep(panel), _order(panel))),
     ),
 )
