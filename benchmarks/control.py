@@ -56,7 +56,7 @@ print("RATE", control.measure(int(sys.argv[1]), sys.argv[2] == "own"))
 
 def measure(members: int, own_actors: bool) -> float:
     """Steps per second after the first updates."""
-    agent = TD3(shifts=(0.0,) * members, own_actors=own_actors, warm_up=WARM_UP)
+    agent = TD3(shift=0.0 * members, own_actors=own_actors, warm_up=WARM_UP)
     return steps_per_second(agent, ENV, 1, WARM_UP + SETTLE, STEPS)
 
 

@@ -12,6 +12,7 @@ import scipy.stats
 from hypothesis import given
 from hypothesis import strategies as st
 
+from rewardshift import Shift
 from rewardshift.agents.bcq import BCQ
 from rewardshift.agents.cql import CQL, CQLState
 from rewardshift.envs.tasks import TaskSpec
@@ -61,7 +62,7 @@ def batch() -> Batch:
 
 @pytest.mark.parametrize("terminal", ["zero", "absorbing"])
 def test_the_target_of_bcq(terminal: Any, batch: Batch) -> None:
-    agent = BCQ(bias=8.0, scale=2.0, terminal=terminal, hidden=(16, 12), proposer_hidden=(20, 20))
+    agent = BCQ(shift=Shift(8.0, 2.0, terminal=terminal), hidden=(16, 12), proposer_hidden=(20, 20))
     state = agent.init(KEY, SPEC)
     state = state._replace(  # apart from the networks they start as
         target_actor=jax.tree.map(lambda leaf: 1.5 * leaf, state.actor),
@@ -194,7 +195,7 @@ def test_the_densities_of_the_penalty_are_those_of_the_draws(batch: Batch) -> No
 
 @pytest.mark.parametrize("entropy", [False, True])
 def test_the_target_of_cql(entropy: bool, batch: Batch) -> None:
-    agent, state = cql(bias=1.0, entropy_backup=entropy)
+    agent, state = cql(shift=1.0, entropy_backup=entropy)
     state = state._replace(temperature=state.temperature._replace(log=jnp.float32(0.5)))
     noise = jax.random.normal(KEY, (7, 2))
     following = np.asarray(batch.next_observation)

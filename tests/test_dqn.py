@@ -7,6 +7,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
+import optax
 import pytest
 from probes import Probe, delayed_value
 
@@ -14,13 +15,14 @@ from rewardshift import Shift
 from rewardshift.agents.dqn import DQN, DQNState
 from rewardshift.agents.intrinsic import RND, CountBonus
 from rewardshift.envs.tasks import TaskSpec
+from rewardshift.experiments.online import with_terminal
 from rewardshift.networks import apply_mlp
 from rewardshift.replay import Batch
 from rewardshift.training.online import OnlineBudget
 from rewardshift.training.runs import train
 
 BIASES = (-0.5, 0.0, 0.5)
-SMALL = DQN(shifts=BIASES, gamma=0.5, hidden=(16,), learning_rate=3e-3, batch_size=16)
+SMALL = DQN(shift=BIASES, gamma=0.5, hidden=(16,), learning_rate=3e-3, batch_size=16)
 BUDGET = OnlineBudget(steps=1500, evaluate_every=1500, evaluation_episodes=1)
 KEY = jax.random.key(0)
 SPEC = TaskSpec(3, "float32", 2)
@@ -38,23 +40,27 @@ def shift_of(bias: float, terminal: Any) -> Shift:
     return Shift(bias, gamma=0.5, terminal=terminal)
 
 
+def ending(agent: DQN, terminal: Any) -> DQN:
+    return replace(agent, shift=with_terminal(agent.members, terminal))
+
+
 @terminals
 def test_one_step(terminal: Any) -> None:
-    values = learned(replace(SMALL, terminal=terminal), Probe, [1.0])
+    values = learned(ending(SMALL, terminal), Probe, [1.0])
     expected = [shift_of(b, terminal).reward(1.0, True) for b in BIASES]
     np.testing.assert_allclose(values[:, 0], expected, atol=0.05)
 
 
 @terminals
 def test_its_truncated_twin_bootstraps(terminal: Any) -> None:
-    values = learned(replace(SMALL, terminal=terminal), partial(Probe, terminates=False), [1.0])
+    values = learned(ending(SMALL, terminal), partial(Probe, terminates=False), [1.0])
     np.testing.assert_allclose(values[:, 0], [(1 + b) / 0.5 for b in BIASES], atol=0.1)
 
 
 @terminals
 @pytest.mark.parametrize("n_step", [1, 3])
 def test_a_delay_of_two_steps(terminal: Any, n_step: int) -> None:
-    agent = replace(SMALL, terminal=terminal, n_step=n_step)
+    agent = replace(ending(SMALL, terminal), n_step=n_step)
     first = learned(agent, partial(Probe, 3), [1.0, 0.0, 0.0])[:, 0]
     expected = [delayed_value(shift_of(bias, terminal), 2) for bias in BIASES]
     np.testing.assert_allclose(first, expected, atol=0.1)
@@ -91,7 +97,7 @@ def plain_target(agent: DQN, state: DQNState, batch: Batch, member: int) -> np.n
         choice = (
             np.asarray(apply_mlp(online, batch.next_observation[i])) if agent.double else values
         )
-        n, end, b = int(batch.steps[i]), bool(batch.terminated[i]), agent.shifts[member]
+        n, end, b = int(batch.steps[i]), bool(batch.terminated[i]), agent.members[member].bias
         n = n if agent.n_step > 1 else 1
         reward = float(batch.reward[i]) + sum(b * agent.gamma**j for j in range(n))
         if isinstance(agent.intrinsic, RND):
@@ -100,11 +106,11 @@ def plain_target(agent: DQN, state: DQNState, batch: Batch, member: int) -> np.n
             )
             fresh = min(float((difference**2).sum()), 1.0)
             stored = agent.intrinsic.evaluated == "stored"
-            b_all = b + agent.intrinsic.bias
-            reward += (float(batch.intrinsic[i]) if stored else fresh) + agent.intrinsic.bias
+            b_all = b + agent.intrinsic.shift
+            reward += (float(batch.intrinsic[i]) if stored else fresh) + agent.intrinsic.shift
         else:
             b_all = b
-        if agent.terminal == "absorbing" and end:
+        if agent.members[0].terminal == "absorbing" and end:
             reward += agent.gamma**n * b_all / (1 - agent.gamma)
         result.append(reward + (0 if end else agent.gamma**n * values[choice.argmax()]))
     return np.array(result)
@@ -122,21 +128,60 @@ def plain_target(agent: DQN, state: DQNState, batch: Batch, member: int) -> np.n
     ],
 )
 def test_the_target_by_hand(terminal: Any, changes: dict[str, Any]) -> None:
-    agent = replace(SMALL, terminal=terminal, **changes)
+    agent = replace(ending(SMALL, terminal), **changes)
     state = agent.init(KEY, SPEC)
     state = state._replace(target=agent.init(jax.random.key(1), SPEC).online)
     batch = random_batch(2)
-    ours = agent._target(state, batch, batch.observation, batch.next_observation)
+    bonus = agent._bonus(state, batch, batch.observation)
+    ours = agent._target(state, batch, batch.next_observation, bonus)
     for member in range(len(BIASES)):
         np.testing.assert_allclose(
             ours[member], plain_target(agent, state, batch, member), rtol=1e-4, atol=1e-5
         )
 
 
+def test_scaled_inputs_are_those_of_a_scaled_task() -> None:
+    """With the range of the inputs, a DQN learns from observations as from scaled ones."""
+    batch = random_batch(0)
+    low, high = np.array([-4.0, -3.0, -5.0]), np.array([4.0, 5.0, 3.0])
+    scaled = batch._replace(
+        observation=(batch.observation - low) / (high - low),
+        next_observation=(batch.next_observation - low) / (high - low),
+    )
+    agent = replace(SMALL, input_range=tuple(zip(low, high, strict=True)))
+    ours, _ = agent.update(agent.init(KEY, SPEC), batch, KEY, 0)
+    theirs, _ = SMALL.update(SMALL.init(KEY, SPEC), scaled, KEY, 0)
+    jax.tree.map(partial(np.testing.assert_allclose, rtol=1e-5, atol=1e-7), ours, theirs)
+    values = agent.values(ours, batch.observation)
+    np.testing.assert_allclose(values, SMALL.values(theirs, scaled.observation), atol=1e-5)
+    seen = [int(agent.greedy(ours, one)) for one in batch.observation]
+    assert seen == [int(SMALL.greedy(theirs, one)) for one in scaled.observation]
+    with pytest.raises(ValueError, match="one pair, or one for each of the 3 numbers"):
+        replace(SMALL, input_range=((0.0, 1.0),) * 2).init(KEY, SPEC)
+
+
+def test_gradients_that_pile_up_are_sums() -> None:
+    """Two updates with gradients that pile up: Adam sees g1, then g1 + g2."""
+    states = jnp.asarray(np.random.default_rng(0).normal(size=(2, 5, 3)), jnp.float32)
+    piled, clean = RND(width=8, clear_gradients=False), RND(width=8)
+    state = piled.init(KEY, 3)
+    error = partial(clean._error, fixed=state.fixed)
+    adam = optax.adam(piled.learning_rate)
+    predictor: Any = state.predictor
+    moments, total = adam.init(predictor), jax.tree.map(jnp.zeros_like, predictor)
+    for batch in states:
+        gradient = jax.grad(lambda p, b=batch: error(p, observation=b).mean())(predictor)
+        total = jax.tree.map(jnp.add, total, gradient)
+        updates, moments = adam.update(total, moments)
+        predictor = optax.apply_updates(predictor, updates)
+        state = piled.update(state, batch)
+    jax.tree.map(partial(np.testing.assert_allclose, rtol=1e-5), state.predictor, predictor)
+
+
 def test_members_learn_apart_from_the_same_batch() -> None:
-    agent = replace(SMALL, shifts=(0.5, -0.5))
+    agent = replace(SMALL, shift=(0.5, -0.5))
     state, _ = agent.update(agent.init(KEY, SPEC), random_batch(0), KEY, 0)
-    alone = replace(SMALL, shifts=(-0.5,))
+    alone = replace(SMALL, shift=-0.5)
     start = agent.init(KEY, SPEC)
     single = alone.init(KEY, SPEC)._replace(
         online=jax.tree.map(lambda leaf: leaf[1:], start.online),
@@ -150,7 +195,7 @@ def test_members_learn_apart_from_the_same_batch() -> None:
 
 
 def test_the_leader_acts_and_changes_only_between_episodes() -> None:
-    agent = replace(SMALL, shifts=tuple(range(50)))
+    agent = replace(SMALL, shift=tuple(range(50)))
     state = agent.init(KEY, SPEC)
     kept = agent.lead(state, jnp.asarray(0.99), False, 0.0)
     assert int(kept.leader) == int(state.leader)
@@ -185,8 +230,12 @@ def test_epsilon_follows_the_paper_or_the_code() -> None:
 @pytest.mark.parametrize(
     ("changes", "match"),
     [
-        ({"shifts": ()}, "at least one"),
-        ({"shifts": (float("nan"),)}, "nan"),
+        ({"shift": ()}, "at least one"),
+        ({"shift": (float("nan"),)}, "nan"),
+        ({"shift": Shift(1.0, gamma=0.5)}, "gamma=0.95"),
+        ({"shift": (1.0, Shift(1.0, terminal="absorbing"))}, "agree in terminal"),
+        ({"shift": "high"}, "'high'"),
+        ({"input_range": ((1.0, 1.0),)}, "input_range"),
         ({"gamma": 1.0}, "1.0"),
         ({"n_step": 0}, "got 0"),
         ({"tau": 0.0}, "got 0.0"),
@@ -237,7 +286,7 @@ def test_few_of_many_observations_share_a_bucket() -> None:
 @pytest.mark.parametrize("intrinsic", [RND(width=8), CountBonus()])
 @pytest.mark.parametrize("evaluated", ["fresh", "stored"])
 def test_intrinsic_rewards_train(intrinsic: Any, evaluated: Any) -> None:
-    agent = replace(SMALL, shifts=(0.0,), intrinsic=replace(intrinsic, evaluated=evaluated))
+    agent = replace(SMALL, shift=0.0, intrinsic=replace(intrinsic, evaluated=evaluated))
     budget = OnlineBudget(steps=60, evaluate_every=30, evaluation_episodes=1)
     result = train(agent, partial(Probe, 3), seeds=2, budget=budget)
     assert len(result.rows) == 4

@@ -30,7 +30,7 @@ GIVEN: dict[type[Any], dict[str, Any]] = {
     DataConfig: {"source": "a.npz", "digest": "0"},
 }
 # Whose words for a setting are others than its name.
-ALSO = {"shifts": "bias", "own_actors": "actors of their own", "selection": "actors of their own"}
+ALSO = {"shift": "bias", "own_actors": "actors of their own", "selection": "actors of their own"}
 
 numbers = st.one_of(
     st.integers(-2, 40),
@@ -112,7 +112,7 @@ TRAINING = {
     "--tau": NUMBER, "--evaluate-every": NUMBER, "--checkpoint-every": NUMBER,
 }  # fmt: skip
 ONLINE = {
-    **TRAINING, "--shifts": NUMBER, "--engine": ANY, "--hindsight": ANY, "--n-step": NUMBER,
+    **TRAINING, "--engine": ANY, "--hindsight": ANY, "--n-step": NUMBER,
     "--hindsight-ratio": NUMBER, "--steps": NUMBER, "--capacity": NUMBER,
 }  # fmt: skip
 OPTIONS: dict[str, dict[str, st.SearchStrategy[Any]]] = {
@@ -125,7 +125,7 @@ OPTIONS: dict[str, dict[str, st.SearchStrategy[Any]]] = {
     "report": {},
     "data inspect": {"--gamma": NUMBER, "--picture": ANY},
     "data list": {},
-    "train dqn": {**ONLINE, "--intrinsic": ANY, "--intrinsic-bias": NUMBER, "--epsilon": ANY},
+    "train dqn": {**ONLINE, "--intrinsic": ANY, "--intrinsic-shift": NUMBER, "--epsilon": ANY},
     "train td3": {**ONLINE, "--noise": NUMBER, "--twins": NUMBER, "--selection": ANY},
     "train bcq": {**TRAINING, "--candidates": NUMBER, "--updates": NUMBER, "--data-seed": NUMBER},
     "train cql": {**TRAINING, "--threshold": NUMBER, "--transitions": NUMBER, "--pick": ANY},

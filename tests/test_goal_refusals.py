@@ -89,7 +89,7 @@ def test_a_replay_too_small_for_an_episode_is_refused(agent: Any, make: Any, lim
 
 
 def test_a_range_that_the_rewards_leave_is_refused() -> None:
-    shifted = replace(REACH, shifts=(1.0,), hindsight=Hindsight(reward_range=(0.0, 1.0)))
+    shifted = replace(REACH, shift=1.0, hindsight=Hindsight(reward_range=(0.0, 1.0)))
     with pytest.raises(InputError, match="before any shift, -1 to 0 and maybe more; got 0 to 1"):
         train(shifted, "FetchReach-v4", budget=TINY)
 

@@ -228,7 +228,7 @@ def test_no_sum_of_rewards_is_out_of_the_range(bias: float, steps: int, terminal
 
 @pytest.mark.parametrize("agent", [TD3, DQN])
 def test_targets_stay_in_the_range_unless_the_task_ends(agent: Any) -> None:
-    bound = agent(shifts=(0.0, -1.0), gamma=0.9, hindsight=Hindsight(reward_range=(-1.0, 0.0)))
+    bound = agent(shift=(0.0, -1.0), gamma=0.9, hindsight=Hindsight(reward_range=(-1.0, 0.0)))
     flag = np.array([False, False, True])
     zeros = jnp.zeros((3, 1))
     batch = Batch(zeros, zeros, jnp.full(3, -1.0), zeros, flag, *(jnp.ones(3),) * 3)  # type: ignore[arg-type]

@@ -53,7 +53,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Callable[..., An
     bcq = BCQ(proposer_hidden=(8,), candidates=2, **SMALL)
     return {
         "dqn-rnd": partial(online, DQN(intrinsic=RND(-1.0, width=8), **SMALL), corridor),
-        "td3": partial(online, TD3(shifts=(-0.5, 0.0, 0.5), warm_up=10, **SMALL), aim),
+        "td3": partial(online, TD3(shift=(-0.5, 0.0, 0.5), warm_up=10, **SMALL), aim),
         "her": partial(
             online, DQN(hindsight=Hindsight(success_ends=True), **SMALL), "rewardshift/BitFlip-v0"
         ),

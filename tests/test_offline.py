@@ -45,7 +45,7 @@ def aims() -> Dataset:
     "agent",
     [
         BCQ_SMALL,
-        replace(BCQ_SMALL, bias=0.5),
+        replace(BCQ_SMALL, shift=0.5),
         CQL_SMALL,
         replace(CQL_SMALL, threshold=5.0, entropy_backup=True),
         TD3(**SMALL),
@@ -61,7 +61,7 @@ def test_complete_data_give_the_best_continuous_policy(agent: Agent, aims: Datas
 @pytest.mark.parametrize("bias", [0.0, 1.0])
 def test_complete_data_give_the_best_discrete_policy(bias: float) -> None:
     make = partial(Probe, 3, pays=(0.2, 1.0, 0.6))
-    agent = DQN(shifts=(bias,), hidden=(32,), batch_size=32, gamma=0.9)
+    agent = DQN(shift=bias, hidden=(32,), batch_size=32, gamma=0.9)
     budget = OfflineBudget(updates=800, evaluate_every=800, evaluation_episodes=1)
     assert train_offline(agent, random_data(make, 300), make, budget=budget).rows[-1][2] == 1.0
 
@@ -77,7 +77,7 @@ def test_a_positive_shift_keeps_unseen_actions_below_the_seen_ones(seed: int) ->
 
     def gap(bias: float) -> float:
         """By how much the unseen action is below the worst of the seen ones, on average."""
-        agent = DQN(shifts=(bias,), hidden=(32,), batch_size=32, gamma=0.9)
+        agent = DQN(shift=bias, hidden=(32,), batch_size=32, gamma=0.9)
         budget = OfflineBudget(updates=1000, evaluate_every=1000, evaluation_episodes=1)
         result = train_offline(agent, data, make, seeds=(seed,), budget=budget)
         state = jax.tree.map(lambda leaf: leaf[0], result.state)
@@ -104,7 +104,7 @@ def test_a_positive_shift_keeps_unseen_actions_below_the_seen_ones_in_a_table() 
 
 def test_what_is_thought_of_the_data_is_told() -> None:
     """Of all rows, if they are few, with actions on the agent's scale."""
-    data, agent = random_data(AIM, 300), replace(CQL_SMALL, scale=2.0)
+    data, agent = random_data(AIM, 300), replace(CQL_SMALL, shift=Shift(0.0, 2.0))
     result = train_offline(agent, data, AIM, budget=TINY)
     state, row = jax.tree.map(lambda leaf: leaf[0], result.state), result.rows[-1]
     unit = jnp.asarray((data.action - 1) / 2)  # Aim's actions are in [-1, 3]
@@ -122,7 +122,7 @@ def test_what_is_thought_of_the_data_is_told() -> None:
 def test_the_return_that_followed_is_told_on_the_shifted_scale(
     agent: Any, terminal: Any, aims: Dataset
 ) -> None:
-    agent = replace(agent, bias=0.7, scale=2.0, terminal=terminal, gamma=0.9)
+    agent = replace(agent, shift=Shift(0.7, 2.0, terminal=terminal), gamma=0.9)
     pays = partial(Aim, 2)  # 1 at the end, whatever is done
     row = train_offline(agent, aims, pays, budget=TINY).rows[-1]
     after = 0.9 * 0.7 / 0.1 if terminal == "absorbing" else 0.0
@@ -134,7 +134,7 @@ def test_the_return_that_followed_is_told_on_the_shifted_scale(
 def test_agents_come_to_estimate_what_follows(terminates: bool, value: float) -> None:
     """Beyond a time limit too: there the last state pays 1.5 for ever, which is worth 15."""
     make = partial(Aim, 2, terminates=terminates)
-    agent = replace(BCQ_SMALL, bias=0.5, gamma=0.9)
+    agent = replace(BCQ_SMALL, shift=0.5, gamma=0.9)
     budget = OfflineBudget(updates=2000, evaluate_every=2000, evaluation_episodes=1)
     row = train_offline(agent, random_data(make, 500), make, budget=budget).rows[-1]
     assert row.estimate == pytest.approx(value, rel=0.05)
@@ -212,7 +212,7 @@ def test_what_does_not_fit_is_refused_before_any_work(aims: Dataset, tmp_path: P
     with pytest.raises(InputError, match="intrinsic"):
         run(DQN(intrinsic=RND()), random_data(discrete, 10), discrete)
     with pytest.raises(InputError, match=r"one shift, or a selection that mixes, got \(0.0, 1.0\)"):
-        run(TD3(shifts=(0.0, 1.0)), aims, AIM)
+        run(TD3(shift=(0.0, 1.0)), aims, AIM)
     far = replace(aims, action=np.where(np.arange(len(aims))[:, None] == 7, 4.0, aims.action))
     with pytest.raises(InputError, match=r"action out of the bounds of .* in row 7: \[4.\]"):
         run(BCQ_SMALL, far, AIM)
@@ -234,16 +234,20 @@ def test_what_does_not_fit_is_refused_before_any_work(aims: Dataset, tmp_path: P
 @pytest.mark.parametrize(
     ("kind", "settings", "message"),
     [
-        (BCQ, {"bias": float("nan")}, "bias must be finite"),
-        (BCQ, {"scale": 0.0}, "scale must be finite and above 0"),
-        (BCQ, {"hidden": (0,)}, "hidden must be widths"),
-        (BCQ, {"candidates": 0}, "candidates must be 1 or more, got 0"),
+        (BCQ, {"shift": float("nan")}, "bias must be finite"),
+        (BCQ, {"shift": (1.0, 2.0)}, "shift must be a number or a Shift"),
+        (BCQ, {"hidden": (0,)}, "hidden must be a tuple, each a whole number of 1 or more"),
+        (BCQ, {"candidates": 0}, "candidates must be a whole number of 1 or more, .* got 0"),
         (BCQ, {"minimum_weight": 1.5}, r"minimum_weight must be in \[0, 1\]"),
         (BCQ, {"latent_clip": 0.0}, "latent_clip must be above 0"),
         (BCQ, {"perturbation": float("inf")}, "perturbation must be 0 or more, got inf"),
-        (CQL, {"cloning_updates": 2**31}, "cloning_updates must be a whole number below"),
+        (
+            CQL,
+            {"cloning_updates": 2**31},
+            "cloning_updates must be a whole number of",
+        ),
         (CQL, {"gamma": 1.0}, r"gamma must be in \[0, 1\)"),
-        (CQL, {"batch_size": 0}, "batch_size must be 1 or more"),
+        (CQL, {"batch_size": 0}, "batch_size must be a whole number of 1 or more"),
         (CQL, {"tau": 0.0}, "tau must be in"),
         (CQL, {"weight": -1.0}, "weight must be 0 or more"),
         (CQL, {"threshold": float("nan")}, "threshold must be 0 or more"),
@@ -275,4 +279,5 @@ def test_floats_are_not_taken_for_bytes() -> None:
 
 
 def test_a_bias_is_kept_as_a_float() -> None:
-    assert [type(BCQ(bias=bias).bias) for bias in (8, np.float64(8))] == [float, float]
+    biases = [BCQ(shift=bias).value_shift.bias for bias in (8, np.float64(8))]
+    assert [type(bias) for bias in biases] == [float, float]

@@ -102,7 +102,7 @@ def test_a_bad_shift_is_refused(shift: Any, error: type[Exception], match: str) 
 
 
 def test_a_single_environment_is_refused() -> None:
-    with pytest.raises(TypeError, match="ShiftReward takes one environment"):
+    with pytest.raises(ValueError, match="ShiftReward takes one environment"):
         VecShiftReward(short_cartpole(), -0.5)  # type: ignore[arg-type]
 
 

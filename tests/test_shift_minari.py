@@ -163,7 +163,7 @@ def test_our_agents_do_not_take_it_for_primal(few: minari.MinariDataset) -> None
     with pytest.raises(TypeError, match="MinariDataset"):
         load_dataset(shifted)
     with pytest.raises(TypeError, match="MinariDataset"):
-        train_offline(CQL(bias=1.0), shifted)
+        train_offline(CQL(shift=1.0), shifted)
 
 
 @pytest.mark.parametrize(

@@ -14,11 +14,12 @@ from rewardshift import TD3, OnlineBudget, Shift, ddpg, train
 from rewardshift.agents.selection import Mean, Optimistic
 from rewardshift.agents.td3 import TD3State
 from rewardshift.envs.tasks import TaskSpec
+from rewardshift.experiments.online import with_terminal
 from rewardshift.replay import Batch
 
 BIASES = (-0.5, 0.0, 0.5)
 SMALL = TD3(
-    shifts=BIASES,
+    shift=BIASES,
     gamma=0.5,
     hidden=(16,),
     learning_rate=3e-3,
@@ -45,28 +46,33 @@ def shift_of(bias: float, terminal: Any) -> Shift:
     return Shift(bias, gamma=0.5, terminal=terminal)
 
 
+def ending(agent: TD3, terminal: Any) -> TD3:
+    return replace(agent, shift=with_terminal(agent.members, terminal))
+
+
 @terminals
 @pytest.mark.parametrize(
     "agent",
-    [SMALL, replace(SMALL, shifts=(0.5,)), replace(SMALL, own_actors=True, mask=0.5)],
+    [SMALL, replace(SMALL, shift=0.5), replace(SMALL, own_actors=True, mask=0.5)],
     ids=["three members", "one member", "own actors"],
 )
 def test_one_step(agent: TD3, terminal: Any) -> None:
-    values = learned(replace(agent, terminal=terminal), Aim, [1.0])
-    expected = [shift_of(b, terminal).reward(1.0, True) for b in agent.shifts]
+    values = learned(ending(agent, terminal), Aim, [1.0])
+    biases = [member.bias for member in agent.members]
+    expected = [shift_of(b, terminal).reward(1.0, True) for b in biases]
     np.testing.assert_allclose(values, expected, atol=0.05)
 
 
 @terminals
 def test_its_truncated_twin_bootstraps(terminal: Any) -> None:
-    values = learned(replace(SMALL, terminal=terminal), partial(Aim, terminates=False), [1.0])
+    values = learned(ending(SMALL, terminal), partial(Aim, terminates=False), [1.0])
     np.testing.assert_allclose(values, [(1 + b) / 0.5 for b in BIASES], atol=0.15)
 
 
 @terminals
 @pytest.mark.parametrize("n_step", [1, 3])
 def test_a_delay_of_two_steps(terminal: Any, n_step: int) -> None:
-    agent = replace(SMALL, terminal=terminal, n_step=n_step)
+    agent = replace(ending(SMALL, terminal), n_step=n_step)
     first = learned(agent, partial(Aim, 3), [1.0, 0.0, 0.0])
     expected = [delayed_value(shift_of(bias, terminal), 2) for bias in BIASES]
     np.testing.assert_allclose(first, expected, atol=0.1)
@@ -139,7 +145,7 @@ def test_a_member_is_a_single_agent_with_its_bias(k: int) -> None:
     """The same batches, and the same policy: the one that follows this member."""
     state = SMALL.init(KEY, SPEC)
     state = state._replace(lead=state.lead._replace(leader=jnp.asarray(k, jnp.int32)))
-    alone = replace(SMALL, shifts=(BIASES[k],))
+    alone = replace(SMALL, shift=BIASES[k])
     together, single = trained(SMALL, state), trained(alone, member(state, k))
     assert_same(_of(together.critics, k), single.critics)
     assert_same(_of(together.target_critics, k), single.target_critics)
@@ -147,7 +153,7 @@ def test_a_member_is_a_single_agent_with_its_bias(k: int) -> None:
 
 
 def test_equal_members_stay_equal() -> None:
-    agent = replace(SMALL, shifts=(0.0, 0.0, 0.0))
+    agent = replace(SMALL, shift=(0.0, 0.0, 0.0))
     state = agent.init(KEY, SPEC)
     copied = jax.tree.map(lambda leaf: jnp.stack([leaf[0]] * 3), state.critics)
     state = trained(agent, state._replace(critics=copied, target_critics=copied))
@@ -162,7 +168,7 @@ def test_the_minimum_is_within_a_member_never_across() -> None:
     agent = replace(SMALL, target_noise=0.0)
     target = agent._target(state, batch, KEY)
     for k, bias in enumerate(BIASES):
-        alone = replace(agent, shifts=(bias,))
+        alone = replace(agent, shift=bias)
         assert_same(target[k : k + 1], alone._target(member(state, k), batch, KEY))
 
 

@@ -46,15 +46,18 @@ def test_evaluation_does_not_touch_training() -> None:
 @pytest.mark.parametrize(
     ("changes", "match"),
     [
-        ({"shifts": ()}, "at least one bias"),
-        ({"shifts": (float("nan"),)}, "bias must be finite"),
-        ({"twins": 0}, "twins must be 1 or more, got 0"),
-        ({"policy_delay": 0}, "policy_delay must be 1 or more"),
+        ({"shift": ()}, "at least one number"),
+        ({"shift": (float("nan"),)}, "bias must be finite"),
+        ({"twins": 0}, "twins must be a whole number of 1 or more, below 2.31, got 0"),
+        ({"policy_delay": 0}, "policy_delay must be a whole number of 1 or more"),
         ({"noise": -0.1}, "noise must be 0 or more"),
         ({"tau": 0.0}, "tau must be in"),
         ({"noise": float("nan")}, "noise must be 0 or more, got nan"),
         ({"learning_rate": -1.0}, "learning_rate must be above 0"),
-        ({"hidden": (16, 0)}, r"hidden must be widths of 1 or more, got \(16, 0\)"),
+        (
+            {"hidden": (16, 0)},
+            r"hidden must be a tuple, each a whole number .* got \(16, 0\)",
+        ),
         ({"mask": 1.5}, "mask must be in"),
         ({"own_actors": True, "selection": Mean()}, "cannot be mixed"),
     ],
@@ -154,7 +157,7 @@ def test_from_the_command_line(tmp_path: Any, capsys: pytest.CaptureFixture[str]
     small = ["--hidden", "8", "--batch-size=8", "--warm-up=20", "--steps=60", "--seeds=2"]
     small += ["--evaluate-every=30", "--evaluation-episodes=1", f"--out={folder}"]
     command = ["train", "td3", "--env=Pendulum-v1", "--selection=optimistic", "--beta=0.2"]
-    assert main([*command, "--shifts", "-0.5", "0", "0.5", *small]) == 0
+    assert main([*command, "--shift", "-0.5", "0", "0.5", *small]) == 0
     assert "over 2 seeds" in capsys.readouterr().out
     assert main(["resume", str(folder)]) == 0
     assert main(["play", str(folder), "--seed=1"]) == 0
@@ -164,7 +167,7 @@ def test_from_the_command_line(tmp_path: Any, capsys: pytest.CaptureFixture[str]
     assert main(["train", "td3", "--env=MountainCar-v0"]) == 2
     assert "TD3 needs continuous actions" in capsys.readouterr().err
     with pytest.raises(SystemExit):
-        main(["train", "td3", "--env=Pendulum-v1", "--shifts", "many"])
+        main(["train", "td3", "--env=Pendulum-v1", "--shift", "many"])
 
 
 def test_a_stopped_run_ends_the_same(tmp_path: Any) -> None:

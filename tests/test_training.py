@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 from probes import Probe
 
+from rewardshift import Shift
 from rewardshift.agents.dqn import DQN
 from rewardshift.agents.intrinsic import RND
 from rewardshift.cli import main
@@ -26,7 +27,7 @@ from rewardshift.training.diagnostics import visited_pairs
 from rewardshift.training.online import OnlineBudget
 from rewardshift.training.runs import resume, train
 
-AGENT = DQN(shifts=(-0.5, 0.5), hidden=(8,), batch_size=8, intrinsic=RND(-1.0, width=8))
+AGENT = DQN(shift=(-0.5, 0.5), hidden=(8,), batch_size=8, intrinsic=RND(-1.0, width=8))
 BUDGET = OnlineBudget(
     steps=400, capacity=150, evaluate_every=80, evaluation_episodes=2, checkpoint_every=100
 )
@@ -166,8 +167,7 @@ def test_the_mechanism_is_visible() -> None:
     were; `absorbing`, so that the members share a scale.
     """
     agent = DQN(
-        shifts=(-1.0, 0.0, 1.0),
-        terminal="absorbing",
+        shift=tuple(Shift(bias, terminal="absorbing") for bias in (-1.0, 0.0, 1.0)),
         gamma=0.9,
         hidden=(),
         learning_rate=1e-2,
@@ -239,9 +239,11 @@ def test_a_budget_of_nothing_is_refused(name: str) -> None:
         (["--env", "MountainCar-v0", "--seeds", "0"], "seeds must be 1 or more"),
         (["--env", "MountainCar-v0", "--gamma", "1"], "gamma must be in [0, 1)"),
         (["--env", "MountainCar-v0", "--shift", "nan"], "bias must be finite"),
-        (["--env", "MountainCar-v0", "--shift", "1", "--shifts", "1", "2"], "either --shift"),
-        (["--env", "MountainCar-v0", "--shifts"], "--shifts needs numbers"),
-        (["--env", "MountainCar-v0", "--intrinsic-bias", "-1"], "an --intrinsic reward; say which"),
+        (["--env", "MountainCar-v0", "--shift"], "--shift needs a number"),
+        (
+            ["--env", "MountainCar-v0", "--intrinsic-shift", "-1"],
+            "an --intrinsic reward; say",
+        ),
         (["--env", "CartPole-v1", "--engine", "envpool"], "engine 'envpool' runs"),
         (["--env", "MountainCar-v0", "--capacity", "2000000000"], "the replay needs"),
     ],
@@ -279,7 +281,7 @@ def test_a_run_can_be_watched(tmp_path: Path, capsys: pytest.CaptureFixture[str]
 
 def test_config_json_is_the_whole_configuration(undisturbed: Path) -> None:
     body = json.loads((undisturbed / "config.json").read_text())
-    assert body["agent"]["shifts"] == [-0.5, 0.5]
+    assert [member["bias"] for member in body["agent"]["shift"]] == [-0.5, 0.5]
     assert body["agent"]["intrinsic"]["type"] == "RND"
     assert body["engine"] in ("envpool", "gymnasium")
     assert gym.spec(body["env"])

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 import torch
 
-from rewardshift import networks
+from rewardshift import Shift, networks
 from rewardshift.agents.bcq import BCQ
 from rewardshift.agents.cql import CQL
 from rewardshift.envs.tasks import TaskSpec
@@ -131,7 +131,7 @@ def torch_bcq(agent: BCQ, state: Any, batch: Batch) -> Any:
             chosen = perturb(target_actor, several, chosen)
             one, two = (forward(critic, several, chosen)[..., 0] for critic in target_critics)
             value = 0.75 * torch.minimum(one, two) + 0.25 * torch.maximum(one, two)
-            target = agent.scale * reward + agent.bias + 0.99 * going_on * value.amax(dim=1)
+            target = agent.value_shift.reward(reward) + 0.99 * going_on * value.amax(dim=1)
         errors = [forward(c, observation, action)[..., 0] - target for c in critics]
         step(critic_adam, sum(((error**2).mean() for error in errors), torch.zeros(())))
         with torch.no_grad():
@@ -155,7 +155,7 @@ def torch_bcq(agent: BCQ, state: Any, batch: Batch) -> Any:
 
 @pytest.mark.parametrize("bias", [0.0, 8.0])
 def test_a_whole_update_of_bcq(bias: float, batch: Batch) -> None:
-    agent = BCQ(bias=bias, scale=1.5, hidden=(6, 5), proposer_hidden=(7, 6), learning_rate=1e-2)
+    agent = BCQ(shift=Shift(bias, 1.5), hidden=(6, 5), proposer_hidden=(7, 6), learning_rate=1e-2)
     parts = {
         "encoder": lambda s: s.proposer.encoder,
         "decoder": lambda s: s.proposer.decoder,
@@ -220,7 +220,7 @@ def torch_cql(agent: CQL, state: Any, batch: Batch) -> Any:  # noqa: C901, PLR09
             value = lowest(target_critics, following, chosen)
             if agent.entropy_backup:
                 value = value - temperature.exp() * density
-            target = reward + agent.bias + 0.99 * going_on * value
+            target = agent.value_shift.reward(reward) + 0.99 * going_on * value
             actions, densities = candidates(candidate_key)
         chosen, density = drawn(observation, noise)
         if done < agent.cloning_updates:
@@ -265,7 +265,7 @@ def test_a_whole_update_of_cql(
 ) -> None:
     monkeypatch.setattr(networks, "CACHED", cached)
     agent = CQL(
-        bias=1.0, hidden=(6, 5), candidates=3, learning_rate=1e-2, policy_rate=1e-2, **settings
+        shift=1.0, hidden=(6, 5), candidates=3, learning_rate=1e-2, policy_rate=1e-2, **settings
     )
     parts = {
         "policy": lambda s: s.policy,

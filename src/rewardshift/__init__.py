@@ -10,6 +10,7 @@ from rewardshift.hindsight import Hindsight
 from rewardshift.shift import (
     Shift,
     equivalent_bias,
+    lifetime,
     optimistic_value,
     suggest_shift,
 )
@@ -35,6 +36,7 @@ __all__ = [
     "VectorShiftReward",
     "ddpg",
     "equivalent_bias",
+    "lifetime",
     "load_dataset",
     "optimistic_value",
     "resume",

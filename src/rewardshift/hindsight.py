@@ -5,7 +5,6 @@ Rewards of real and of relabelled transitions come from the same function, the t
 replay, and shifted where the others are, so the two can never disagree.
 """
 
-import math
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -13,11 +12,11 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float, Int, UInt32
 
+from rewardshift.checks import Finite, NonNegative, check
 from rewardshift.envs.goals import GoalReward
 from rewardshift.envs.tasks import TaskSpec
 from rewardshift.errors import InputError
 from rewardshift.replay import RecordLayout, Replay
-from rewardshift.settings import check_types
 from rewardshift.shift import Shift
 
 Strategy = Literal["future", "final", "episode"]
@@ -45,20 +44,17 @@ class Hindsight:
     """
 
     strategy: Strategy = "future"
-    ratio: float = 4.0
+    ratio: NonNegative = 4.0
     success_ends: bool = False
-    reward_range: tuple[float, float] | None = None
+    reward_range: tuple[Finite, Finite] | None = None
 
     def __post_init__(self) -> None:
-        check_types(self)
-        if not 0 <= self.ratio < math.inf:
-            raise ValueError(f"ratio must be finite and 0 or more, got {self.ratio}")
+        check(self)
         if self.reward_range is not None:
             low, high = self.reward_range
-            if not -math.inf < low <= high < math.inf:
-                raise ValueError(
-                    "reward_range must be two finite numbers, the lower one first,"
-                    f" got {self.reward_range}"
+            if low > high:
+                raise InputError(
+                    f"reward_range must have the lower number first, got {self.reward_range}"
                 )
 
     def value_range(self, shift: Shift) -> tuple[Any, Any]:

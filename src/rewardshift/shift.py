@@ -22,6 +22,7 @@ import jax
 import numpy as np
 
 from rewardshift.arrays import affine, as_numpy, expm1, flags, like, log
+from rewardshift.errors import InputError
 
 Terminal = Literal["zero", "absorbing"]
 Goal = Literal["explore", "exploit"]
@@ -42,8 +43,9 @@ class Shift:
             agent explores. Positive: caution, the agent stays with its data. An array
             (one bias per member) and a traced value work too.
         scale: The factor `k > 0`.
-        gamma: The discount of the agent that learns, in `[0, 1)`. Needed by the value maps and by
-            `terminal="absorbing"`, not by a plain change of rewards.
+        gamma: The discount of the agent that learns, in `[0, 1)`. The value maps and
+            `terminal="absorbing"` need it, a plain change of rewards does not. A shift that is
+            given to one of our agents may leave it out: the discount is the agent's.
         terminal: What a terminal transition is paid.
             `"zero"`: `k r + b`, and nothing afterwards: the paper's way. The shift then
             ends with the episode, so `b < 0` also rewards ending soon and `b > 0`
@@ -78,9 +80,7 @@ class Shift:
         _check("scale", self.scale, "finite and above 0", lambda k: k > 0)
         _check("gamma", self.gamma, "in [0, 1)", lambda g: (g >= 0) & (g < 1))
         if self.terminal not in get_args(Terminal):
-            raise ValueError(f"terminal must be 'zero' or 'absorbing', got {self.terminal!r}")
-        if self.terminal == "absorbing" and self.gamma is None:
-            raise ValueError("terminal='absorbing' needs the discount, got gamma=None")
+            raise InputError(f"terminal must be 'zero' or 'absorbing', got {self.terminal!r}")
 
     def reward(self, reward: Any, terminated: Any = False) -> Any:
         """The shifted reward, `k r + b`.
@@ -93,6 +93,7 @@ class Shift:
         shifted = affine(self.scale, self.bias, reward)
         if self.terminal == "zero":
             return shifted
+        self.need_discount()
         credit = self.gamma * self.bias / (1 - self.gamma)
         paid = like(credit, shifted) * like(flags(terminated), shifted)
         return shifted + like(paid, shifted)
@@ -124,11 +125,16 @@ class Shift:
             share = share + (1 - share) * like(flags(terminated) * 1.0, share)
         return affine(self.scale, share * like(offset, share), total)
 
+    def need_discount(self) -> None:
+        """Raises if rewards cannot be shifted because the discount is missing."""
+        if self.terminal == "absorbing" and self.gamma is None:
+            raise InputError("terminal='absorbing' needs the discount, got gamma=None")
+
     @property
     def value_offset(self) -> Any:
         """The offset `b / (1 - gamma)` by which the bias moves every value."""
         if self.gamma is None:
-            raise ValueError("the value maps need the discount, got gamma=None")
+            raise InputError("the value maps need the discount, got gamma=None")
         return self.bias / (1 - self.gamma)
 
     def to_primal(self, value: Any) -> Any:
@@ -158,11 +164,15 @@ class Shift:
             value_low, value_high: The range of the primal values (discounted returns).
         """
         if not -math.inf < value_low < value_high < math.inf:
-            raise ValueError(
+            raise InputError(
                 "the range of values must be finite with low < high,"
                 f" got {value_low!r} to {value_high!r}"
             )
         return (self.initial_value - value_low) / (value_high - value_low)
+
+
+# What every agent takes: a number, a shift, or several, one for each member.
+ShiftLike = float | Shift | tuple[float | Shift, ...]
 
 
 def as_shift(value: "float | Mapping[str, Any] | Shift") -> Shift:
@@ -172,23 +182,53 @@ def as_shift(value: "float | Mapping[str, Any] | Shift") -> Shift:
     if isinstance(value, Mapping):
         unknown = set(value) - set(Shift.__dataclass_fields__)
         if unknown or "bias" not in value:
-            raise ValueError(
+            raise InputError(
                 "a shift as a dict needs 'bias' and may have 'scale', 'gamma' and 'terminal',"
                 f" got {dict(value)!r}"
             )
         return Shift(**value)
     if isinstance(value, int | float | np.number):
         return Shift(value)
-    raise TypeError(f"expected a number, a dict or a Shift, got {value!r}")
+    raise InputError(f"expected a number, a dict or a Shift, got {value!r}")
 
 
 def as_single_shift(value: "float | Mapping[str, Any] | Shift") -> Shift:
-    """As `as_shift`, refused where one of its numbers is an array: for what takes one shift."""
-    shift = as_shift(value)
+    """As `as_shift`, refused if it has arrays or lacks a discount: for what takes one shift."""
+    shift = _without_arrays(as_shift(value))
+    shift.need_discount()
+    return shift
+
+
+def _without_arrays(shift: Shift) -> Shift:
     numbers = (shift.bias, shift.scale, shift.gamma)
     if not all(number is None or isinstance(number, float) for number in numbers):
-        raise ValueError(f"expected one bias, one scale and one gamma, got {shift}")
+        raise InputError(f"shift must have one bias, one scale and one gamma, got {shift}")
     return shift
+
+
+def as_members(value: "ShiftLike", gamma: float) -> tuple[Shift, ...]:
+    """The shifts of an agent's members, without the discount, which is the agent's.
+
+    Args:
+        value: A number, a `Shift`, or several of these, one for each member.
+        gamma: The agent's discount. A `Shift` that says another one is refused.
+    """
+    given = value if isinstance(value, tuple) else (value,)
+    members = tuple(_without_discount(_without_arrays(as_shift(one)), gamma) for one in given)
+    if not members:
+        raise InputError("shift must be at least one number or Shift, got ()")
+    if len({member.terminal for member in members}) > 1:
+        raise InputError(f"the members of shift must agree in terminal, got {members}")
+    return members
+
+
+def _without_discount(shift: Shift, gamma: float) -> Shift:
+    if shift.gamma not in (None, gamma):
+        raise InputError(
+            f"the discount of shift must be the agent's, gamma={gamma}, or left out, got"
+            f" {shift.gamma}"
+        )
+    return Shift(shift.bias, shift.scale, None, shift.terminal)
 
 
 def optimistic_value(lower: Any, upper: Any, beta: Any) -> Any:
@@ -237,7 +277,7 @@ def suggest_shift(
     -0.01
     """
     if goal not in get_args(Goal):
-        raise ValueError(f"goal must be 'explore' or 'exploit', got {goal!r}")
+        raise InputError(f"goal must be 'explore' or 'exploit', got {goal!r}")
     unshifted = Shift(0.0, scale, gamma)
     unshifted.optimism(value_low, value_high)  # refuses an empty range
     if goal == "explore":
@@ -264,7 +304,7 @@ def lifetime(gamma: float, tau: float, every: int = 1) -> float:
     40000
     """
     if not (0 <= gamma < 1 and 0 < tau <= 1 and every >= 1):
-        raise ValueError(
+        raise InputError(
             "a lifetime needs gamma in [0, 1), tau in (0, 1] and every of 1 or more, got"
             f" {gamma!r}, {tau!r} and {every!r}"
         )
@@ -278,7 +318,7 @@ def _as_number(name: str, value: Any) -> Any:
     if value is None and name == "gamma":
         return None
     if not hasattr(value, "dtype"):
-        raise TypeError(f"{name} must be a number or an array of numbers, got {value!r}")
+        raise InputError(f"{name} must be a number or an array of numbers, got {value!r}")
     return value
 
 
@@ -296,7 +336,7 @@ def _check(
     except RuntimeError:  # a torch tensor without numbers yet: traced, vmapped or meta
         return
     if not (np.all(np.isfinite(array)) and np.all(holds(array))):
-        raise ValueError(f"{name} must be {requirement}, got {value!r}")
+        raise InputError(f"{name} must be {requirement}, got {value!r}")
 
 
 def _add(bias: float, reward: Any, _: Any) -> Any:

@@ -15,6 +15,7 @@ from gymnasium.utils import RecordConstructorArgs
 from gymnasium.vector import VectorEnv, VectorWrapper
 
 from rewardshift.arrays import as_numpy, where
+from rewardshift.errors import InputError
 from rewardshift.shift import Shift, as_single_shift
 
 METADATA_KEY = "reward_shift"
@@ -61,7 +62,7 @@ class ShiftReward(gym.Wrapper[ObsType, ActType, ObsType, ActType], RecordConstru
         RecordConstructorArgs.__init__(self, shift=self.shift)
         self.metadata = {**env.metadata, METADATA_KEY: self.shift}
         if any(isinstance(layer, gym.wrappers.Autoreset) for layer in layers(env)):
-            raise ValueError(
+            raise InputError(
                 f"{env} takes a step to reset itself, which would be shifted as well; put the shift"
                 " inside: Autoreset(ShiftReward(env, ...))"
             )
@@ -70,7 +71,7 @@ class ShiftReward(gym.Wrapper[ObsType, ActType, ObsType, ActType], RecordConstru
             and env.has_wrapper_attr("compute_reward")
             and not env.has_wrapper_attr("compute_terminated")
         ):
-            raise ValueError(
+            raise InputError(
                 f"{env} has compute_reward but no compute_terminated, without which"
                 " terminal='absorbing' cannot shift relabelled transitions; use terminal='zero'"
             )
@@ -186,7 +187,7 @@ def single_shift(
     """The shift for an environment, refused where its metadata has one already."""
     already = metadata.get(METADATA_KEY)
     if already is not None:
-        raise ValueError(
+        raise InputError(
             f"{env} is shifted already, by {already}: wrap it once, with the shift you mean"
         )
     return as_single_shift(shift)
@@ -202,5 +203,5 @@ def _autoreset_mode(env: VectorEnv[Any, Any, Any]) -> str:
         return NEXT_STEP
     mode = str(getattr(said, "value", said))
     if mode not in AUTORESET_MODES:
-        raise ValueError(f"{env} must have an autoreset mode of {AUTORESET_MODES}, got {said!r}")
+        raise InputError(f"{env} must have an autoreset mode of {AUTORESET_MODES}, got {said!r}")
     return mode

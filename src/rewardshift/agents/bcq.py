@@ -12,9 +12,9 @@ import jax.numpy as jnp
 import optax
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from rewardshift.agents.checks import check_number, check_widths
 from rewardshift.agents.offline import Offline
 from rewardshift.agents.targets import one_step_target
+from rewardshift.checks import Count, NonNegative, Positive, Share, Widths
 from rewardshift.envs.tasks import TaskSpec
 from rewardshift.networks import (
     MLP,
@@ -55,7 +55,7 @@ class BCQ(Offline):
     Args:
         hidden: Widths of the hidden layers of the perturbing actor and the critics.
         proposer_hidden: Those of the auto-encoder's two halves.
-        learning_rate: Of Adam, for all networks.
+        learning_rate: Adam's learning rate, for all networks.
         perturbation: How far the actor may move a proposed action.
         candidates: Proposed actions per following state, in a target.
         acting_candidates: Proposed actions of which the best is taken.
@@ -64,30 +64,18 @@ class BCQ(Offline):
         divergence_weight: Of the auto-encoder's latent distribution from the normal one.
     """
 
-    batch_size: int = 100
-    hidden: tuple[int, ...] = (400, 300)
-    proposer_hidden: tuple[int, ...] = (750, 750)
-    learning_rate: float = 1e-3
-    perturbation: float = 0.05
-    candidates: int = 10
-    acting_candidates: int = 100
-    minimum_weight: float = 0.75
-    latent_clip: float = 0.5
-    divergence_weight: float = 0.5
+    batch_size: Count = 100
+    hidden: Widths = (400, 300)
+    proposer_hidden: Widths = (750, 750)
+    learning_rate: Positive = 1e-3
+    perturbation: NonNegative = 0.05
+    candidates: Count = 10
+    acting_candidates: Count = 100
+    minimum_weight: Share = 0.75
+    latent_clip: Positive = 0.5
+    divergence_weight: NonNegative = 0.5
 
     networks: ClassVar[tuple[str, ...]] = ("proposer", "actor", "critics")
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_widths(self.hidden)
-        check_widths(self.proposer_hidden)
-        for name in ("candidates", "acting_candidates"):
-            check_number(self, name, "1 or more", lambda value: value >= 1)
-        for name in ("perturbation", "divergence_weight"):
-            check_number(self, name, "0 or more", lambda value: value >= 0)
-        for name in ("learning_rate", "latent_clip"):
-            check_number(self, name, "above 0", lambda value: value > 0)
-        check_number(self, "minimum_weight", "in [0, 1]", lambda value: 0 <= value <= 1)
 
     def init(self, key: PRNGKeyArray, spec: TaskSpec) -> BCQState:
         """Random networks, the same for the same key whatever the shift is."""
@@ -187,7 +175,7 @@ class BCQ(Offline):
         twins = twin_values(state.target_critics, following, action)
         share = self.minimum_weight
         value = share * twins.min(axis=0) + (1 - share) * twins.max(axis=0)
-        return one_step_target(self.shift, batch, value.max(axis=1))
+        return one_step_target(self.value_shift, batch, value.max(axis=1))
 
     def _propose(
         self, proposer: Proposer, observation: Array, key: PRNGKeyArray, count: int

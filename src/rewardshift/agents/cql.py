@@ -9,9 +9,9 @@ import jax.numpy as jnp
 import optax
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
-from rewardshift.agents.checks import check_number, check_widths
 from rewardshift.agents.offline import Offline
 from rewardshift.agents.targets import one_step_target
+from rewardshift.checks import Count, Natural, NonNegative, Positive, Widths
 from rewardshift.envs.tasks import TaskSpec
 from rewardshift.networks import (
     MLP,
@@ -56,38 +56,27 @@ class CQL(Offline):
 
     Args:
         hidden: Widths of the hidden layers of the policy and the critics.
-        learning_rate: Of Adam for the critics.
-        policy_rate: Of Adam for the policy and the temperature.
+        learning_rate: Adam's learning rate for the critics.
+        policy_rate: Adam's learning rate for the policy and the temperature.
         candidates: Actions that the penalty looks at from each of three sources: random ones, the
             policy's and those that the policy would take in the following state.
-        weight: Of the penalty.
+        weight: The weight of the penalty.
         threshold: If given, the penalty gets another factor, from 1 on, which is tuned so that the
             penalty stays about there (the Lagrange form).
         entropy_backup: Whether targets count the policy's entropy.
         cloning_updates: For how many updates the policy imitates the data, at first.
     """
 
-    hidden: tuple[int, ...] = (256, 256, 256)
-    learning_rate: float = 3e-4
-    policy_rate: float = 1e-4
-    candidates: int = 10
-    weight: float = 5.0
-    threshold: float | None = None
+    hidden: Widths = (256, 256, 256)
+    learning_rate: Positive = 3e-4
+    policy_rate: Positive = 1e-4
+    candidates: Count = 10
+    weight: NonNegative = 5.0
+    threshold: NonNegative | None = None
     entropy_backup: bool = False
-    cloning_updates: int = 40_000
+    cloning_updates: Natural = 40_000
 
     networks: ClassVar[tuple[str, ...]] = ("policy", "critics")
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_widths(self.hidden)
-        check_number(self, "candidates", "1 or more", lambda value: value >= 1)
-        check_number(self, "weight", "0 or more", lambda value: value >= 0)
-        check_number(self, "cloning_updates", "0 or more", lambda value: value >= 0)
-        for name in ("learning_rate", "policy_rate"):
-            check_number(self, name, "above 0", lambda value: value > 0)
-        if self.threshold is not None:
-            check_number(self, "threshold", "0 or more, or None", lambda value: value >= 0)
 
     def init(self, key: PRNGKeyArray, spec: TaskSpec) -> CQLState:
         """Random networks, the same for the same key whatever the shift is."""
@@ -232,7 +221,7 @@ class CQL(Offline):
         value = twin_values(state.target_critics, following, action).min(axis=0)
         if self.entropy_backup:
             value = value - jnp.exp(state.temperature.log) * log_density
-        return one_step_target(self.shift, batch, value)
+        return one_step_target(self.value_shift, batch, value)
 
 
 def _tune(multiplier: Multiplier, slope: Float[Array, ""], rate: float) -> Multiplier:

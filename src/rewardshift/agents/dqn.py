@@ -2,28 +2,24 @@
 
 import math
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal, NamedTuple
+from typing import Any, ClassVar, Literal, NamedTuple, cast
 
 import jax
 import jax.numpy as jnp
 import optax
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
-from rewardshift.agents.checks import (
-    check_hindsight,
-    check_number,
-    check_shifts,
-    check_widths,
-)
+from rewardshift.agents.checks import check_hindsight
 from rewardshift.agents.intrinsic import Intrinsic
 from rewardshift.agents.selection import Uniform
-from rewardshift.agents.targets import member_targets
+from rewardshift.agents.targets import member_targets, stack
+from rewardshift.checks import Count, Discount, Positive, Rate, Widths, check
 from rewardshift.envs.tasks import TaskSpec
+from rewardshift.errors import InputError
 from rewardshift.hindsight import Hindsight
 from rewardshift.networks import MLP, adam_step, apply_mlp, huber, init_mlp, soft_update
 from rewardshift.replay import Batch, as_floats
-from rewardshift.settings import check_types
-from rewardshift.shift import Shift, Terminal, lifetime
+from rewardshift.shift import Shift, ShiftLike, as_members, lifetime
 
 Schedule = Literal["linear", "exponential"]
 
@@ -47,11 +43,10 @@ class DQN:
     and one of them, drawn anew for every episode, chooses the actions.
 
     Args:
-        shifts: The bias of each member.
-        terminal: What happens at a terminal state; see `Shift`.
+        shift: What is done to the rewards: a number, a `Shift`, or several, one for each member.
         gamma: The discount.
         hidden: Widths of the hidden layers.
-        learning_rate: Of Adam.
+        learning_rate: Adam's learning rate.
         batch_size: Transitions per update.
         tau: How far the target networks move to the online ones at every update.
         double: Whether the online network chooses the action that the target one values.
@@ -65,15 +60,14 @@ class DQN:
         hindsight: How goals are relabelled, in a goal task.
     """
 
-    shifts: tuple[float, ...] = (0.0,)
-    terminal: Terminal = "zero"
-    gamma: float = 0.95
-    hidden: tuple[int, ...] = (64,)
-    learning_rate: float = 1e-3
-    batch_size: int = 64
-    tau: float = 0.05
+    shift: ShiftLike = 0.0
+    gamma: Discount = 0.95
+    hidden: Widths = (64,)
+    learning_rate: Positive = 1e-3
+    batch_size: Count = 64
+    tau: Rate = 0.05
     double: bool = False
-    n_step: int = 1
+    n_step: Count = 1
     epsilon: Schedule = "linear"
     input_range: tuple[tuple[float, float], ...] = ()
     intrinsic: Intrinsic | None = None
@@ -85,36 +79,41 @@ class DQN:
     warm_up: ClassVar[int] = 0
 
     def __post_init__(self) -> None:
-        check_types(self)
-        check_shifts(self)
-        check_widths(self.hidden)
-        for name in ("batch_size", "n_step"):
-            check_number(self, name, "1 or more", lambda value: value >= 1)
-        check_number(self, "learning_rate", "above 0", lambda value: value > 0)
-        check_number(self, "tau", "in (0, 1]", lambda value: 0 < value <= 1)
+        check(self)
+        object.__setattr__(self, "shift", as_members(self.shift, self.gamma))
         if any(not low < high for low, high in self.input_range):
-            raise ValueError(
+            raise InputError(
                 f"input_range must be pairs of a lower and a higher number, got {self.input_range}"
             )
         check_hindsight(self)
         if self.intrinsic is not None and self.n_step != 1:
-            raise ValueError(f"an intrinsic reward needs n_step=1, got {self.n_step}")
+            raise InputError(f"an intrinsic reward needs n_step=1, got {self.n_step}")
+
+    @property
+    def members(self) -> tuple[Shift, ...]:
+        """The shift of each member; the discount is the agent's."""
+        return cast("tuple[Shift, ...]", self.shift)
+
+    @property
+    def value_shift(self) -> Shift:
+        """The shift on whose scale the values are, with a leading axis over the members."""
+        return stack(self.members, self.gamma)
 
     @property
     def lifetime(self) -> float:
-        """How many updates a shift lasts; see `rewardshift.shift.lifetime`."""
+        """How many updates a shift lasts; see `rewardshift.lifetime`."""
         return lifetime(self.gamma, self.tau)
 
     def init(self, key: PRNGKeyArray, spec: TaskSpec) -> DQNState:
         """Random networks, the same for the same key whatever the shifts are."""
         if len(self.input_range) not in (0, 1, spec.features):
-            raise ValueError(
+            raise InputError(
                 f"input_range must be one pair, or one for each of the {spec.features} numbers of"
                 f" an observation, got {len(self.input_range)}"
             )
         member_key, intrinsic_key, leader_key = jax.random.split(key, 3)
         sizes = (spec.features, *self.hidden, spec.num_actions)
-        keys = jax.random.split(member_key, len(self.shifts))
+        keys = jax.random.split(member_key, len(self.members))
         online = jax.vmap(lambda k: init_mlp(k, sizes))(keys)
         return DQNState(
             online=online,
@@ -221,7 +220,7 @@ class DQN:
             value = values.max(axis=-1)
         if self.intrinsic is None:
             return member_targets(self, batch, value)
-        own = Shift(self.intrinsic.bias, 1.0, self.gamma, self.terminal)
+        own = Shift(self.intrinsic.shift, 1.0, self.gamma, self.members[0].terminal)
         return member_targets(self, batch, value, own.reward(bonus, batch.terminated))
 
     def exploration(self, step: int, steps: int) -> float:
@@ -231,4 +230,4 @@ class DQN:
         return max(0.05, 0.9 - 0.85 * step / max(1.0, steps / 5))
 
     def _draw(self, draw: Float[Array, ""]) -> Int[Array, ""]:
-        return Uniform().draw(jnp.zeros(len(self.shifts)), draw)
+        return Uniform().draw(jnp.zeros(len(self.members)), draw)

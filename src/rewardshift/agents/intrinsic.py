@@ -1,6 +1,5 @@
 """Intrinsic rewards, each with a shift of its own, for the slot that DQN has for one."""
 
-import math
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple, Protocol, runtime_checkable
 
@@ -9,9 +8,8 @@ import jax.numpy as jnp
 import optax
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from rewardshift.agents.checks import check_number
+from rewardshift.checks import Count, Finite, Positive, check
 from rewardshift.networks import MLP, apply_mlp, init_mlp
-from rewardshift.settings import check_types
 
 Evaluated = Literal["fresh", "stored"]
 
@@ -21,7 +19,7 @@ class Intrinsic(Protocol):
     """What DQN asks of an intrinsic reward."""
 
     @property
-    def bias(self) -> float:
+    def shift(self) -> float:
         """The shift of the intrinsic reward."""
         ...
 
@@ -57,10 +55,10 @@ class RNDState(NamedTuple):
 
 @dataclass(frozen=True)
 class RND:
-    """Random Network Distillation: `min(||phi_1(s) - phi_2(s)||^2, 1) + bias`.
+    """Random Network Distillation: `min(||phi_1(s) - phi_2(s)||^2, 1) + shift`.
 
     Args:
-        bias: The shift of the intrinsic reward. 0 is the original; the paper's "RND -1.0" has
+        shift: The shift of the intrinsic reward. 0 is the original; the paper's "RND -1.0" has
             -1, which makes the bonus negative everywhere and so optimistic.
         width: Of the hidden layers and of the output.
         learning_rate: Adam's learning rate for the predictor.
@@ -70,17 +68,14 @@ class RND:
             up, as the authors' code does by mistake; their bonus hardly fades then.
     """
 
-    bias: float = 0.0
-    width: int = 512
-    learning_rate: float = 1e-4
+    shift: Finite = 0.0
+    width: Count = 512
+    learning_rate: Positive = 1e-4
     evaluated: Evaluated = "fresh"
     clear_gradients: bool = True
 
     def __post_init__(self) -> None:
-        check_types(self)
-        check_number(self, "bias", "finite", math.isfinite)
-        check_number(self, "width", "1 or more", lambda value: value >= 1)
-        check_number(self, "learning_rate", "above 0", lambda value: value > 0)
+        check(self)
 
     def init(self, key: PRNGKeyArray, features: int) -> RNDState:
         """Two networks of three layers."""
@@ -127,25 +122,22 @@ class CountState(NamedTuple):
 
 @dataclass(frozen=True)
 class CountBonus:
-    """A count bonus `1 / (N(s) + 1) + bias`, on observations rounded and hashed to buckets.
+    """A count bonus `1 / (N(s) + 1) + shift`, on observations rounded and hashed to buckets.
 
     Args:
-        bias: The shift of the intrinsic reward.
+        shift: The shift of the intrinsic reward.
         resolution: Observations that agree when divided by it and rounded down are the same.
         buckets: How many; two observations may share one by chance.
         evaluated: As for `RND`.
     """
 
-    bias: float = 0.0
-    resolution: float = 1.0
-    buckets: int = 2**16
+    shift: Finite = 0.0
+    resolution: Positive = 1.0
+    buckets: Count = 2**16
     evaluated: Evaluated = "fresh"
 
     def __post_init__(self) -> None:
-        check_types(self)
-        check_number(self, "bias", "finite", math.isfinite)
-        check_number(self, "resolution", "above 0", lambda value: value > 0)
-        check_number(self, "buckets", "1 or more", lambda value: value >= 1)
+        check(self)
 
     def init(self, key: PRNGKeyArray, features: int) -> CountState:
         """No visits, and random odd multipliers for the hash."""

@@ -1,15 +1,14 @@
 """What the agents that learn from fixed data share."""
 
-from dataclasses import dataclass
-from typing import Any, ClassVar
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, cast
 
 from jaxtyping import Array, Float
 
-from rewardshift.agents.checks import check_number
+from rewardshift.checks import Count, Discount, Rate, check
 from rewardshift.networks import twin_values
 from rewardshift.replay import as_floats
-from rewardshift.settings import check_types
-from rewardshift.shift import Shift, Terminal, lifetime
+from rewardshift.shift import Shift, as_members, lifetime
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -17,38 +16,33 @@ class Offline:
     """Settings of every agent that learns from fixed data.
 
     Args:
-        bias: The constant that is added to every reward. Positive: caution.
-        scale: The factor on every reward.
-        terminal: What happens at a terminal state; see `Shift`.
+        shift: What is done to the rewards: a number or a `Shift`. Above 0 it is caution.
         gamma: The discount.
         batch_size: Transitions per update.
         tau: How far the target networks move at every update.
     """
 
-    bias: float = 0.0
-    scale: float = 1.0
-    terminal: Terminal = "zero"
-    gamma: float = 0.99
-    batch_size: int = 256
-    tau: float = 0.005
+    shift: float | Shift = 0.0
+    gamma: Discount = 0.99
+    batch_size: Count = 256
+    tau: Rate = 0.005
 
     continuous: ClassVar[bool] = True
     period: ClassVar[int] = 1
 
     def __post_init__(self) -> None:
-        check_types(self)
-        _ = self.shift  # refuses what is none
-        check_number(self, "batch_size", "1 or more", lambda value: value >= 1)
-        check_number(self, "tau", "in (0, 1]", lambda value: 0 < value <= 1)
+        check(self)
+        (shift,) = as_members(self.shift, self.gamma)
+        object.__setattr__(self, "shift", shift)
 
     @property
-    def shift(self) -> Shift:
-        """What is done to the rewards."""
-        return Shift(self.bias, self.scale, self.gamma, self.terminal)
+    def value_shift(self) -> Shift:
+        """The shift on whose scale the values are, with the agent's discount."""
+        return replace(cast("Shift", self.shift), gamma=self.gamma)
 
     @property
     def lifetime(self) -> float:
-        """How many updates a shift lasts; see `rewardshift.shift.lifetime`."""
+        """How many updates a shift lasts; see `rewardshift.lifetime`."""
         return lifetime(self.gamma, self.tau)
 
     def action_value(

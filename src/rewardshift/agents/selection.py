@@ -13,8 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int
 
-from rewardshift.agents.checks import check_number
-from rewardshift.settings import check_types
+from rewardshift.checks import Positive, Share, check
 
 
 class Lead(NamedTuple):
@@ -49,11 +48,10 @@ class ProgressSoftmax:
         temperature: In standard deviations of the members' progress; the lower, the greedier.
     """
 
-    temperature: float = 1.0
+    temperature: Positive = 1.0
 
     def __post_init__(self) -> None:
-        check_types(self)
-        check_number(self, "temperature", "above 0", lambda value: value > 0)
+        check(self)
 
     def draw(self, progress: Float[Array, " member"], draw: Float[Array, ""]) -> Int[Array, ""]:
         """The leader that a number in [0, 1) stands for."""
@@ -69,11 +67,10 @@ class ProgressArgmax:
         epsilon: How often any.
     """
 
-    epsilon: float = 0.1
+    epsilon: Share = 0.1
 
     def __post_init__(self) -> None:
-        check_types(self)
-        check_number(self, "epsilon", "in [0, 1]", lambda value: 0 <= value <= 1)
+        check(self)
 
     def draw(self, progress: Float[Array, " member"], draw: Float[Array, ""]) -> Int[Array, ""]:
         """The leader that a number in [0, 1) stands for."""
@@ -89,11 +86,10 @@ class Optimistic:
         beta: How far to trust the optimistic one.
     """
 
-    beta: float = 0.5
+    beta: Share = 0.5
 
     def __post_init__(self) -> None:
-        check_types(self)
-        check_number(self, "beta", "in [0, 1]", lambda value: 0 <= value <= 1)
+        check(self)
 
     def weights(self, shifts: tuple[float, ...]) -> Float[np.ndarray, " member"]:
         """How much the policy follows each member."""

@@ -8,6 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
+from rewardshift.errors import InputError
 from rewardshift.shift import Shift
 
 
@@ -116,7 +117,7 @@ def optimal_q(
         shift: The shift that the agent is trained with, either terminal treatment.
     """
     if shift.gamma is None:
-        raise ValueError("the optimal values need the discount, got gamma=None")
+        raise InputError("the optimal values need the discount, got gamma=None")
     shifted = shift.reward(rewards.astype(np.float64), terminated)
     q = np.zeros_like(shifted)
     while True:

@@ -1,5 +1,6 @@
 """The one place where the environment's rewards are shifted: what is to be learned from a batch."""
 
+from collections.abc import Sequence
 from typing import Any, Protocol, runtime_checkable
 
 import jax.numpy as jnp
@@ -7,7 +8,7 @@ from jaxtyping import Array, Float
 
 from rewardshift.hindsight import Hindsight
 from rewardshift.replay import Batch
-from rewardshift.shift import Shift, Terminal
+from rewardshift.shift import Shift
 
 
 @runtime_checkable
@@ -15,18 +16,8 @@ class Members(Protocol):
     """What targets need to know of an agent with members."""
 
     @property
-    def shifts(self) -> tuple[float, ...]:
-        """The bias of each member."""
-        ...
-
-    @property
-    def gamma(self) -> float:
-        """The discount."""
-        ...
-
-    @property
-    def terminal(self) -> Terminal:
-        """What happens at a terminal state."""
+    def value_shift(self) -> Shift:
+        """The members' shifts as one, with a leading axis over the members."""
         ...
 
     @property
@@ -40,10 +31,19 @@ class Members(Protocol):
         ...
 
 
+def stack(members: Sequence[Shift], gamma: float) -> Shift:
+    """The shifts of members as one, whose numbers are `[member, 1]`, for batches."""
+    bias, scale = (
+        jnp.asarray([getattr(member, name) for member in members])[:, None]
+        for name in ("bias", "scale")
+    )
+    return Shift(bias, scale, gamma, members[0].terminal)
+
+
 def member_targets(
     agent: Members, batch: Batch, value: Float[Array, "member batch"], bonus: Any = 0.0
 ) -> Float[Array, "member batch"]:
-    """`r + b_k + gamma V_k(s')` for every member, nothing after a terminal state.
+    """`k_k r + b_k + gamma V_k(s')` for every member, nothing after a terminal state.
 
     Args:
         agent: Whose members they are.
@@ -51,7 +51,7 @@ def member_targets(
         value: What each member thinks of the state that followed, on its own scale.
         bonus: A reward beside the environment's, shifted already.
     """
-    shift = Shift(jnp.asarray(agent.shifts)[:, None], 1.0, agent.gamma, agent.terminal)
+    shift = agent.value_shift
     if agent.n_step == 1:
         target = one_step_target(shift, batch, value, bonus)
         if agent.hindsight is None or agent.hindsight.reward_range is None:
@@ -59,7 +59,7 @@ def member_targets(
         possible = jnp.clip(target, *agent.hindsight.value_range(shift))
         return jnp.where(batch.terminated, target, possible)
     reward = shift.multistep_return(batch.reward, batch.steps, batch.terminated)
-    discount = agent.gamma**batch.steps
+    discount = shift.gamma**batch.steps
     return reward + bonus + discount * jnp.where(batch.terminated, 0.0, value)
 
 

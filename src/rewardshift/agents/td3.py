@@ -6,7 +6,7 @@ without delay and smoothing.
 """
 
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple, cast
 
 import jax
 import jax.numpy as jnp
@@ -14,12 +14,7 @@ import optax
 from jax.scipy.special import ndtri
 from jaxtyping import Array, Bool, Float, PRNGKeyArray
 
-from rewardshift.agents.checks import (
-    check_hindsight,
-    check_number,
-    check_shifts,
-    check_widths,
-)
+from rewardshift.agents.checks import check_hindsight
 from rewardshift.agents.normaliser import Normaliser, init_normaliser, normalise, take_note
 from rewardshift.agents.selection import (
     Lead,
@@ -29,13 +24,24 @@ from rewardshift.agents.selection import (
     first_lead,
     next_lead,
 )
-from rewardshift.agents.targets import member_targets
+from rewardshift.agents.targets import member_targets, stack
+from rewardshift.checks import (
+    Count,
+    Discount,
+    Natural,
+    NonNegative,
+    Positive,
+    Rate,
+    Share,
+    Widths,
+    check,
+)
 from rewardshift.envs.tasks import TaskSpec
+from rewardshift.errors import InputError
 from rewardshift.hindsight import Hindsight
 from rewardshift.networks import MLP, adam_step, apply_mlp, init_mlps, soft_update
 from rewardshift.replay import Batch, as_floats
-from rewardshift.settings import check_types
-from rewardshift.shift import Terminal, lifetime
+from rewardshift.shift import Shift, ShiftLike, as_members, lifetime
 
 # The smallest draw is 0, where a normal deviate would be infinite.
 SMALLEST = 2.0**-25
@@ -67,11 +73,10 @@ class TD3:
     that leads, or, for selections that mix, a weighted sum.
 
     Args:
-        shifts: The bias of each member.
-        terminal: What happens at a terminal state; see `Shift`.
+        shift: What is done to the rewards: a number, a `Shift`, or several, one for each member.
         gamma: The discount.
         hidden: Widths of the hidden layers of actors and critics.
-        learning_rate: Of Adam.
+        learning_rate: Adam's learning rate.
         batch_size: Transitions per update.
         tau: How far the target networks move at every update of the policy.
         noise: Standard deviation of the exploration noise; actions are in [-1, 1].
@@ -85,32 +90,31 @@ class TD3:
         own_actors: Whether every member has an actor, which leads with it.
         mask: The share of the transitions that a member learns from, another share for each.
         selection: Which member leads.
-        lead_episodes: For how many episodes at least. 0: not to the end of one either.
-        lead_steps: For how many steps at least.
+        lead_episodes: Episodes that a member leads at least. 0 allows a switch within an episode.
+        lead_steps: Steps that a member leads at least.
         normalise: Whether observations are scaled by their running mean and deviation.
         hindsight: How goals are relabelled, in a goal task.
     """
 
-    shifts: tuple[float, ...] = (0.0,)
-    terminal: Terminal = "zero"
-    gamma: float = 0.99
-    hidden: tuple[int, ...] = (256, 256)
-    learning_rate: float = 3e-4
-    batch_size: int = 256
-    tau: float = 0.005
-    noise: float = 0.1
-    random_actions: float = 0.0
-    target_noise: float = 0.2
-    target_noise_clip: float = 0.5
-    policy_delay: int = 2
-    twins: int = 2
-    warm_up: int = 25_000
-    n_step: int = 1
+    shift: ShiftLike = 0.0
+    gamma: Discount = 0.99
+    hidden: Widths = (256, 256)
+    learning_rate: Positive = 3e-4
+    batch_size: Count = 256
+    tau: Rate = 0.005
+    noise: NonNegative = 0.1
+    random_actions: Share = 0.0
+    target_noise: NonNegative = 0.2
+    target_noise_clip: NonNegative = 0.5
+    policy_delay: Count = 2
+    twins: Count = 2
+    warm_up: Natural = 25_000
+    n_step: Count = 1
     own_actors: bool = False
-    mask: float = 1.0
+    mask: Rate = 1.0
     selection: Selection = field(default_factory=Uniform)
-    lead_episodes: int = 1
-    lead_steps: int = 1000
+    lead_episodes: Natural = 1
+    lead_steps: Natural = 1000
     normalise: bool = False
     hindsight: Hindsight | None = None
 
@@ -118,21 +122,21 @@ class TD3:
     continuous: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        check_types(self)
-        check_shifts(self)
-        check_widths(self.hidden)
-        for name in ("batch_size", "policy_delay", "twins", "n_step"):
-            check_number(self, name, "1 or more", lambda value: value >= 1)
-        lengths = ("warm_up", "lead_episodes", "lead_steps")
-        for name in ("noise", "target_noise", "target_noise_clip", *lengths):
-            check_number(self, name, "0 or more", lambda value: value >= 0)
-        check_number(self, "learning_rate", "above 0", lambda value: value > 0)
-        for name in ("tau", "mask"):
-            check_number(self, name, "in (0, 1]", lambda value: 0 < value <= 1)
-        check_number(self, "random_actions", "in [0, 1]", lambda value: 0 <= value <= 1)
+        check(self)
+        object.__setattr__(self, "shift", as_members(self.shift, self.gamma))
         check_hindsight(self)
         if self.own_actors and isinstance(self.selection, Mixing):
-            raise ValueError(f"actors of their own cannot be mixed, got {self.selection}")
+            raise InputError(f"actors of their own cannot be mixed, got {self.selection}")
+
+    @property
+    def members(self) -> tuple[Shift, ...]:
+        """The shift of each member; the discount is the agent's."""
+        return cast("tuple[Shift, ...]", self.shift)
+
+    @property
+    def value_shift(self) -> Shift:
+        """The shift on whose scale the values are, with a leading axis over the members."""
+        return stack(self.members, self.gamma)
 
     @property
     def period(self) -> int:
@@ -141,13 +145,13 @@ class TD3:
 
     @property
     def lifetime(self) -> float:
-        """How many updates a shift lasts; see `rewardshift.shift.lifetime`."""
+        """How many updates a shift lasts; see `rewardshift.lifetime`."""
         return lifetime(self.gamma, self.tau, self.policy_delay)
 
     def init(self, key: PRNGKeyArray, spec: TaskSpec) -> TD3State:
         """Random networks, the same for the same key whatever the shifts are."""
         actor_key, critic_key, lead_key = jax.random.split(key, 3)
-        members = len(self.shifts)
+        members = len(self.members)
         actor_sizes = (spec.features, *self.hidden, spec.action_size)
         critic_sizes = (spec.features + spec.action_size, *self.hidden, 1)
         actors = init_mlps(actor_key, actor_sizes, (members if self.own_actors else 1,))
@@ -254,9 +258,13 @@ class TD3:
         value = _values(state.target_critics, following, action).min(axis=1)
         return member_targets(self, batch, value)
 
+    def _biases(self) -> tuple[float, ...]:
+        """The bias of each member, in units of the primal reward."""
+        return tuple(member.bias / member.scale for member in self.members)
+
     def _weight(self, batch: Batch) -> Float[Array, "member batch"]:
         """Which transitions each member learns from: the same ones whenever they are sampled."""
-        members = len(self.shifts)
+        members = len(self.members)
         if self.mask == 1:
             return jnp.ones((members, 1))
 
@@ -291,7 +299,7 @@ class TD3:
         if self.own_actors:
             return _values(first, observation, action)[:, 0]
         if isinstance(self.selection, Mixing):
-            weights = jnp.asarray(self.selection.weights(self.shifts))
+            weights = jnp.asarray(self.selection.weights(self._biases()))
             return (weights @ _values(first, observation, action)[:, 0])[None]
         leader = state.lead.leader[None]
         return _values(jax.tree.map(lambda leaf: leaf[leader], first), observation, action)[:, 0]

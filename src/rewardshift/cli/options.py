@@ -23,7 +23,7 @@ from rewardshift.data.dataset import Pick, Subset
 from rewardshift.envs.engines import EngineName
 from rewardshift.errors import InputError
 from rewardshift.hindsight import Hindsight
-from rewardshift.shift import Terminal
+from rewardshift.shift import Shift, Terminal
 from rewardshift.training.config import Agent
 from rewardshift.training.offline import OfflineBudget
 from rewardshift.training.online import OnlineBudget
@@ -38,8 +38,10 @@ def _names(kind: Any) -> set[str]:
 class RunOptions:
     """What every training takes."""
 
-    shift: Annotated[float | None, tyro.conf.arg(metavar="FLOAT")] = None
-    """The constant that is added to every reward."""
+    shift: Annotated[tuple[float, ...], tyro.conf.arg(metavar="FLOAT [FLOAT ...]")] = (0.0,)
+    """The constant that is added to every reward; several are members: Random Reward Shift."""
+    scale: float = 1.0
+    """The factor on every reward."""
     seeds: int = 1
     """How many, which are run side by side."""
     first_seed: int = 0
@@ -47,11 +49,17 @@ class RunOptions:
     out: Annotated[Path | None, tyro.conf.arg(metavar="PATH")] = None
     """The run's folder; by default one in `runs/`, named after the configuration."""
     terminal: Terminal = "zero"
-    """What happens at a terminal state: "zero" as in the paper, or "absorbing"."""
+    """What the shift does at a terminal state: "zero" as in the paper, or "absorbing"."""
 
     def settings(self, agent: type[Agent]) -> dict[str, Any]:
         """The agent's settings among the options, by the names that it has for them."""
-        return {name: getattr(self, name) for name in _names(agent) & _names(type(self))}
+        names = _names(agent) & _names(type(self)) - {"shift"}
+        return {"shift": self._shift(), **{name: getattr(self, name) for name in names}}
+
+    def _shift(self) -> tuple[Shift, ...]:
+        if not self.shift:
+            raise InputError("--shift needs a number, or one for each member")
+        return tuple(Shift(bias, self.scale, None, self.terminal) for bias in self.shift)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,8 +68,6 @@ class OnlineOptions(RunOptions):
 
     env: str
     """A registered Gymnasium environment; for module:Name-v0 the module is imported first."""
-    shifts: Annotated[tuple[float, ...] | None, tyro.conf.arg(metavar="FLOAT [FLOAT ...]")] = None
-    """Several: Random Reward Shift, a member for each."""
     engine: EngineName = "auto"
     """EnvPool where it has the very same task and is faster ("auto"), or one of the two."""
     hindsight: Literal["none", "future", "final", "episode"] = "none"
@@ -74,13 +80,8 @@ class OnlineOptions(RunOptions):
     """For hindsight: the lowest and the highest reward, if values are to be kept in their range."""
 
     def settings(self, agent: type[Agent]) -> dict[str, Any]:
-        """See `RunOptions`; with the shift of each member."""
-        if self.shift is not None and self.shifts is not None:
-            raise InputError("give either --shift or --shifts")
-        if self.shifts == ():
-            raise InputError("--shifts needs numbers, one for each member")
-        biases = self.shifts or (self.shift if self.shift is not None else 0.0,)
-        return {**super().settings(agent), "shifts": biases, "hindsight": self._hindsight()}
+        """See `RunOptions`; with how goals are relabelled."""
+        return {**super().settings(agent), "hindsight": self._hindsight()}
 
     def _hindsight(self) -> Hindsight | None:
         given = (self.hindsight_ratio, self.success_ends, self.reward_range)
@@ -107,8 +108,6 @@ class OfflineOptions(RunOptions):
     """Whole episodes (the last is cut), or transitions one by one."""
     data_seed: int = 0
     """Of that choice."""
-    scale: float = 1.0
-    """The factor on every reward."""
     gamma: float = Offline.gamma
     """The discount."""
     tau: float = Offline.tau
@@ -125,8 +124,13 @@ class OfflineOptions(RunOptions):
         return Subset(self.transitions, self.pick, self.data_seed)
 
     def settings(self, agent: type[Agent]) -> dict[str, Any]:
-        """See `RunOptions`; with the shift as a bias."""
-        return {**super().settings(agent), "bias": self.shift if self.shift is not None else 0.0}
+        """See `RunOptions`; with the one shift that an offline agent has."""
+        settings = super().settings(agent)
+        if len(settings["shift"]) > 1:
+            raise InputError(
+                f"--shift must be one number for {agent.__name__}, got {len(self.shift)}"
+            )
+        return {**settings, "shift": settings["shift"][0]}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -135,14 +139,14 @@ class DQNOptions(OnlineOptions):
 
     intrinsic: Literal["none", "rnd", "count"] = "none"
     """An intrinsic reward beside the environment's."""
-    intrinsic_bias: float = 0.0
+    intrinsic_shift: float = 0.0
     """The shift of the intrinsic reward; -1 makes it negative."""
     gamma: float = DQN.gamma
     """The discount."""
     hidden: tuple[int, ...] = DQN.hidden
     """Widths of the hidden layers."""
     learning_rate: float = DQN.learning_rate
-    """Of Adam."""
+    """Adam's learning rate."""
     batch_size: int = DQN.batch_size
     """Transitions per update."""
     tau: float = DQN.tau
@@ -158,12 +162,12 @@ class DQNOptions(OnlineOptions):
 
     def agent(self) -> DQN:
         """The agent that the options describe."""
-        if self.intrinsic == "none" and self.intrinsic_bias:
-            raise InputError("--intrinsic-bias shifts an --intrinsic reward; say which one")
+        if self.intrinsic == "none" and self.intrinsic_shift:
+            raise InputError("--intrinsic-shift shifts an --intrinsic reward; say which one")
         sources = {
             "none": None,
-            "rnd": RND(self.intrinsic_bias),
-            "count": CountBonus(self.intrinsic_bias),
+            "rnd": RND(self.intrinsic_shift),
+            "count": CountBonus(self.intrinsic_shift),
         }
         return DQN(**{**self.settings(DQN), "intrinsic": sources[self.intrinsic]})
 
@@ -177,7 +181,7 @@ class TD3Options(OnlineOptions):
     hidden: tuple[int, ...] = TD3.hidden
     """Widths of the hidden layers of actors and critics."""
     learning_rate: float = TD3.learning_rate
-    """Of Adam."""
+    """Adam's learning rate."""
     batch_size: int = TD3.batch_size
     """Transitions per update."""
     tau: float = TD3.tau
@@ -205,7 +209,7 @@ class TD3Options(OnlineOptions):
     )
     """Which member the policy follows."""
     temperature: float = ProgressSoftmax.temperature
-    """Of "progress-softmax"."""
+    """The temperature of "progress-softmax"."""
     epsilon: float = ProgressArgmax.epsilon
     """How often "progress-argmax" takes any member."""
     beta: float = Optimistic.beta
@@ -245,7 +249,7 @@ class BCQOptions(OfflineOptions):
     proposer_hidden: tuple[int, ...] = BCQ.proposer_hidden
     """Widths of the hidden layers of the auto-encoder that proposes actions."""
     learning_rate: float = BCQ.learning_rate
-    """Of Adam."""
+    """Adam's learning rate."""
     batch_size: int = BCQ.batch_size
     """Transitions per update."""
     perturbation: float = BCQ.perturbation
@@ -267,15 +271,15 @@ class CQLOptions(OfflineOptions):
     hidden: tuple[int, ...] = CQL.hidden
     """Widths of the hidden layers of the policy and the critics."""
     learning_rate: float = CQL.learning_rate
-    """Of Adam for the critics."""
+    """Adam's learning rate for the critics."""
     policy_rate: float = CQL.policy_rate
-    """Of Adam for the policy and the temperature."""
+    """Adam's learning rate for the policy and the temperature."""
     batch_size: int = CQL.batch_size
     """Transitions per update."""
     candidates: int = CQL.candidates
     """Actions that the penalty looks at from each of its three sources."""
     weight: float = CQL.weight
-    """Of the penalty."""
+    """The weight of the penalty."""
     threshold: Annotated[float | None, tyro.conf.arg(metavar="FLOAT")] = CQL.threshold
     """Where the tuned penalty is kept (the Lagrange form); by default it is not tuned."""
     entropy_backup: bool = CQL.entropy_backup

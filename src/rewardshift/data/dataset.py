@@ -8,8 +8,8 @@ from typing import Literal
 import numpy as np
 from jaxtyping import Bool, Float, Num
 
+from rewardshift.checks import Count, Natural, check
 from rewardshift.errors import InputError, shown
-from rewardshift.settings import check_types
 
 Pick = Literal["episodes", "transitions"]
 # With the kinds of numbers that they may have, as NumPy calls them.
@@ -35,16 +35,12 @@ class Subset:
         seed: Of the draw.
     """
 
-    transitions: int
+    transitions: Count
     pick: Pick = "episodes"
-    seed: int = 0
+    seed: Natural = 0
 
     def __post_init__(self) -> None:
-        check_types(self)
-        if self.transitions < 1:
-            raise InputError(f"transitions must be 1 or more, got {self.transitions}")
-        if self.seed < 0:
-            raise InputError(f"the seed of a subset must be 0 or more, got {self.seed}")
+        check(self)
 
 
 @dataclass(frozen=True, eq=False)

@@ -6,6 +6,7 @@ import gymnasium as gym
 import numpy as np
 
 from rewardshift.envs.tasks import GOAL_KEYS
+from rewardshift.errors import InputError
 
 Observation = dict[str, np.ndarray]
 
@@ -22,7 +23,7 @@ class BitFlip(gym.Env[Observation, np.integer]):
 
     def __init__(self, bits: int = 16) -> None:
         if bits < 1:
-            raise ValueError(f"bits must be 1 or more, got {bits}")
+            raise InputError(f"bits must be 1 or more, got {bits}")
         self.bits = bits
         space = gym.spaces.MultiBinary(bits)
         self.observation_space = gym.spaces.Dict(dict.fromkeys(GOAL_KEYS, space))  # type: ignore[assignment]

@@ -10,6 +10,8 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
+from rewardshift.errors import InputError
+
 SIDE = 20
 HORIZON = 100
 NUM_STATES = SIDE * SIDE
@@ -43,7 +45,7 @@ class Maze:
         Maze(goal=399)
         """
         if not 2 <= size <= SIDE:
-            raise ValueError(f"size must be from 2 to {SIDE}, got {size!r}")
+            raise InputError(f"size must be from 2 to {SIDE}, got {size!r}")
         return cls(goal=(size - 1) * SIDE + size - 1)
 
     def step(

@@ -12,6 +12,7 @@ from rewardshift.experiments.online import (
     online_lifetimes,
     return_panels,
     run_online,
+    with_terminal,
 )
 from rewardshift.shift import Terminal
 from rewardshift.training.online import OnlineBudget
@@ -40,7 +41,7 @@ class ControlBudget:
         """See `OnlineFigureBudget`."""
         return replace(
             agent,
-            terminal=terminal,
+            shift=with_terminal(agent.members, terminal),
             hidden=self.hidden,
             batch_size=self.batch_size,
             warm_up=self.warm_up,
@@ -113,13 +114,13 @@ CONTROL = Figure(
     panels=return_panels(tuple(TASKS)),
     methods=(
         Method("td3", "TD3", TD3()),
-        Method("ensemble-td3", "Ensemble TD3", TD3(shifts=(0.0,) * 3)),
+        Method("ensemble-td3", "Ensemble TD3", TD3(shift=(0.0,) * 3)),
         Method(
             "bootstrapped-td3",
             "Bootstrapped TD3",
-            TD3(shifts=(0.0,) * 3, own_actors=True, lead_steps=0),
+            TD3(shift=(0.0,) * 3, own_actors=True, lead_steps=0),
         ),
-        Method("rrs-3", "RRS-3", TD3(shifts=RRS_3)),
+        Method("rrs-3", "RRS-3", TD3(shift=RRS_3)),
     ),
     claims=tuple(
         claim
@@ -149,16 +150,16 @@ CONTROL_ABLATION = replace(
     name="control-ablation",
     title="Random Reward Shift: how many members, how far apart, how often drawn",
     methods=(
-        Method("rrs-3", "RRS-3 0.5", TD3(shifts=RRS_3)),
-        Method("rrs-3-1.0", "RRS-3 1.0", TD3(shifts=(-1.0, 0.0, 1.0))),
-        Method("rrs-7", "RRS-7 0.5", TD3(shifts=RRS_7)),
-        Method("rrs-7-1.0", "RRS-7 1.0", TD3(shifts=(-1.0, -0.67, -0.33, 0.0, 0.33, 0.67, 1.0))),
+        Method("rrs-3", "RRS-3 0.5", TD3(shift=RRS_3)),
+        Method("rrs-3-1.0", "RRS-3 1.0", TD3(shift=(-1.0, 0.0, 1.0))),
+        Method("rrs-7", "RRS-7 0.5", TD3(shift=RRS_7)),
+        Method("rrs-7-1.0", "RRS-7 1.0", TD3(shift=(-1.0, -0.67, -0.33, 0.0, 0.33, 0.67, 1.0))),
         Method(
             "rrs-3-step",
             "RRS-3 0.5, every step",
-            TD3(shifts=RRS_3, lead_episodes=0, lead_steps=0),
+            TD3(shift=RRS_3, lead_episodes=0, lead_steps=0),
         ),
-        Method("rrs-3-ten", "RRS-3 0.5, every ten episodes", TD3(shifts=RRS_3, lead_episodes=10)),
+        Method("rrs-3-ten", "RRS-3 0.5, every ten episodes", TD3(shift=RRS_3, lead_episodes=10)),
     ),
     claims=tuple(
         _alike(task, method, statement)
@@ -186,9 +187,9 @@ CONTROL_ABLATION = replace(
 
 def _single_shifts(size: float) -> tuple[Method, ...]:
     return (
-        Method(f"td3-{size:g}", f"TD3 -{size:g}", TD3(shifts=(-size,))),
+        Method(f"td3-{size:g}", f"TD3 -{size:g}", TD3(shift=-size)),
         Method("td3", "TD3", TD3()),
-        Method(f"td3+{size:g}", f"TD3 +{size:g}", TD3(shifts=(size,))),
+        Method(f"td3+{size:g}", f"TD3 +{size:g}", TD3(shift=size)),
     )
 
 

@@ -7,7 +7,7 @@ from rewardshift.agents.dqn import DQN
 from rewardshift.agents.intrinsic import RND
 from rewardshift.envs.minigrid import four_rooms_id
 from rewardshift.experiments.figure import Claim, Figure, Method, Panel, Preset, Source
-from rewardshift.experiments.online import online_lifetimes, run_online
+from rewardshift.experiments.online import online_lifetimes, run_online, with_terminal
 from rewardshift.shift import Terminal
 from rewardshift.training.online import OnlineBudget
 
@@ -64,7 +64,8 @@ class CuriosityBudget:
         intrinsic: Any = agent.intrinsic
         if intrinsic is not None:
             intrinsic = replace(intrinsic, width=self.rnd_width)
-        return replace(agent, gamma=task.gamma, terminal=terminal, intrinsic=intrinsic)
+        shift = with_terminal(agent.members, terminal)
+        return replace(agent, shift=shift, gamma=task.gamma, intrinsic=intrinsic)
 
     def online(self, task: str) -> OnlineBudget:
         """See `OnlineFigureBudget`."""
@@ -106,7 +107,7 @@ def _panels(task: str) -> tuple[Panel, Panel]:
 ALIKE = 0.1
 
 UNSHIFTED = Method("dqn", "DQN", DQN())
-HALF = Method("dqn-0.5", "DQN -0.5", DQN(shifts=(-0.5,)))
+HALF = Method("dqn-0.5", "DQN -0.5", DQN(shift=-0.5))
 
 
 def rnd_method(bias: float) -> Method:
@@ -251,7 +252,7 @@ def _piled(bias: float) -> Method:
 
 
 PILED = tuple(_piled(bias) for bias in (0.0, -1.0, -1.5))
-PLUS_ONE = Method("dqn+1", "DQN +1", DQN(shifts=(1.0,)))
+PLUS_ONE = Method("dqn+1", "DQN +1", DQN(shift=1.0))
 CONSTANTS = (PLUS_ONE, UNSHIFTED, HALF)
 
 CURIOSITY_EXPLAINED = replace(

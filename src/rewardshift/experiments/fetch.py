@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 
 from rewardshift.agents.td3 import TD3, ddpg
 from rewardshift.experiments.figure import Claim, Figure, Method, Panel, Preset
-from rewardshift.experiments.online import Task, online_lifetimes, run_online
+from rewardshift.experiments.online import Task, online_lifetimes, run_online, with_terminal
 from rewardshift.hindsight import Hindsight
 from rewardshift.shift import Terminal
 from rewardshift.training.online import OnlineBudget
@@ -34,7 +34,7 @@ class FetchBudget:
         """See `OnlineFigureBudget`."""
         return replace(
             agent,
-            terminal=terminal,
+            shift=with_terminal(agent.members, terminal),
             hidden=(self.width,) * 3,
             batch_size=self.batch_size,
             warm_up=self.warm_up,
@@ -58,7 +58,7 @@ def _method(bias: float, label: str) -> Method:
     a shift would be no other initial value.
     """
     agent = ddpg(
-        shifts=(bias,),
+        shift=bias,
         gamma=0.98,
         learning_rate=1e-3,
         noise=0.2,

@@ -12,7 +12,7 @@ from rewardshift.agents.td3 import TD3
 from rewardshift.experiments.behaviour import Behaviour
 from rewardshift.experiments.figure import Claim, Curve, Figure, Method, Panel, Preset, Unit
 from rewardshift.experiments.online import curves_of
-from rewardshift.shift import Terminal
+from rewardshift.shift import Shift, Terminal
 from rewardshift.training.offline import OfflineBudget
 from rewardshift.training.runs import train_offline
 
@@ -39,7 +39,7 @@ class Task:
         """The agent with the shift that lets Q begin there, in the range of the task's values."""
         low, high = self.reward_range
         bias = -(low + optimism * (high - low))
-        return replace(self.agent, shifts=(bias,), terminal=self.terminal)
+        return replace(self.agent, shift=Shift(bias, terminal=self.terminal))
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from rewardshift.data.loading import load_dataset
 from rewardshift.errors import InputError
 from rewardshift.experiments.figure import Claim, Curve, Figure, Method, Metric, Panel, Preset, Unit
 from rewardshift.experiments.online import curves_of
-from rewardshift.shift import Terminal
+from rewardshift.shift import Shift, Terminal
 from rewardshift.training.offline import OfflineBudget
 from rewardshift.training.runs import train_offline
 
@@ -92,7 +92,7 @@ class OfflineFigureBudget:
         """The task's agent, as it is trained."""
         agent = task.agent
         bias = treatment.sign * task.size if treatment.bias is None else treatment.bias
-        agent = replace(agent, bias=bias, terminal=treatment.terminal or terminal)
+        agent = replace(agent, shift=Shift(bias, terminal=treatment.terminal or terminal))
         if self.batch_size is not None:
             agent = replace(agent, batch_size=self.batch_size)
         if isinstance(agent, CQL):

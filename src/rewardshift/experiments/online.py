@@ -1,12 +1,12 @@
 """What figures of online training share: from a unit of work to its curves."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol
 
 from rewardshift.experiments.figure import Curve, Figure, Metric, Panel, Unit
-from rewardshift.shift import Terminal
+from rewardshift.shift import Shift, Terminal
 from rewardshift.training.online import OnlineBudget
 from rewardshift.training.runs import Result, train
 
@@ -35,6 +35,11 @@ class OnlineFigureBudget(Protocol):
     def online(self, task: str) -> OnlineBudget:
         """What the training loop takes."""
         ...
+
+
+def with_terminal(members: Sequence[Shift], terminal: Terminal) -> tuple[Shift, ...]:
+    """The members' shifts with another treatment of terminal states."""
+    return tuple(replace(member, terminal=terminal) for member in members)
 
 
 def return_panels(tasks: Sequence[str]) -> tuple[Panel, ...]:

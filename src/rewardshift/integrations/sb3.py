@@ -28,6 +28,7 @@ from stable_baselines3.common.vec_env.base_vec_env import (
 )
 from stable_baselines3.dqn.policies import DQNPolicy
 
+from rewardshift.errors import InputError
 from rewardshift.shift import Shift
 from rewardshift.wrappers import METADATA_KEY, single_shift
 
@@ -66,12 +67,12 @@ class VecShiftReward(VecEnvWrapper):
 
     def __init__(self, venv: VecEnv, shift: float | Mapping[str, Any] | Shift) -> None:
         if not isinstance(venv, VecEnv):
-            raise TypeError(
+            raise InputError(
                 f"VecShiftReward takes a VecEnv of Stable-Baselines3, got {venv!r};"
                 " ShiftReward takes one environment"
             )
         if unwrap_vec_normalize(venv) is not None:
-            raise ValueError(
+            raise InputError(
                 f"{venv} has a VecNormalize inside, whose original rewards an agent stores instead"
                 " of shifted ones; put it outside: VecNormalize(VecShiftReward(venv, shift))"
             )
@@ -187,7 +188,7 @@ def _q_function(model: BaseAlgorithm) -> QFunction:
     of_sbx = hasattr(policy, "qf_state") and not hasattr(policy.qf_state, "batch_stats")
     if of_sbx and not getattr(policy, "dropout_rate", None):
         return partial(_of_sbx, policy)
-    raise ValueError(
+    raise InputError(
         f"{type(model).__name__} has no Q that can be read here;"
         " DQN, DDPG, TD3 and SAC of Stable-Baselines3 or SBX have, if they use no dropout"
     )
@@ -231,7 +232,7 @@ def _terminated(infos: Mapping[str, Any] | Iterable[Mapping[str, Any]]) -> Any:
             return infos["terminated"]
         return np.array([info["terminated"] for info in infos])
     except KeyError:
-        raise ValueError(
+        raise InputError(
             "terminal='absorbing' has to know which relabelled transitions are terminal, and"
             " their infos do not say; give HerReplayBuffer copy_info_dict=True"
         ) from None

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from rewardshift.checks import check
 from rewardshift.errors import InputError, one_line
 from rewardshift.experiments import FIGURES
 from rewardshift.experiments.results import read_results
@@ -13,7 +14,6 @@ from rewardshift.report.page import render_page
 from rewardshift.report.plots import draw
 from rewardshift.report.summary import Summary, read_summary
 from rewardshift.report.verdicts import judge
-from rewardshift.settings import check_types
 from rewardshift.shift import Terminal
 
 
@@ -28,7 +28,7 @@ class Provenance:
     missing: tuple[str, ...]
 
     def __post_init__(self) -> None:
-        check_types(self)
+        check(self)
 
 
 def write_figure(folder: Path) -> list[dict[str, Any]]:

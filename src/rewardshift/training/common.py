@@ -5,8 +5,8 @@ from typing import Any
 
 import numpy as np
 
+from rewardshift.checks import check
 from rewardshift.errors import InputError
-from rewardshift.settings import check_types
 
 # Called with the step and the rows of `metrics.csv` so far.
 OnProgress = Callable[[int, list[Any]], None]
@@ -21,7 +21,7 @@ class TrainingError(RuntimeError):
 
 def check_budget(budget: Any) -> None:
     """Refuses what is not of its type, and whole numbers below 1."""
-    check_types(budget)
+    check(budget)
     for name, field in budget.__dataclass_fields__.items():
         value = getattr(budget, name)
         if field.type is int and value < 1:

@@ -17,6 +17,7 @@ from rewardshift.agents.intrinsic import RND, CountBonus
 from rewardshift.agents.offline import Offline
 from rewardshift.agents.selection import SELECTIONS, Mixing
 from rewardshift.agents.td3 import TD3
+from rewardshift.checks import check
 from rewardshift.data.dataset import Dataset, Subset
 from rewardshift.data.loading import load_dataset
 from rewardshift.envs.engines import EngineName, resolve_engine
@@ -25,12 +26,12 @@ from rewardshift.envs.tasks import MakeEnv, env_name, probe_spec
 from rewardshift.errors import InputError, one_line, shown
 from rewardshift.files import DAMAGE, LEFTOVER, LOCK, write_atomic
 from rewardshift.hindsight import Hindsight
-from rewardshift.settings import check_types
+from rewardshift.shift import Shift
 from rewardshift.training.common import MOST_SEEDS
 from rewardshift.training.offline import OfflineBudget
 from rewardshift.training.online import OnlineBudget
 
-FORMAT = 4
+FORMAT = 5
 PLAIN = f"{string.ascii_letters}{string.digits}._"
 LONGEST_NAME = 100  # a file system has room for 255
 Agent = DQN | TD3 | BCQ | CQL
@@ -51,7 +52,7 @@ class DataConfig:
     parts: tuple[Subset, ...] = ()
 
     def __post_init__(self) -> None:
-        check_types(self)
+        check(self)
 
     def load(self) -> Dataset:
         """The data set; refused if it is not the same any more."""
@@ -75,7 +76,7 @@ class DataConfig:
 PARTS: dict[str, Any] = {
     part.__name__: part
     for part in (
-        *(DQN, TD3, BCQ, CQL, RND, CountBonus, Hindsight, Subset, DataConfig),
+        *(DQN, TD3, BCQ, CQL, Shift, RND, CountBonus, Hindsight, Subset, DataConfig),
         *SELECTIONS.values(),
     )
 }
@@ -102,7 +103,7 @@ class RunConfig:
     data: DataConfig | None = None
 
     def __post_init__(self) -> None:
-        check_types(self)
+        check(self)
         _check_seeds(self.seeds)
 
     def to_json(self) -> dict[str, Any]:
@@ -213,10 +214,10 @@ def make_offline_config(
         if isinstance(agent, TD3) and agent.normalise:
             raise InputError("normalise is by what is collected; a fixed data set can be scaled")
         mixes = isinstance(agent, TD3) and isinstance(agent.selection, Mixing)
-        if len(agent.shifts) > 1 and not mixes:
+        if len(agent.members) > 1 and not mixes:
             raise InputError(
                 f"on a data set no episode ends, so no other member comes to lead: one shift, or a"
-                f" selection that mixes, got {agent.shifts}"
+                f" selection that mixes, got {agent.members}"
             )
     engine = resolve_engine(env, "auto")
     return RunConfig(agent, env_name(env), _chosen(seeds), budget, engine, data)

@@ -51,8 +51,12 @@ def diagnose(agent: Any, states: Any, replay: Replay, num_actions: int) -> Diagn
         chosen = rng.permutation(len(states_seen))[:SAMPLES]
         state = jax.tree.map(lambda leaf, row=row: leaf[row], states)
         values = np.asarray(agent.values(state, as_floats(jax.numpy.asarray(states_seen[chosen]))))
-        biases = np.asarray(agent.shifts)[:, None, None]
-        primal = Shift(biases, gamma=agent.gamma).to_primal(values.astype(np.float64))
+        axes = (slice(None), None, None)
+        biases, scales = (
+            np.array([getattr(member, name) for member in agent.members])[axes]
+            for name in ("bias", "scale")
+        )
+        primal = Shift(biases, scales, agent.gamma).to_primal(values.astype(np.float64))
         spread = primal.std(axis=0)
         visited = taken[chosen]
         rows.append([_mean(m[v]) for m in (values[0], spread) for v in (visited, ~visited)])

@@ -89,7 +89,7 @@ class Estimating(Protocol):
     """An agent with continuous actions that can say what it thinks of its policy and of actions."""
 
     @property
-    def shift(self) -> Shift:
+    def value_shift(self) -> Shift:
         """The scale of its values."""
         ...
 
@@ -171,7 +171,7 @@ class OfflineTrainer:
         episodes = self.evaluator(self.state, self.step)
         looks: list[list[float]] = [[] for _ in self.seeds]
         if isinstance(self.agent, Estimating):
-            looks = self._look(self.agent.shift, episodes).tolist()
+            looks = self._look(self.agent.value_shift, episodes).tolist()
         for row, seed in enumerate(self.seeds):
             self.rows.append(
                 OfflineRow(

@@ -146,7 +146,7 @@ def train(
     """Trains an agent, with all its seeds side by side.
 
     Args:
-        agent: Its configuration, for example `DQN(shifts=(-0.5,))`.
+        agent: Its configuration, for example `DQN(shift=-0.5)`.
         env: A registered name, or a function that makes an environment.
         seeds: How many (0, 1, 2, ...), or which.
         budget: How long and how; the default is that of `OnlineBudget`.
@@ -174,7 +174,7 @@ def train_offline(
     """Trains an agent on a data set, with all its seeds side by side.
 
     Args:
-        agent: Its configuration, for example `BCQ(bias=8.0)`. A `DQN` or a `TD3` works too.
+        agent: Its configuration, for example `BCQ(shift=8.0)`. A `DQN` or a `TD3` works too.
         data: The data set, or where `load_dataset` finds it.
         env: Where to evaluate, if the data set does not say.
         subset: Which part of the data set, if not all of it.

@@ -17,9 +17,10 @@ from rewardshift.agents.tabular import (
     Transition,
     optimal_q,
 )
+from rewardshift.checks import Count, check
 from rewardshift.envs import maze
 from rewardshift.envs.maze import Maze
-from rewardshift.settings import check_types
+from rewardshift.errors import InputError
 
 
 @dataclass(frozen=True)
@@ -34,17 +35,15 @@ class TabularBudget:
             counts what evaluations choose, too, so the order makes a difference to it.
     """
 
-    episodes: int = 1000
-    evaluate_every: int = 10
-    evaluation_episodes: int = 50
+    episodes: Count = 1000
+    evaluate_every: Count = 10
+    evaluation_episodes: Count = 50
     evaluate_first: bool = False
 
     def __post_init__(self) -> None:
-        check_types(self)
-        if min(self.episodes, self.evaluate_every, self.evaluation_episodes) < 1:
-            raise ValueError(f"every number must be 1 or more, got {self}")
+        check(self)
         if self.episodes % self.evaluate_every:
-            raise ValueError(
+            raise InputError(
                 f"episodes must be a multiple of evaluate_every={self.evaluate_every},"
                 f" got {self.episodes}"
             )

@@ -1,9 +1,15 @@
-"""Settings: the fields of a frozen dataclass, brought to the types that it declares."""
+"""One way to declare what a setting must be, and one way to check it.
 
+A configuration is a frozen dataclass. Its fields say what they take, for example
+`learning_rate: Positive = 1e-3`, and its `__post_init__` calls `check`.
+"""
+
+import math
 import types
+from collections.abc import Callable
 from dataclasses import fields
 from numbers import Integral, Real
-from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Literal, NamedTuple, Union, get_args, get_origin, get_type_hints
 
 import numpy as np
 
@@ -13,13 +19,36 @@ from rewardshift.errors import InputError, shown
 LARGEST = 2**31 - 1
 
 
-def check_types(config: Any) -> None:
+class Must(NamedTuple):
+    """A requirement of a setting, as the metadata of an `Annotated` type.
+
+    Args:
+        words: What the value must be, as it follows "must be" in a message.
+        holds: Whether a value, which is finite, is so.
+    """
+
+    words: str
+    holds: Callable[[Any], bool] = lambda _: True
+
+
+Finite = Annotated[float, Must("finite")]
+Positive = Annotated[float, Must("above 0", lambda value: value > 0)]
+NonNegative = Annotated[float, Must("0 or more", lambda value: value >= 0)]
+Share = Annotated[float, Must("in [0, 1]", lambda value: 0 <= value <= 1)]
+Rate = Annotated[float, Must("in (0, 1]", lambda value: 0 < value <= 1)]
+Discount = Annotated[float, Must("in [0, 1)", lambda value: 0 <= value < 1)]
+Count = Annotated[int, Must("a whole number of 1 or more, below 2^31", lambda value: value >= 1)]
+Natural = Annotated[int, Must("a whole number of 0 or more, below 2^31", lambda value: value >= 0)]
+Widths = tuple[Count, ...]
+
+
+def check(config: Any) -> None:
     """Brings every field to its declared type, or refuses it by its name and value.
 
     Lists become tuples, whole numbers floats where those are declared, NumPy's scalars Python's:
-    equal settings are equal values, with the same JSON. What a number may be is not looked at.
+    equal settings are equal values, with the same JSON.
     """
-    hints = get_type_hints(type(config))
+    hints = get_type_hints(type(config), include_extras=True)
     for field in fields(config):
         kind, value = hints[field.name], getattr(config, field.name)
         try:
@@ -31,6 +60,8 @@ def check_types(config: Any) -> None:
 def _convert(kind: Any, value: Any) -> Any:
     """The value as one of that type; raises if it is none."""
     origin, parts = get_origin(kind), get_args(kind)
+    if origin is Annotated:
+        return _required(_convert(parts[0], value), parts[1:])
     if origin in (Union, types.UnionType):
         return _first(parts, value)
     if origin is Literal:
@@ -47,6 +78,14 @@ def _convert(kind: Any, value: Any) -> Any:
     if not fits:
         raise TypeError
     return kind(value) if kind in (bool, int, float) else value
+
+
+def _required(value: Any, metadata: tuple[Any, ...]) -> Any:
+    """The value, if every requirement among the metadata holds."""
+    for must in metadata:
+        if isinstance(must, Must) and not (math.isfinite(value) and must.holds(value)):
+            raise ValueError
+    return value
 
 
 def _first(kinds: tuple[Any, ...], value: Any) -> Any:
@@ -70,6 +109,9 @@ def _as_tuple(kinds: tuple[Any, ...], value: Any) -> tuple[Any, ...]:
 def _words(kind: Any) -> str:
     """A type as a person says it."""
     origin, parts = get_origin(kind), get_args(kind)
+    if origin is Annotated:
+        said = [must.words for must in parts[1:] if isinstance(must, Must)]
+        return " and ".join(said) if said else _words(parts[0])
     if origin in (Union, types.UnionType):
         return " or ".join(map(_words, parts))
     if origin is Literal:
