@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from rewardshift import OnlineBudget
-from rewardshift.training.online import Trainer
+from rewardshift.training.online import OnlineTrainer
 
 FOLDER = Path("out") / "bench"
 PEERS = {
@@ -89,7 +89,7 @@ def steps_per_second(agent: Any, env: str, seeds: int, first: int, steps: int) -
     """Of all seeds together, after the first steps, without evaluations."""
     total = first + steps
     budget = OnlineBudget(steps=total, evaluate_every=10 * total, checkpoint_every=10 * total)
-    trainer = Trainer(agent, env, tuple(range(seeds)), budget)
+    trainer = OnlineTrainer(agent, env, tuple(range(seeds)), budget)
     started = 0.0
 
     def clock(step: int, _: Any) -> None:

@@ -290,4 +290,4 @@ def test_intrinsic_rewards_train(intrinsic: Any, evaluated: Any) -> None:
     budget = OnlineBudget(steps=60, evaluate_every=30, evaluation_episodes=1)
     result = train(agent, partial(Probe, 3), seeds=2, budget=budget)
     assert len(result.rows) == 4
-    assert all(row.loss is not None and np.isfinite(row.loss) for row in result.rows)
+    assert all(np.isfinite(row.metrics["loss"]) for row in result.rows)

@@ -14,9 +14,8 @@ from probes import Probe
 from rewardshift import DQN, OnlineBudget, ShiftReward, train
 from rewardshift.cli import main
 from rewardshift.envs.tasks import env_name
-from rewardshift.errors import InputError
+from rewardshift.errors import InputError, TrainingError
 from rewardshift.training import play
-from rewardshift.training.common import TrainingError
 from rewardshift.training.policy import load_policy
 from rewardshift.training.runs import resume
 

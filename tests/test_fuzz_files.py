@@ -29,7 +29,7 @@ from rewardshift.report.page import render_page
 from rewardshift.report.verdicts import judge, scores
 from rewardshift.training.checkpoints import load_checkpoint
 from rewardshift.training.config import read_config
-from rewardshift.training.online import Trainer
+from rewardshift.training.online import OnlineTrainer
 from rewardshift.training.policy import load_policy
 
 FIGURE = FIGURES["figure1"]
@@ -207,9 +207,9 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> Finished:
         steps=4, capacity=4, evaluate_every=2, evaluation_episodes=1, checkpoint_every=2
     )
     train(agent, "CartPole-v1", budget=budget, folder=folder)
-    trainer = Trainer(agent, "CartPole-v1", (0,), budget, "gymnasium")
+    trainer = OnlineTrainer(agent, "CartPole-v1", (0,), budget, "gymnasium")
     assert trainer.replay is not None
-    template = {"agent": trainer.state, "counters": trainer.counters()}
+    template = trainer.snapshot().arrays
     record = trainer.replay.records.dtype
     trainer.close()
     return Finished(folder, template, record)

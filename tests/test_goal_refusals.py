@@ -13,9 +13,8 @@ from rewardshift import DQN, TD3, Hindsight, OnlineBudget, train
 from rewardshift.envs import BIT_FLIP
 from rewardshift.envs.bits import BitFlip
 from rewardshift.envs.goals import goal_reward, probe_goals
-from rewardshift.errors import InputError
+from rewardshift.errors import InputError, TrainingError
 from rewardshift.training import evaluation
-from rewardshift.training.common import TrainingError
 
 BITS = DQN(hidden=(8,), batch_size=2)
 HER = replace(BITS, hindsight=Hindsight(success_ends=True))

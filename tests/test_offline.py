@@ -25,6 +25,7 @@ from rewardshift.hindsight import Hindsight
 from rewardshift.shift import Shift
 from rewardshift.training import offline
 from rewardshift.training.config import Agent
+from rewardshift.training.estimates import unseen_actions
 from rewardshift.training.offline import OfflineBudget
 from rewardshift.training.online import OnlineBudget
 from rewardshift.training.runs import train, train_offline
@@ -63,7 +64,10 @@ def test_complete_data_give_the_best_discrete_policy(bias: float) -> None:
     make = partial(Probe, 3, pays=(0.2, 1.0, 0.6))
     agent = DQN(shift=bias, hidden=(32,), batch_size=32, gamma=0.9)
     budget = OfflineBudget(updates=800, evaluate_every=800, evaluation_episodes=1)
-    assert train_offline(agent, random_data(make, 300), make, budget=budget).rows[-1][2] == 1.0
+    assert (
+        train_offline(agent, random_data(make, 300), make, budget=budget).rows[-1].evaluation_return
+        == 1.0
+    )
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -110,7 +114,7 @@ def test_what_is_thought_of_the_data_is_told() -> None:
     unit = jnp.asarray((data.action - 1) / 2)  # Aim's actions are in [-1, 3]
     seen, unseen = (
         float(agent.action_value(state, jnp.asarray(data.observation), action).mean())
-        for action in (unit, offline.unseen_actions(unit.shape))
+        for action in (unit, unseen_actions(unit.shape))
     )
     assert seen != unseen
     assert (row.q_seen, row.q_unseen) == pytest.approx((seen, unseen), rel=1e-4)
@@ -148,7 +152,7 @@ def test_all_of_the_data_is_learned_from(aims: Dataset) -> None:
     reward = np.where(np.arange(len(aims)) < len(aims) // 2, 0.0, aims.reward)
     halves = replace(aims, reward=reward.astype(np.float32))
     budget = OfflineBudget(updates=1200, evaluate_every=1200, evaluation_episodes=4)
-    assert train_offline(TD3(**SMALL), halves, AIM, budget=budget).rows[-1][2] > 0.9
+    assert train_offline(TD3(**SMALL), halves, AIM, budget=budget).rows[-1].evaluation_return > 0.9
 
 
 @pytest.mark.parametrize(
@@ -184,7 +188,7 @@ def test_the_cut_into_calls_changes_nothing(aims: Dataset, monkeypatch: pytest.M
 def test_seeds_together_and_alone_start_the_same(aims: Dataset) -> None:
     together = train_offline(CQL_SMALL, aims, AIM, seeds=2, budget=TINY)
     alone = train_offline(CQL_SMALL, aims, AIM, seeds=(1,), budget=TINY)
-    assert together.rows[1].loss == pytest.approx(alone.rows[0].loss, rel=1e-4)
+    assert together.rows[1].metrics == pytest.approx(alone.rows[0].metrics, rel=1e-4)
 
 
 def test_a_run_does_not_go_on_with_other_data(aims: Dataset, tmp_path: Path) -> None:

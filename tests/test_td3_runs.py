@@ -29,7 +29,7 @@ from rewardshift.envs import SPARSE_CHEETAH
 from rewardshift.envs.engines import make_engine
 from rewardshift.envs.tasks import TaskSpec
 from rewardshift.errors import InputError
-from rewardshift.training.online import Trainer
+from rewardshift.training.online import OnlineTrainer
 
 
 def test_evaluation_does_not_touch_training() -> None:
@@ -38,9 +38,9 @@ def test_evaluation_does_not_touch_training() -> None:
         train(SMALL, partial(Aim, 3), budget=replace(budget, evaluation_episodes=n)).rows
         for n in (1, 4)
     ]
-    assert [row.loss for row in rows[0]] == [row.loss for row in rows[1]]
-    assert rows[0][0].loss is None  # nothing is learned in the warm-up
-    assert rows[0][-1].loss is not None
+    assert [row.metrics for row in rows[0]] == [row.metrics for row in rows[1]]
+    assert rows[0][0].metrics == {}  # nothing is learned in the warm-up
+    assert rows[0][-1].metrics.keys() == {"loss", "q"}
 
 
 @pytest.mark.parametrize(
@@ -119,7 +119,7 @@ def test_the_policy_waits_for_the_second_update() -> None:
 
 
 def test_a_finished_training_frees_its_replay() -> None:
-    trainer = Trainer(SMALL, Aim, (0,), OnlineBudget(steps=60, evaluation_episodes=1))
+    trainer = OnlineTrainer(SMALL, Aim, (0,), OnlineBudget(steps=60, evaluation_episodes=1))
     trainer.run_to_checkpoint()
     trainer.close()
     replay = weakref.ref(trainer.replay)

@@ -20,8 +20,7 @@ from rewardshift import Shift
 from rewardshift.agents.dqn import DQN
 from rewardshift.agents.intrinsic import RND
 from rewardshift.cli import main
-from rewardshift.errors import InputError
-from rewardshift.training.common import TrainingError
+from rewardshift.errors import InputError, TrainingError
 from rewardshift.training.config import read_config
 from rewardshift.training.diagnostics import visited_pairs
 from rewardshift.training.online import OnlineBudget
@@ -49,7 +48,8 @@ def test_a_run_leaves_its_folder(undisturbed: Path) -> None:
     names = {path.name for path in undisturbed.iterdir()}
     assert names == {*KEPT, ".lock", "checkpoints", "tensorboard", "timing.csv"}
     lines = (undisturbed / "metrics.csv").read_text().splitlines()
-    assert lines[0].startswith("seed,step,episodes,evaluation_return,training_return,loss,q,")
+    assert lines[0].startswith("seed,step,episodes,evaluation_return,training_return,success_rate,")
+    assert lines[0].endswith(",disagreement_unvisited,bonus,loss,q")
     assert len(lines) == 1 + 2 * 5
     assert not list(undisturbed.rglob("*.pkl"))
     assert list((undisturbed / "tensorboard").iterdir())
@@ -159,7 +159,7 @@ def test_evaluation_does_not_touch_training() -> None:
     agent = replace(AGENT, intrinsic=None)
     ours = train(agent, Probe, budget=BUDGET)
     theirs = train(agent, Probe, budget=more)
-    assert [row.loss for row in ours.rows] == [row.loss for row in theirs.rows]
+    assert [row.metrics for row in ours.rows] == [row.metrics for row in theirs.rows]
 
 
 def test_the_mechanism_is_visible() -> None:

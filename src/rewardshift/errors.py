@@ -1,4 +1,4 @@
-"""The error that is the user's to mend, and how values and errors look in a message."""
+"""The errors that end a command, and how values and errors look in a message."""
 
 from typing import Any
 
@@ -15,6 +15,10 @@ class InputError(ValueError):
 
     def __init__(self, message: str) -> None:
         super().__init__(_printable(message))
+
+
+class TrainingError(RuntimeError):
+    """Training went wrong in a way that going on would not mend."""
 
 
 def one_line(error: BaseException) -> str:

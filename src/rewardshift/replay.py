@@ -9,7 +9,7 @@ for ten.
 import os
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -97,6 +97,11 @@ class RecordLayout:
             intrinsic=field("intrinsic"),
             lot=field("lot"),
         )
+
+    def shapes(self, count: int) -> Any:
+        """The shapes and types of so many transitions, unpacked."""
+        words = (count, self.record.itemsize // 4)
+        return jax.eval_shape(self.unpack, jax.ShapeDtypeStruct(words, np.uint32))
 
 
 class Replay:

@@ -18,8 +18,7 @@ from rewardshift.cli.data import collect_data, data
 from rewardshift.cli.figures import list_figures, report, reproduce
 from rewardshift.cli.suggest import suggest
 from rewardshift.cli.training import play, resume_run, train_agent
-from rewardshift.errors import InputError, one_line
-from rewardshift.training.common import TrainingError
+from rewardshift.errors import InputError, TrainingError, one_line
 
 # What is wrong with a path, and so the user's to mend; everything else is the disk's.
 PATH_ERRORS = (

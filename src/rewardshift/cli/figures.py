@@ -13,7 +13,7 @@ from rich.markup import escape
 from rich.table import Column, Table
 
 from rewardshift.cli.progress import run_with_progress
-from rewardshift.errors import InputError, shown
+from rewardshift.errors import InputError, TrainingError, shown
 from rewardshift.experiments import FIGURES, find_figure
 from rewardshift.experiments.cluster import RayCluster
 from rewardshift.experiments.figure import CORES, Figure, PresetName
@@ -34,7 +34,6 @@ from rewardshift.report.summary import COLUMNS, TITLES, Row
 from rewardshift.report.summary import markdown as as_markdown
 from rewardshift.report.verdicts import comparison, evidence, rounded
 from rewardshift.shift import Terminal
-from rewardshift.training.common import TrainingError
 
 COLORS = {
     "supported": "green",

@@ -17,10 +17,11 @@ from rewardshift.cli.options import (
 )
 from rewardshift.cli.progress import counting_bar
 from rewardshift.errors import InputError
-from rewardshift.training.common import MOST_SEEDS, OnProgress
 from rewardshift.training.config import read_config
 from rewardshift.training.play import record_episode
 from rewardshift.training.runs import Result, offline_run, online_run, resume
+from rewardshift.training.seeds import check_count
+from rewardshift.training.trainer import OnProgress
 
 
 def train_agent(
@@ -45,8 +46,7 @@ def train_agent(
         agent = options.agent()
     except ValueError as error:
         raise InputError(str(error)) from error
-    if not 1 <= options.seeds <= MOST_SEEDS:
-        raise InputError(f"seeds must be 1 or more, up to {MOST_SEEDS}, got {options.seeds}")
+    check_count(options.seeds)
     seeds = tuple(range(options.first_seed, options.first_seed + options.seeds))
     if isinstance(options, OfflineOptions):
         run = offline_run(agent, options.data, options.env, seeds, options.budget, options.subset())

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol
 
+from rewardshift.errors import InputError
 from rewardshift.experiments.figure import Curve, Figure, Metric, Panel, Unit
 from rewardshift.shift import Shift, Terminal
 from rewardshift.training.online import OnlineBudget
@@ -75,16 +76,23 @@ def curves_of(figure: Figure, unit: Unit, result: Result) -> list[Curve]:
     """The rows of a run of one method on one task, as the curves of its panels."""
     if not result.finished:
         raise KeyboardInterrupt
-    (task,), (method,), rows = unit.tasks, unit.methods, result.rows
+    (task,), (method,) = unit.tasks, unit.methods
     return [
-        Curve(
-            panel.name,
-            method,
-            seed,
-            [row.step for row in rows if row.seed == seed],
-            [getattr(row, panel.measure) for row in rows if row.seed == seed],
-        )
+        _curve(panel, method, seed, result)
         for panel in figure.panels
         if panel.task == task and panel.shows(method)
         for seed in unit.seeds
     ]
+
+
+def _curve(panel: Panel, method: str, seed: int, result: Result) -> Curve:
+    """The column that a panel shows, where it is not empty, as a metric is in the warm-up."""
+    columns = result.columns
+    if panel.measure not in columns.names:
+        raise InputError(
+            f"the panel {panel.name!r} shows {panel.measure!r}, but the columns of {method!r} are"
+            f" {', '.join(columns.names)}"
+        )
+    cells = [(r.step, columns.value(r, panel.measure)) for r in result.rows if r.seed == seed]
+    points = [(step, value) for step, value in cells if value is not None]
+    return Curve(panel.name, method, seed, [p[0] for p in points], [p[1] for p in points])

@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple, Protocol, runtime_checkable
 
-from rewardshift.errors import InputError
+from rewardshift.errors import InputError, TrainingError
 from rewardshift.experiments import find_figure
 from rewardshift.experiments.figure import Group, Unit
 from rewardshift.experiments.results import (
@@ -34,8 +34,8 @@ from rewardshift.experiments.results import (
 )
 from rewardshift.files import writable_folder, write_atomic
 from rewardshift.shift import Terminal
-from rewardshift.training.common import MOST_SEEDS, TrainingError
 from rewardshift.training.logs import time_spent
+from rewardshift.training.seeds import check_count
 
 
 @dataclass(frozen=True)
@@ -60,8 +60,7 @@ class Plan:
         presets = find_figure(self.figure).presets
         if self.preset not in presets:
             raise InputError(f"preset must be one of {', '.join(presets)}, got {self.preset!r}")
-        if not 1 <= self.seeds <= MOST_SEEDS:
-            raise InputError(f"seeds must be 1 or more, up to {MOST_SEEDS}, got {self.seeds}")
+        check_count(self.seeds)
 
     @property
     def folder(self) -> Path:

@@ -21,7 +21,7 @@ import numpy as np
 from rewardshift.errors import InputError, one_line
 from rewardshift.files import DAMAGE, opened_npz, read_sealed, write_atomic, write_sealed
 
-FORMAT = 2
+FORMAT = 3
 KEPT = 2
 
 
@@ -33,7 +33,7 @@ class Checkpoint:
         step: How far the run is.
         config: The digest of the run's configuration.
         arrays: A tree of arrays.
-        notes: What fits into JSON: counters, rows of the metrics.
+        notes: What fits into JSON: the rows of the metrics.
         records: The transitions that are still in the replay, oldest first, by row; None for a
             run without one.
         segments: The files that hold them, with their checksums.

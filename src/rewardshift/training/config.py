@@ -27,9 +27,9 @@ from rewardshift.errors import InputError, one_line, shown
 from rewardshift.files import DAMAGE, LEFTOVER, LOCK, write_atomic
 from rewardshift.hindsight import Hindsight
 from rewardshift.shift import Shift
-from rewardshift.training.common import MOST_SEEDS
 from rewardshift.training.offline import OfflineBudget
 from rewardshift.training.online import OnlineBudget
+from rewardshift.training.seeds import check_seeds, chosen_seeds
 
 FORMAT = 5
 PLAIN = f"{string.ascii_letters}{string.digits}._"
@@ -104,7 +104,7 @@ class RunConfig:
 
     def __post_init__(self) -> None:
         check(self)
-        _check_seeds(self.seeds)
+        check_seeds(self.seeds)
 
     def to_json(self) -> dict[str, Any]:
         """As `config.json` has it."""
@@ -180,7 +180,7 @@ def make_config(
         )
     if agent.continuous and budget.diagnose:
         raise InputError("diagnose counts visits of discrete actions, so DQN's alone")
-    return RunConfig(agent, env_name(env), _chosen(seeds), budget, resolve_engine(env, engine))
+    return RunConfig(agent, env_name(env), chosen_seeds(seeds), budget, resolve_engine(env, engine))
 
 
 def make_offline_config(
@@ -220,7 +220,7 @@ def make_offline_config(
                 f" selection that mixes, got {agent.members}"
             )
     engine = resolve_engine(env, "auto")
-    return RunConfig(agent, env_name(env), _chosen(seeds), budget, engine, data)
+    return RunConfig(agent, env_name(env), chosen_seeds(seeds), budget, engine, data)
 
 
 def _check_goals(hindsight: Hindsight, env: str | MakeEnv, budget: OnlineBudget) -> None:
@@ -257,25 +257,6 @@ def _check_task(agent: Agent, env: str | MakeEnv) -> None:
     if agent.continuous != bool(spec.action_size):
         kind = "continuous" if agent.continuous else "discrete"
         raise InputError(f"{type(agent).__name__} needs {kind} actions, {env} has others")
-
-
-def _chosen(seeds: int | tuple[int, ...]) -> tuple[int, ...]:
-    if not isinstance(seeds, int | np.integer):
-        try:
-            return tuple(seeds)
-        except TypeError:
-            raise InputError(f"seeds must be a number, or numbers, got {shown(seeds)}") from None
-    if not 1 <= seeds <= MOST_SEEDS:
-        raise InputError(f"seeds must be 1 or more, up to {MOST_SEEDS}, got {shown(seeds)}")
-    return tuple(range(seeds))
-
-
-def _check_seeds(seeds: tuple[int, ...]) -> None:
-    if not 1 <= len(set(seeds)) == len(seeds) <= MOST_SEEDS or min(seeds) < 0:
-        raise InputError(
-            f"seeds must be up to {MOST_SEEDS} different numbers from 0 to 2^31 - 1, got"
-            f" {shown(seeds)}"
-        )
 
 
 def check_folder(folder: Path, config: RunConfig) -> None:

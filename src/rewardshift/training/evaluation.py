@@ -9,7 +9,7 @@ from jaxtyping import Bool, Float, Int
 
 from rewardshift.envs.engines import EngineName, make_engine
 from rewardshift.envs.tasks import MakeEnv
-from rewardshift.training.common import TrainingError
+from rewardshift.errors import TrainingError
 
 # No task is known whose episodes are this long; one that goes on has no end.
 LONGEST_EPISODE = 100_000

@@ -4,20 +4,22 @@ import csv
 import io
 import re
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from rewardshift.files import naming, write_atomic
+from rewardshift.training.metrics import Columns
 
 TIMES = "timing.csv"
 
 
-def write_metrics(folder: Path, kind: Any, rows: list[Any]) -> None:
-    """Writes `metrics.csv`, whose columns are the fields of a kind of row."""
+def write_metrics(folder: Path, columns: Columns, rows: Sequence[Any]) -> None:
+    """Writes `metrics.csv`."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(kind._fields)
-    writer.writerows([_cell(value) for value in row] for row in rows)
+    writer.writerow(columns.names)
+    writer.writerows([_cell(value) for value in columns.cells(row)] for row in rows)
     write_atomic(folder / "metrics.csv", text.getvalue())
 
 
@@ -27,7 +29,7 @@ def _cell(value: float | None) -> str:
     return str(value) if isinstance(value, int) else f"{value:.9g}"
 
 
-def write_events(folder: Path, rows: list[Any]) -> None:
+def write_events(folder: Path, columns: Columns, rows: Sequence[Any]) -> None:
     """Hands rows to TensorBoard, a curve for each seed."""
     # Here, because they import torch where that is installed. Not a SummaryWriter: that one writes
     # in a thread, and waits for it for ever where the thread has died of a full disk.
@@ -42,7 +44,7 @@ def write_events(folder: Path, rows: list[Any]) -> None:
         place.mkdir(exist_ok=True)
         writer = EventsWriter(str(place / "events"), f".{rows[-1].step}")
         for row in rows:
-            for name, value in row._asdict().items():
+            for name, value in zip(columns.names, columns.cells(row), strict=True):
                 if name not in ("seed", "step") and value is not None:
                     summary = scalar(f"{name}/seed-{row.seed}", value)
                     writer.write_event(Event(wall_time=time.time(), step=row.step, summary=summary))

@@ -5,29 +5,28 @@ changes anything.
 """
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, NamedTuple, Protocol, runtime_checkable
+from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float
 
+from rewardshift.checks import Count, check
 from rewardshift.data.dataset import Dataset
 from rewardshift.envs.engines import EngineName
 from rewardshift.envs.tasks import MakeEnv, TaskSpec, probe_spec, to_unit_box
 from rewardshift.errors import InputError
 from rewardshift.replay import Batch
-from rewardshift.shift import Shift
-from rewardshift.training.common import OnProgress, check_budget, finite_metrics
-from rewardshift.training.evaluation import Episodes, Evaluator
+from rewardshift.training.estimates import Estimating, Estimator
+from rewardshift.training.evaluation import Evaluator
+from rewardshift.training.metrics import as_scalars, find_columns, finite_metrics
+from rewardshift.training.trainer import OnProgress, Snapshot
 
 # A call of about this many seconds lets the progress be seen and an interrupt be heard.
 CALL_SECONDS = 1.0
 LONGEST_CALL = 1024
-# Of so many transitions, spread over the data set, the actions are compared with unseen ones.
-PROBED = 512
 # How far an action may be out of its bounds, in units of [-1, 1], and pass for rounding.
 BEYOND = 1e-3
 
@@ -43,13 +42,13 @@ class OfflineBudget:
         checkpoint_every: Updates between two checkpoints.
     """
 
-    updates: int = 500_000
-    evaluate_every: int = 5_000
-    evaluation_episodes: int = 10
-    checkpoint_every: int = 10_000
+    updates: Count = 500_000
+    evaluate_every: Count = 5_000
+    evaluation_episodes: Count = 10
+    checkpoint_every: Count = 10_000
 
     def __post_init__(self) -> None:
-        check_budget(self)
+        check(self)
 
     @property
     def steps(self) -> int:
@@ -57,49 +56,31 @@ class OfflineBudget:
         return self.updates
 
 
-class OfflineRow(NamedTuple):
+@dataclass(frozen=True)
+class OfflineRow:
     """One line of `metrics.csv`: one seed at one evaluation.
 
-    `evaluation_return` is the mean primal return of the greedy episodes; `loss` and `q` are of
-    the last batch. `estimate` is what the agent thought that its policy was worth where these
-    episodes began, `shifted_return` the discounted and shifted return that followed, beyond a time
-    limit what it thought there; both are on the scale that is trained on. `q_seen` is what the
-    critics think of the actions in the data, `q_unseen` of random actions in the same states.
-    `overestimation` and `unseen_advantage` are the differences of the two pairs (above 0, the
-    agent is wrong, or tempted) in units of the primal reward: divided by the shift's scale. With
-    CQL's `entropy_backup` what the agent thinks counts its entropy, and what follows does not.
-    These six are of BCQ and CQL alone.
+    `evaluation_return` is the mean primal return of the greedy episodes. `estimate` is the value
+    that the agent gave to its policy where these episodes began, `shifted_return` the discounted
+    and shifted return that followed, with the agent's own estimate beyond a time limit; both are on
+    the scale that is trained on. `q_seen` is the critics' mean value of the actions in the data,
+    `q_unseen` that of random actions in the same states. `overestimation` and `unseen_advantage`
+    are the differences of the two pairs (above 0, the agent is wrong, or tempted) in units of the
+    primal reward: divided by the shift's scale. With CQL's `entropy_backup` the estimate counts the
+    entropy and the return does not. Only BCQ and CQL have these six. `metrics` are those of the
+    agent's last update, such as `loss` and `q`, each in a column of its own.
     """
 
     seed: int
     step: int
     evaluation_return: float
-    loss: float | None
-    q: float | None
     estimate: float | None = None
     shifted_return: float | None = None
     overestimation: float | None = None
     q_seen: float | None = None
     q_unseen: float | None = None
     unseen_advantage: float | None = None
-
-
-@runtime_checkable
-class Estimating(Protocol):
-    """An agent with continuous actions that can say what it thinks of its policy and of actions."""
-
-    @property
-    def value_shift(self) -> Shift:
-        """The scale of its values."""
-        ...
-
-    def value(self, state: Any, observation: Any) -> Any:
-        """What its policy is worth in a state, on that scale."""
-        ...
-
-    def action_value(self, state: Any, observation: Any, action: Any) -> Any:
-        """What actions are worth, on that scale."""
-        ...
+    metrics: dict[str, float] = field(default_factory=dict)
 
 
 class OfflineTrainer:
@@ -129,13 +110,13 @@ class OfflineTrainer:
         spec = probe_spec(env)
         self._data, self._call = data, agent.period
         self.evaluator = Evaluator(agent, env, engine, seeds, budget.evaluation_episodes)
-        if isinstance(agent, Estimating):
-            self._estimate = _estimator(agent, data)
+        self._estimate = Estimator(agent, data) if isinstance(agent, Estimating) else None
         keys = jax.vmap(lambda seed: jax.random.split(jax.random.key(seed)))(jnp.asarray(seeds))
         self._update_keys = keys[:, 1]
         self.state = jax.jit(jax.vmap(lambda key: agent.init(key, spec)))(keys[:, 0])
         self.step = 0
         self.rows: list[OfflineRow] = []
+        self.columns = find_columns(OfflineRow, agent, self.state, _shapes(data, agent.batch_size))
 
     def run_to_checkpoint(self, on_step: OnProgress | None = None) -> None:
         """Trains up to the next checkpoint, or the end."""
@@ -146,7 +127,11 @@ class OfflineTrainer:
             clock = time.perf_counter()
             until = min(stop, (self.step // look + 1) * look, self.step + self._call)
             self.state, metrics = _updates(
-                self.agent, self.state, self._data, self._update_keys, (self.step, until)
+                (self.agent, self.columns.metrics),
+                self.state,
+                self._data,
+                self._update_keys,
+                (self.step, until),
             )
             jax.block_until_ready(metrics)
             self.step = until
@@ -158,9 +143,14 @@ class OfflineTrainer:
                 on_step(self.step, self.rows)
         finite_metrics(metrics, self.step, self.seeds)
 
-    def counters(self) -> dict[str, np.ndarray]:
-        """What must survive a checkpoint beside the agent: nothing."""
-        return {}
+    def snapshot(self) -> Snapshot:
+        """See `Trainer`."""
+        return Snapshot(self.step, {"agent": self.state}, self.columns.to_json(self.rows))
+
+    def restore(self, snapshot: Snapshot) -> None:
+        """See `Trainer`."""
+        self.step, self.state = snapshot.step, snapshot.arrays["agent"]
+        self.rows = self.columns.from_json(snapshot.notes)
 
     def close(self) -> None:
         """Closes the environments."""
@@ -169,31 +159,19 @@ class OfflineTrainer:
     def _evaluate(self, metrics: dict[str, Any]) -> None:
         seen = finite_metrics(metrics, self.step, self.seeds)
         episodes = self.evaluator(self.state, self.step)
-        looks: list[list[float]] = [[] for _ in self.seeds]
-        if isinstance(self.agent, Estimating):
-            looks = self._look(self.agent.value_shift, episodes).tolist()
+        looks: list[dict[str, float]] = [{} for _ in self.seeds]
+        if self._estimate is not None:
+            looks = self._estimate(self.state, episodes)
         for row, seed in enumerate(self.seeds):
             self.rows.append(
                 OfflineRow(
-                    seed,
-                    self.step,
-                    float(episodes.returns[row].mean()),
-                    seen["loss"][row],
-                    seen["q"][row],
-                    *looks[row],
+                    seed=seed,
+                    step=self.step,
+                    evaluation_return=float(episodes.returns[row].mean()),
+                    metrics=seen[row],
+                    **looks[row],
                 )
             )
-
-    def _look(self, shift: Shift, episodes: Episodes) -> Float[np.ndarray, "seed column"]:
-        """The last columns of `OfflineRow`."""
-        values = self._estimate(self.state, episodes.first, episodes.last)
-        first, last, seen, unseen = (np.asarray(value) for value in values)
-        ended = (episodes.lengths, episodes.terminated)
-        followed = shift.multistep_return(episodes.discounted, *ended)
-        beyond = np.where(episodes.terminated, 0.0, shift.gamma**episodes.lengths * last)
-        estimate, real = first.mean(axis=1), (followed + beyond).mean(axis=1)
-        over, tempted = (estimate - real) / shift.scale, (unseen - seen) / shift.scale
-        return np.stack([estimate, real, over, seen, unseen, tempted], axis=1)
 
 
 def as_batch(data: Dataset, env: str | MakeEnv) -> Batch:
@@ -251,35 +229,22 @@ def _fitting_actions(data: Dataset, env: str | MakeEnv, spec: TaskSpec) -> np.nd
     return np.clip(action, -1, 1)
 
 
-def unseen_actions(shape: tuple[int, ...]) -> Float[Array, "..."]:
-    """Random actions, from a stream that no data set is likely to be made of."""
-    generator = np.random.default_rng([0x5EED, 7])
-    return jnp.asarray(generator.uniform(-1, 1, shape), jnp.float32)
-
-
-def _estimator(agent: Estimating, data: Batch) -> Any:
-    """What every seed thinks of its policy in given states, of actions seen, and of unseen ones."""
-    rows = np.linspace(0, len(data.reward) - 1, min(PROBED, len(data.reward)), dtype=np.int64)
-    observation, action = data.observation[rows], data.action[rows]
-    random = unseen_actions(action.shape)
-
-    def estimate(state: Any, first: Any, last: Any) -> Any:
-        policy = [jax.vmap(lambda one: agent.value(state, one))(where) for where in (first, last)]
-        actions = [agent.action_value(state, observation, chosen) for chosen in (action, random)]
-        return *policy, actions[0].mean(), actions[1].mean()
-
-    return jax.jit(jax.vmap(estimate))
+def _shapes(data: Batch, count: int) -> Any:
+    """The shapes and types of so many transitions."""
+    return jax.eval_shape(lambda data: Batch(*(part[jnp.zeros(count, int)] for part in data)), data)
 
 
 # A function, not a method: see `training/online.py`.
 @partial(jax.jit, static_argnums=0, donate_argnums=1)
-def _updates(agent: Any, state: Any, data: Batch, keys: Any, span: Any) -> Any:
-    """The updates of every row from one number to another."""
-    start, stop = span
+def _updates(
+    what: tuple[Any, tuple[str, ...]], state: Any, data: Batch, keys: Any, span: Any
+) -> Any:
+    """The updates of every row from one number to another, and the last value of each metric."""
+    (agent, names), (start, stop) = what, span
 
     def row(state: Any, key: Any) -> Any:
         def period(number: Any, carry: Any) -> Any:
-            state, _ = carry
+            state, latest = carry
             for turn in range(agent.period):
                 sampling, updating = jax.random.split(
                     jax.random.fold_in(key, number * agent.period + turn)
@@ -287,9 +252,10 @@ def _updates(agent: Any, state: Any, data: Batch, keys: Any, span: Any) -> Any:
                 index = jax.random.randint(sampling, (agent.batch_size,), 0, len(data.reward))
                 batch = Batch(*(field[index] for field in data))
                 state, metrics = agent.update(state, batch, updating, turn)
-            return state, metrics
+                latest = {**latest, **as_scalars(metrics)}
+            return state, latest
 
-        nothing = {"loss": jnp.zeros(()), "q": jnp.zeros(())}
+        nothing = {name: jnp.zeros(()) for name in names}
         span = (start // agent.period, stop // agent.period)
         return jax.lax.fori_loop(*span, period, (state, nothing))
 

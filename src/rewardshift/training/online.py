@@ -8,30 +8,26 @@ done anyway, to the last bit.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
+from rewardshift.checks import Count, check
 from rewardshift.envs.engines import EngineName, make_engine
 from rewardshift.envs.goals import goal_reward
 from rewardshift.envs.tasks import MakeEnv
+from rewardshift.errors import TrainingError
 from rewardshift.hindsight import HindsightReplay
 from rewardshift.replay import RecordLayout, Replay
-from rewardshift.training.common import (
-    OnProgress,
-    TrainingError,
-    check_budget,
-    finite_metrics,
-)
 from rewardshift.training.diagnostics import Diagnosis, diagnose
+from rewardshift.training.draws import Draws, draws_from
 from rewardshift.training.evaluation import Evaluator, derive_seed
-
-# How many steps ahead random numbers are drawn.
-BLOCK = 1000
+from rewardshift.training.metrics import as_scalars, find_columns, finite_metrics
+from rewardshift.training.trainer import OnProgress, Snapshot
 
 
 @dataclass(frozen=True)
@@ -49,26 +45,27 @@ class OnlineBudget:
             unvisited actions; see `rewardshift.training.diagnostics`.
     """
 
-    steps: int = 200_000
-    capacity: int = 100_000
-    evaluate_every: int = 2_000
-    evaluation_episodes: int = 10
-    checkpoint_every: int = 10_000
+    steps: Count = 200_000
+    capacity: Count = 100_000
+    evaluate_every: Count = 2_000
+    evaluation_episodes: Count = 10
+    checkpoint_every: Count = 10_000
     diagnose: bool = False
 
     def __post_init__(self) -> None:
-        check_budget(self)
+        check(self)
 
 
-class Row(NamedTuple):
+@dataclass(frozen=True)
+class OnlineRow:
     """One line of `metrics.csv`: one seed at one evaluation.
 
     `evaluation_return` is the mean primal return of the greedy episodes, `training_return`
-    that of the episodes finished since the last evaluation (empty if none was). `loss` and
-    `q` are of the last batch, `q` on the scale that is trained on; both are empty in the warm-up.
+    that of the episodes finished since the last evaluation (empty if none was).
     `success_rate` is the share of the greedy episodes that ended at a goal, where the task says.
-    The next four are empty unless the budget says `diagnose`; see `Diagnosis`. `bonus` is the mean
-    intrinsic reward of the last batch, not shifted, of an agent that has one.
+    The next four are empty unless the budget says `diagnose`; see `Diagnosis`. `metrics` are those
+    of the agent's last updates, such as `loss` and `q`, each in a column of its own; there are none
+    in the warm-up.
     """
 
     seed: int
@@ -76,32 +73,15 @@ class Row(NamedTuple):
     episodes: int
     evaluation_return: float
     training_return: float | None
-    loss: float | None
-    q: float | None
     success_rate: float | None = None
     q_visited: float | None = None
     q_unvisited: float | None = None
     disagreement_visited: float | None = None
     disagreement_unvisited: float | None = None
-    bonus: float | None = None
+    metrics: dict[str, float] = field(default_factory=dict)
 
 
-class Draws(NamedTuple):
-    """The randomness of one step of every seed, drawn ahead.
-
-    Numbers in [0, 1) rather than keys wherever few are needed: splitting keys within the
-    compiled step costs a small agent much of its time. `sampling` chooses the batch,
-    `acting` the leader and the action, `key` is the update's, and `lot` stays with the
-    transition.
-    """
-
-    key: np.ndarray
-    sampling: np.ndarray
-    acting: np.ndarray
-    lot: np.ndarray
-
-
-class Trainer:
+class OnlineTrainer:
     """One run, between its checkpoints.
 
     Args:
@@ -137,7 +117,10 @@ class Trainer:
         self._update_keys = keys[:, 1]
         self.state = jax.jit(jax.vmap(lambda key: agent.init(key, spec)))(keys[:, 0])
         self.step = 0
-        self.rows: list[Row] = []
+        self.rows: list[OnlineRow] = []
+        self.columns = find_columns(
+            OnlineRow, agent, self.state, self.layout.shapes(agent.batch_size)
+        )
         count = len(seeds)
         self.episodes = np.zeros(count, np.int64)
         self.finished = np.zeros(count, np.int64)  # since the last evaluation, with their sum:
@@ -149,7 +132,7 @@ class Trainer:
         stop = min(self.budget.steps, (self.step // every + 1) * every)
         observation = self.engine.restart([derive_seed(seed, self.step) for seed in self.seeds])
         running = np.zeros(len(self.seeds))
-        randomness = self._randomness(self.step)
+        randomness = self._draws()
         drawn = next(randomness)
         started = _begin(self.agent, self.state, observation, drawn.acting, self._explore())
         self.state, action, bonus = started[0], np.asarray(started[1]), np.asarray(started[2])
@@ -175,7 +158,7 @@ class Trainer:
             sampled = (self.replay.sample(drawn.sampling), drawn.key) if updates else None
             drawn = next(randomness)
             turn = (self.step - 1 - self.agent.warm_up) % self.agent.period if updates else 0
-            self.state, chosen, novelty, metrics = _update_and_act(
+            self.state, chosen, novelty, latest = _update_and_act(
                 (self.agent, self.layout, turn),
                 self.state,
                 sampled,
@@ -188,19 +171,30 @@ class Trainer:
                 self.finished_return += np.where(ended, running, 0.0)
                 running[ended] = 0.0
             action, bonus = np.asarray(chosen), np.asarray(novelty)
+            metrics |= latest  # an update of another turn may return other ones
             if self.step % self.budget.evaluate_every == 0:
                 self._evaluate(metrics)
             if on_step is not None:
                 on_step(self.step, self.rows)
         finite_metrics(metrics, self.step, self.seeds)
 
-    def counters(self) -> dict[str, np.ndarray]:
-        """What must survive a checkpoint beside the agent and the replay."""
-        return {
+    def snapshot(self) -> Snapshot:
+        """See `Trainer`."""
+        counters = {
             "episodes": self.episodes,
             "finished": self.finished,
             "finished_return": self.finished_return,
         }
+        arrays = {"agent": self.state, "counters": counters}
+        return Snapshot(self.step, arrays, self.columns.to_json(self.rows))
+
+    def restore(self, snapshot: Snapshot) -> None:
+        """See `Trainer`."""
+        self.step, self.state = snapshot.step, snapshot.arrays["agent"]
+        counters = snapshot.arrays["counters"]
+        self.episodes, self.finished = counters["episodes"], counters["finished"]
+        self.finished_return = counters["finished_return"]
+        self.rows = self.columns.from_json(snapshot.notes)
 
     def close(self) -> None:
         """Closes the environments."""
@@ -210,20 +204,10 @@ class Trainer:
     def _explore(self) -> Any:
         return self.agent.exploration(self.step, self.budget.steps)
 
-    def _randomness(self, step: int) -> Iterator[Draws]:
-        """What every step from this one on needs, functions of (seed, step)."""
+    def _draws(self) -> Iterator[Draws]:
         acting = 1 + self.agent.draws(self.engine.spec)
-        size = (BLOCK, acting + self.agent.batch_size * self.replay.draws)
-        while True:
-            block, offset = divmod(step, BLOCK)
-            keys = np.asarray(_block_keys(self._update_keys, block))
-            streams = [np.random.default_rng([seed, 2, block]) for seed in self.seeds]
-            uniforms = np.stack([stream.random(size, np.float32) for stream in streams], axis=1)
-            lots = np.stack([s.integers(2**32, size=BLOCK, dtype=np.uint32) for s in streams], 1)
-            for i in range(offset, BLOCK):
-                numbers = uniforms[i]
-                yield Draws(keys[i], numbers[:, acting:], numbers[:, :acting], lots[i])
-            step = (block + 1) * BLOCK
+        sampling = self.agent.batch_size * self.replay.draws
+        return draws_from(self.step, self.seeds, self._update_keys, (acting, sampling))
 
     def _evaluate(self, metrics: dict[str, Any]) -> None:
         seen = finite_metrics(metrics, self.step, self.seeds)
@@ -237,7 +221,7 @@ class Trainer:
         for row, seed in enumerate(self.seeds):
             finished = int(self.finished[row])
             self.rows.append(
-                Row(
+                OnlineRow(
                     seed=seed,
                     step=self.step,
                     episodes=int(self.episodes[row]),
@@ -245,11 +229,9 @@ class Trainer:
                     training_return=float(self.finished_return[row]) / finished
                     if finished
                     else None,
-                    loss=seen["loss"][row] if seen else None,
-                    q=seen["q"][row] if seen else None,
                     success_rate=None if np.isnan(successes[row]) else float(successes[row]),
                     **dict(zip(Diagnosis._fields, looks[row], strict=False)),
-                    bonus=seen["bonus"][row] if "bonus" in seen else None,
+                    metrics=seen[row],
                 )
             )
         self.finished[:] = 0
@@ -286,17 +268,10 @@ def _update_and_act(
         if sampled is not None:
             packed, key = sampled
             update_key = jax.random.wrap_key_data(key)
-            state, metrics = agent.update(state, layout.unpack(packed), update_key, turn)
+            state, returned = agent.update(state, layout.unpack(packed), update_key, turn)
+            metrics = as_scalars(returned)
             state = agent.lead(state, draws[0], *episode)
         state, bonus = agent.observe(state, observation)
         return state, agent.act(state, observation, draws[1:], explore), bonus, metrics
 
     return jax.vmap(row)(state, sampled, now)
-
-
-@jax.jit
-def _block_keys(keys: Any, block: Any) -> Any:
-    """The raw keys of a block of steps, `[step, seed, 2]`."""
-    steps = block * BLOCK + jnp.arange(BLOCK)
-    folded = jax.vmap(lambda step: jax.vmap(lambda key: jax.random.fold_in(key, step))(keys))(steps)
-    return jax.random.key_data(folded)

@@ -10,9 +10,8 @@ import imageio.v3 as imageio
 import numpy as np
 
 from rewardshift.envs.tasks import env_maker, flatten
-from rewardshift.errors import InputError, one_line
+from rewardshift.errors import InputError, TrainingError, one_line
 from rewardshift.files import writable_folder
-from rewardshift.training.common import TrainingError
 from rewardshift.training.evaluation import derive_seed
 from rewardshift.training.policy import load_policy
 

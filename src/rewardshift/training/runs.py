@@ -10,7 +10,7 @@ import contextlib
 import signal
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -27,7 +27,6 @@ from rewardshift.training.checkpoints import (
     npz_bytes,
     save_checkpoint,
 )
-from rewardshift.training.common import OnProgress
 from rewardshift.training.config import (
     Agent,
     DataConfig,
@@ -40,8 +39,10 @@ from rewardshift.training.config import (
     read_config,
 )
 from rewardshift.training.logs import note_time, write_events, write_metrics
-from rewardshift.training.offline import OfflineBudget, OfflineRow, OfflineTrainer, as_batch
-from rewardshift.training.online import OnlineBudget, Row, Trainer
+from rewardshift.training.metrics import Columns
+from rewardshift.training.offline import OfflineBudget, OfflineTrainer, as_batch
+from rewardshift.training.online import OnlineBudget, OnlineTrainer
+from rewardshift.training.trainer import OnProgress, Snapshot, Trainer
 
 
 @dataclass(frozen=True)
@@ -50,13 +51,15 @@ class Result:
 
     Args:
         rows: The lines of `metrics.csv`.
+        columns: Its columns.
         state: The agent's state, with a leading axis over the seeds.
         config: What was run.
         finished: False if it was stopped before its end.
         step: How far it came; at the next start it goes on from the checkpoint before.
     """
 
-    rows: list[Any]
+    rows: Sequence[Any]
+    columns: Columns
     state: Any
     config: RunConfig
     finished: bool
@@ -73,7 +76,7 @@ class Run:
     """
 
     config: RunConfig
-    make: Callable[[], Trainer | OfflineTrainer]
+    make: Callable[[], Trainer]
 
     def start(self, folder: Path | str | None, on_progress: OnProgress | None = None) -> Result:
         """Runs it, or goes on with it: see `train`."""
@@ -99,7 +102,7 @@ def online_run(
     """What `train` starts; the arguments are its."""
     chosen = budget or OnlineBudget()
     config = make_config(agent, env, seeds, chosen, engine)
-    return Run(config, lambda: Trainer(agent, env, config.seeds, chosen, config.engine))
+    return Run(config, lambda: OnlineTrainer(agent, env, config.seeds, chosen, config.engine))
 
 
 def offline_run(
@@ -197,24 +200,23 @@ def resume(folder: Path | str, on_progress: OnProgress | None = None) -> Result:
     return run.start(folder, on_progress)
 
 
-def _run_in_memory(
-    config: RunConfig, trainer: Trainer | OfflineTrainer, on_progress: OnProgress | None
-) -> Result:
+def _run_in_memory(config: RunConfig, trainer: Trainer, on_progress: OnProgress | None) -> Result:
     while trainer.step < config.budget.steps:
         trainer.run_to_checkpoint(on_progress)
-    return Result(trainer.rows, trainer.state, config, True, trainer.step)
+    return _result(config, trainer, True)
+
+
+def _result(config: RunConfig, trainer: Trainer, finished: bool) -> Result:
+    return Result(trainer.rows, trainer.columns, trainer.state, config, finished, trainer.step)
 
 
 def _run_in_folder(
-    config: RunConfig,
-    trainer: Trainer | OfflineTrainer,
-    folder: Path,
-    on_progress: OnProgress | None,
+    config: RunConfig, trainer: Trainer, folder: Path, on_progress: OnProgress | None
 ) -> Result:
     segments = _restore(trainer, folder, config)
     with _stop_requests() as asked:
 
-        def on_step(step: int, rows: list[Any]) -> None:
+        def on_step(step: int, rows: Sequence[Any]) -> None:
             if on_progress is not None:
                 on_progress(step, rows)
             if asked:
@@ -227,25 +229,23 @@ def _run_in_folder(
                 segments = _save(trainer, folder, config, segments, before)
                 note_time(folder, trainer.step, time.perf_counter() - clock)
         except KeyboardInterrupt:
-            return Result(trainer.rows, trainer.state, config, False, trainer.step)
-    return Result(trainer.rows, trainer.state, config, True, trainer.step)
+            return _result(config, trainer, False)
+    return _result(config, trainer, True)
 
 
 def _save(
-    trainer: Trainer | OfflineTrainer,
-    folder: Path,
-    config: RunConfig,
-    segments: dict[str, str],
-    before: int,
+    trainer: Trainer, folder: Path, config: RunConfig, segments: dict[str, str], before: int
 ) -> dict[str, str]:
     """Writes the metrics, the networks and a checkpoint."""
-    write_metrics(folder, _row_type(trainer), trainer.rows)
-    write_events(folder, [row for row in trainer.rows if row.step > before])
+    new = [row for row in trainer.rows if row.step > before]
+    write_metrics(folder, trainer.columns, trainer.rows)
+    write_events(folder, trainer.columns, new)
+    step, arrays, notes = trainer.snapshot()
     checkpoint = Checkpoint(
-        step=trainer.step,
+        step=step,
         config=config.digest,
-        arrays={"agent": trainer.state, "counters": trainer.counters()},
-        notes={"rows": [list(row) for row in trainer.rows]},
+        arrays=arrays,
+        notes=notes,
         records=None,
         segments=segments,
     )
@@ -256,27 +256,18 @@ def _save(
     return save_checkpoint(folder / "checkpoints", checkpoint, records, capacity)
 
 
-def _restore(trainer: Trainer | OfflineTrainer, folder: Path, config: RunConfig) -> dict[str, str]:
+def _restore(trainer: Trainer, folder: Path, config: RunConfig) -> dict[str, str]:
     """Puts the last checkpoint, if there is one, into the trainer."""
-    template = {"agent": trainer.state, "counters": trainer.counters()}
+    template = trainer.snapshot().arrays
     record = trainer.replay.records.dtype if trainer.replay else None
     checkpoint = load_checkpoint(folder / "checkpoints", config.digest, template, record)
     if checkpoint is None:
         return {}
-    trainer.state = checkpoint.arrays["agent"]
-    for name, values in checkpoint.arrays["counters"].items():
-        setattr(trainer, name, values)
-    trainer.step = checkpoint.step
-    rows: list[Any] = [_row_type(trainer)(*row) for row in checkpoint.notes["rows"]]
-    trainer.rows = rows
+    trainer.restore(Snapshot(checkpoint.step, checkpoint.arrays, checkpoint.notes))
     if trainer.replay:
         assert checkpoint.records is not None
         trainer.replay.restore(checkpoint.records, checkpoint.step)
     return checkpoint.segments
-
-
-def _row_type(trainer: Trainer | OfflineTrainer) -> type[Row] | type[OfflineRow]:
-    return Row if isinstance(trainer, Trainer) else OfflineRow
 
 
 @contextlib.contextmanager

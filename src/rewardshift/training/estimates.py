@@ -1,0 +1,78 @@
+"""Caution made visible: what an offline agent thinks of its policy and of unseen actions."""
+
+from typing import Any, Protocol, runtime_checkable
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+from rewardshift.replay import Batch
+from rewardshift.shift import Shift
+from rewardshift.training.evaluation import Episodes
+
+# Transitions, spread over the data set, whose actions are compared with unseen ones.
+PROBED = 512
+# The columns of `OfflineRow` that an estimator fills.
+COLUMNS = (
+    *("estimate", "shifted_return", "overestimation"),
+    *("q_seen", "q_unseen", "unseen_advantage"),
+)
+
+
+@runtime_checkable
+class Estimating(Protocol):
+    """An agent with continuous actions that estimates its policy's value and those of actions."""
+
+    @property
+    def value_shift(self) -> Shift:
+        """The scale of its values."""
+        ...
+
+    def value(self, state: Any, observation: Any) -> Any:
+        """The value of its policy in a state, on that scale."""
+        ...
+
+    def action_value(self, state: Any, observation: Any, action: Any) -> Any:
+        """The values of actions, on that scale."""
+        ...
+
+
+def unseen_actions(shape: tuple[int, ...]) -> Float[Array, "..."]:
+    """Random actions, from a stream that no data set is likely to be made of."""
+    generator = np.random.default_rng([0x5EED, 7])
+    return jnp.asarray(generator.uniform(-1, 1, shape), jnp.float32)
+
+
+class Estimator:
+    """Compares an agent's estimates with what followed, and seen actions with unseen ones.
+
+    Args:
+        agent: The agent.
+        data: What it learns from.
+    """
+
+    def __init__(self, agent: Estimating, data: Batch) -> None:
+        self._shift = agent.value_shift
+        rows = np.linspace(0, len(data.reward) - 1, min(PROBED, len(data.reward)), dtype=np.int64)
+        observation, action = data.observation[rows], data.action[rows]
+        random = unseen_actions(action.shape)
+
+        def estimate(state: Any, first: Any, last: Any) -> Any:
+            policy = [jax.vmap(lambda one: agent.value(state, one))(at) for at in (first, last)]
+            actions = [agent.action_value(state, observation, one) for one in (action, random)]
+            return *policy, actions[0].mean(), actions[1].mean()
+
+        self._estimate = jax.jit(jax.vmap(estimate))
+
+    def __call__(self, state: Any, episodes: Episodes) -> list[dict[str, float]]:
+        """The columns of every seed, by name, after greedy episodes."""
+        values = self._estimate(state, episodes.first, episodes.last)
+        first, last, seen, unseen = (np.asarray(value) for value in values)
+        shift, ended = self._shift, (episodes.lengths, episodes.terminated)
+        followed = shift.multistep_return(episodes.discounted, *ended)
+        beyond = np.where(episodes.terminated, 0.0, shift.gamma**episodes.lengths * last)
+        estimate, real = first.mean(axis=1), (followed + beyond).mean(axis=1)
+        over, tempted = (estimate - real) / shift.scale, (unseen - seen) / shift.scale
+        table = np.stack([estimate, real, over, seen, unseen, tempted], axis=1)
+        return [dict(zip(COLUMNS, row, strict=True)) for row in table.tolist()]

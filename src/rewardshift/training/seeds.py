@@ -1,0 +1,35 @@
+"""The seeds of a run: how many, and which."""
+
+from typing import Any
+
+import numpy as np
+
+from rewardshift.errors import InputError, shown
+
+MOST_SEEDS = 2**16  # of one run, or of one figure
+
+
+def check_count(count: Any) -> None:
+    """Refuses a number of seeds that no run or figure can have."""
+    if not 1 <= count <= MOST_SEEDS:
+        raise InputError(f"seeds must be 1 or more, up to {MOST_SEEDS}, got {shown(count)}")
+
+
+def chosen_seeds(seeds: int | tuple[int, ...]) -> tuple[int, ...]:
+    """The seeds that are meant by a number of them, or by themselves."""
+    if not isinstance(seeds, int | np.integer):
+        try:
+            return tuple(seeds)
+        except TypeError:
+            raise InputError(f"seeds must be a number, or numbers, got {shown(seeds)}") from None
+    check_count(seeds)
+    return tuple(range(seeds))
+
+
+def check_seeds(seeds: tuple[int, ...]) -> None:
+    """Refuses seeds that are too many, not different, or negative."""
+    if not 1 <= len(set(seeds)) == len(seeds) <= MOST_SEEDS or min(seeds) < 0:
+        raise InputError(
+            f"seeds must be up to {MOST_SEEDS} different numbers from 0 to 2^31 - 1, got"
+            f" {shown(seeds)}"
+        )
