@@ -28,6 +28,7 @@ from test_whole_updates import flat, follow, forward, layers, normal, step, tens
 from rewardshift import SAC, OnlineBudget, train
 from rewardshift.agents.sac import SACState
 from rewardshift.agents.selection import Mean, Optimistic
+from rewardshift.agents.soft import Multiplier
 from rewardshift.networks import apply_mlp, squashed_log_density
 from rewardshift.replay import Batch
 
@@ -48,7 +49,7 @@ Tensor = torch.Tensor
 
 
 class TorchSAC:
-    """SAC in double precision; member `leader` leads, or all do with these weights."""
+    """SAC in double precision, whose policy follows the members by these weights."""
 
     def __init__(self, agent: SAC, state: SACState, weights: list[float]) -> None:
         self.agent, self.weights = agent, weights
@@ -71,7 +72,8 @@ class TorchSAC:
         base = torch.distributions.Normal(mean, log_deviation.clamp(-5, 2).exp())
         raw = base.loc + base.scale * noise
         slope = (1 - torch.tanh(raw) ** 2).log()
-        return torch.tanh(raw), (base.log_prob(raw) - slope).sum(dim=-1)
+        logs: Tensor = base.log_prob(raw)  # type: ignore[no-untyped-call]
+        return torch.tanh(raw), (logs - slope).sum(dim=-1)
 
     @staticmethod
     def lower(pair: Any, states: Tensor, actions: Tensor) -> Tensor:
@@ -88,8 +90,8 @@ class TorchSAC:
                 value = self.lower(targets, following, action) - self.temperature * density
                 target = tensor(batch.reward) + bias + self.agent.gamma * going_on * value
             for critic in pair:
-                values = forward(critic, observation, tensor(batch.action))[..., 0]
-                loss = loss + ((values - target) ** 2).mean()
+                error = forward(critic, observation, tensor(batch.action))[..., 0] - target
+                loss = loss + (error**2).mean()
         step(self.critic_adam, loss)
         for pair, targets in zip(self.critics, self.targets, strict=True):
             follow(targets, pair)
@@ -121,20 +123,18 @@ def test_whole_updates(changes: dict[str, Any], weights: list[float]) -> None:
         batch, key = random_batch(number, COUNT), jax.random.key(10 + number)
         state, _ = update(state, batch, key, 0)
         reference.update(batch, key)
-    pairs = [(state.policy, flat(reference.policy))]
+    pairs: list[tuple[Any, list[Tensor]]] = [(state.policy, flat(reference.policy))]
+    nets = ((state.critics, reference.critics), (state.target_critics, reference.targets))
     for k, i in ((0, 0), (1, 1), (2, 0)):
-        for ours, theirs in (
-            (state.critics, reference.critics),
-            (state.target_critics, reference.targets),
-        ):
-            pairs.append(
-                (jax.tree.map(lambda leaf, k=k, i=i: leaf[k, i], ours), flat(theirs[k][i]))
-            )
-    if agent.temperature is None:
+        for ours, theirs in nets:
+            one = jax.tree.map(lambda leaf, k=k, i=i: leaf[k, i], ours)
+            pairs.append((one, flat(theirs[k][i])))
+    if isinstance(state.temperature, Multiplier):
         assert abs(float(state.temperature.log)) > 0.01
         pairs.append((state.temperature.log, [reference.log]))
-    for ours, theirs in pairs:
-        for x, y in zip(jax.tree.leaves(ours), theirs, strict=True):
+    assert (agent.temperature is None) == isinstance(state.temperature, Multiplier)
+    for learned_here, learned_there in pairs:
+        for x, y in zip(jax.tree.leaves(learned_here), learned_there, strict=True):
             np.testing.assert_allclose(x, y.detach().numpy(), rtol=1e-4, atol=2e-6)
 
 
