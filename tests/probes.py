@@ -1,5 +1,6 @@
 """Environments so small that their values are known."""
 
+from dataclasses import replace
 from typing import Any
 
 import gymnasium as gym
@@ -64,14 +65,26 @@ class Aim(Probe):
         return 1.0 if self.goal is None else 1.0 - float(action[0] - self.goal) ** 2
 
 
-def delayed_value(shift: Shift, steps: int) -> float:
-    """The value, on the shifted scale, so many steps before the last one of a `Probe`."""
+def delayed_value(shift: Shift, steps: int, entropy_bonus: float = 0.0) -> float:
+    """The value, on the shifted scale, so many steps before the last one of a `Probe`.
+
+    Args:
+        shift: The scale, with the discount.
+        steps: Steps before the last one.
+        entropy_bonus: What a soft agent adds for the entropy of its action in every state.
+    """
     value = shift.reward(1.0, True)
     for _ in range(steps):
-        value = shift.reward(0.0) + shift.gamma * value
+        value = shift.reward(0.0) + shift.gamma * (value + entropy_bonus)
     return float(value)
 
 
 def short_cartpole() -> gym.Env[Any, Any]:
     """Episodes that sometimes terminate and sometimes run into a time limit."""
     return gym.wrappers.TimeLimit(gym.make("CartPole-v1").unwrapped, 12)
+
+
+def ending(agent: Any, terminal: Any) -> Any:
+    """The agent with another treatment of terminal states."""
+    members = tuple(replace(member, terminal=terminal) for member in agent.members)
+    return replace(agent, shift=members)

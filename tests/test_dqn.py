@@ -9,13 +9,12 @@ import jax.numpy as jnp
 import numpy as np
 import optax
 import pytest
-from probes import Probe, delayed_value
+from probes import Probe, delayed_value, ending
 
 from rewardshift import Shift
 from rewardshift.agents.dqn import DQN, DQNState
 from rewardshift.agents.intrinsic import RND, CountBonus
 from rewardshift.envs.tasks import TaskSpec
-from rewardshift.experiments.online import with_terminal
 from rewardshift.networks import apply_mlp
 from rewardshift.replay import Batch
 from rewardshift.training.online import OnlineBudget
@@ -38,10 +37,6 @@ def learned(agent: DQN, env: Any, observation: list[float]) -> np.ndarray:
 
 def shift_of(bias: float, terminal: Any) -> Shift:
     return Shift(bias, gamma=0.5, terminal=terminal)
-
-
-def ending(agent: DQN, terminal: Any) -> DQN:
-    return replace(agent, shift=with_terminal(agent.members, terminal))
 
 
 @terminals

@@ -13,7 +13,7 @@ from fuzzing import as_installed, assert_clear, contents, run
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from rewardshift import BCQ, CQL, DQN, RND, TD3, CountBonus, Hindsight, Shift, Subset
+from rewardshift import BCQ, CQL, DQN, RND, SAC, TD3, CountBonus, Hindsight, Shift, Subset
 from rewardshift.agents.selection import SELECTIONS
 from rewardshift.envs.tasks import TaskSpec
 from rewardshift.training.config import PARTS, DataConfig, _part_from_json, _part_to_json
@@ -22,7 +22,7 @@ from rewardshift.training.online import OnlineBudget
 from rewardshift.training.tabular import TabularBudget
 
 CONFIGS = (
-    *(DQN, TD3, BCQ, CQL, RND, CountBonus, Hindsight, *SELECTIONS.values()),
+    *(DQN, TD3, SAC, BCQ, CQL, RND, CountBonus, Hindsight, *SELECTIONS.values()),
     *(OnlineBudget, OfflineBudget, TabularBudget, Subset, DataConfig),
 )
 GIVEN: dict[type[Any], dict[str, Any]] = {
@@ -105,6 +105,7 @@ NUMBER = st.sampled_from(["0", "1", "-1", "0.5", "0.99", "3", "nan", "inf", "1e3
 UNFIT = {
     "dqn": ["Nope-v0", "", "..", "[/]", "a\nb", "a:b:c", "no.module:X-v0", "Pendulum-v1", "\0"],
     "td3": ["Nope-v0", "", "..", "[/]", "a\nb", "a:b:c", "no.module:X-v0", "CartPole-v1", "\0"],
+    "sac": ["Nope-v0", "", "..", "[/]", "a\nb", "a:b:c", "no.module:X-v0", "CartPole-v1", "\0"],
 }
 TRAINING = {
     "--shift": NUMBER, "--seeds": NUMBER, "--first-seed": NUMBER, "--out": ANY, "--gamma": NUMBER,
@@ -127,6 +128,7 @@ OPTIONS: dict[str, dict[str, st.SearchStrategy[Any]]] = {
     "data list": {},
     "train dqn": {**ONLINE, "--intrinsic": ANY, "--intrinsic-shift": NUMBER, "--epsilon": ANY},
     "train td3": {**ONLINE, "--noise": NUMBER, "--twins": NUMBER, "--selection": ANY},
+    "train sac": {**ONLINE, "--temperature": NUMBER, "--target-entropy": NUMBER},
     "train bcq": {**TRAINING, "--candidates": NUMBER, "--updates": NUMBER, "--data-seed": NUMBER},
     "train cql": {**TRAINING, "--threshold": NUMBER, "--transitions": NUMBER, "--pick": ANY},
     "resume": {},

@@ -20,6 +20,7 @@ from rewardshift import (
     CQL,
     DQN,
     RND,
+    SAC,
     TD3,
     Hindsight,
     OfflineBudget,
@@ -35,7 +36,14 @@ OFFLINE = OfflineBudget(updates=40, evaluate_every=8, evaluation_episodes=1, che
 SMALL: dict[str, Any] = {"hidden": (8,), "batch_size": 8}
 
 # How often each run is killed: while it writes, and, from outside, while it trains.
-KILLS = {"dqn-rnd": (5, 1), "td3": (5, 1), "her": (5, 3), "bcq": (4, 1), "cql": (4, 1)}
+KILLS = {
+    "dqn-rnd": (5, 1),
+    "td3": (5, 1),
+    "sac": (5, 2),
+    "her": (5, 3),
+    "bcq": (4, 1),
+    "cql": (4, 1),
+}
 assert sum(map(sum, KILLS.values())) >= 25
 
 
@@ -54,6 +62,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Callable[..., An
     return {
         "dqn-rnd": partial(online, DQN(intrinsic=RND(-1.0, width=8), **SMALL), corridor),
         "td3": partial(online, TD3(shift=(-0.5, 0.0, 0.5), warm_up=10, **SMALL), aim),
+        "sac": partial(online, SAC(shift=(-0.5, 0.0, 0.5), warm_up=10, **SMALL), aim),
         "her": partial(
             online, DQN(hindsight=Hindsight(success_ends=True), **SMALL), "rewardshift/BitFlip-v0"
         ),

@@ -8,13 +8,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from probes import Aim, delayed_value
+from probes import Aim, delayed_value, ending
 
 from rewardshift import TD3, OnlineBudget, Shift, ddpg, train
 from rewardshift.agents.selection import Mean, Optimistic
-from rewardshift.agents.td3 import TD3State
 from rewardshift.envs.tasks import TaskSpec
-from rewardshift.experiments.online import with_terminal
 from rewardshift.replay import Batch
 
 BIASES = (-0.5, 0.0, 0.5)
@@ -34,7 +32,7 @@ SPEC = TaskSpec(3, "float32", action_size=2)
 terminals = pytest.mark.parametrize("terminal", ["zero", "absorbing"])
 
 
-def learned(agent: TD3, env: Any, observation: list[float]) -> np.ndarray:
+def learned(agent: Any, env: Any, observation: list[float]) -> np.ndarray:
     """What each member thinks of the policy's action after training, `[member]`."""
     result = train(agent, env, seeds=1, budget=BUDGET)
     state = jax.tree.map(lambda leaf: leaf[0], result.state)
@@ -44,10 +42,6 @@ def learned(agent: TD3, env: Any, observation: list[float]) -> np.ndarray:
 
 def shift_of(bias: float, terminal: Any) -> Shift:
     return Shift(bias, gamma=0.5, terminal=terminal)
-
-
-def ending(agent: TD3, terminal: Any) -> TD3:
-    return replace(agent, shift=with_terminal(agent.members, terminal))
 
 
 @terminals
@@ -110,7 +104,7 @@ def random_batch(seed: int, size: int = 6) -> Batch:
     )
 
 
-def trained(agent: TD3, state: TD3State, updates: int = 6) -> TD3State:
+def trained(agent: Any, state: Any, updates: int = 6) -> Any:
     for i in range(updates):
         state, _ = agent.update(
             state, random_batch(i), jax.random.fold_in(KEY, i), i % agent.period
@@ -118,20 +112,20 @@ def trained(agent: TD3, state: TD3State, updates: int = 6) -> TD3State:
     return state
 
 
-def member(state: TD3State, k: int) -> TD3State:
+def member(state: Any, k: int) -> Any:
     """The state of one member alone, led by itself."""
     adam, *rest = state.critic_optimiser
     single = state._replace(
-        critics=_of(state.critics, k),
-        target_critics=_of(state.target_critics, k),
-        critic_optimiser=(adam._replace(mu=_of(adam.mu, k), nu=_of(adam.nu, k)), *rest),
+        critics=of_member(state.critics, k),
+        target_critics=of_member(state.target_critics, k),
+        critic_optimiser=(adam._replace(mu=of_member(adam.mu, k), nu=of_member(adam.nu, k)), *rest),
     )
     zeros = jnp.zeros(1)
     lead = state.lead._replace(leader=jnp.zeros((), jnp.int32), last_return=zeros, progress=zeros)
     return single._replace(lead=lead)
 
 
-def _of(tree: Any, k: int) -> Any:
+def of_member(tree: Any, k: int) -> Any:
     return jax.tree.map(lambda leaf: leaf[k : k + 1], tree)
 
 
@@ -147,8 +141,8 @@ def test_a_member_is_a_single_agent_with_its_bias(k: int) -> None:
     state = state._replace(lead=state.lead._replace(leader=jnp.asarray(k, jnp.int32)))
     alone = replace(SMALL, shift=BIASES[k])
     together, single = trained(SMALL, state), trained(alone, member(state, k))
-    assert_same(_of(together.critics, k), single.critics)
-    assert_same(_of(together.target_critics, k), single.target_critics)
+    assert_same(of_member(together.critics, k), single.critics)
+    assert_same(of_member(together.target_critics, k), single.target_critics)
     assert_same(together.actors, single.actors)
 
 

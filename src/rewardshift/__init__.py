@@ -4,6 +4,7 @@ from rewardshift.agents.bcq import BCQ
 from rewardshift.agents.cql import CQL
 from rewardshift.agents.dqn import DQN
 from rewardshift.agents.intrinsic import RND, CountBonus
+from rewardshift.agents.sac import SAC
 from rewardshift.agents.td3 import TD3, ddpg
 from rewardshift.data import Dataset, Subset, load_dataset
 from rewardshift.hindsight import Hindsight
@@ -24,6 +25,7 @@ __all__ = [
     "CQL",
     "DQN",
     "RND",
+    "SAC",
     "TD3",
     "CountBonus",
     "Dataset",

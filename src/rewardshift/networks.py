@@ -16,6 +16,9 @@ Networks = TypeVar("Networks")
 # A megabyte, which fits into a core's cache beside its gradient.
 CACHED = 2**18
 
+# Uniform numbers are multiples of 2^-24, so 0 is one of them, where a normal one would be infinite.
+SMALLEST_UNIFORM = 2.0**-25
+
 
 def init_mlp(key: PRNGKeyArray, sizes: Sequence[int]) -> MLP:
     """Weights and biases of linear layers, uniform in +-1 / sqrt(inputs).
@@ -81,6 +84,11 @@ def twin_values(
 ) -> Float[Array, "twin batch *candidates"]:
     """What each of a few critics thinks of actions."""
     return jax.vmap(apply_joint, in_axes=(0, None, None))(critics, observation, action)[..., 0]
+
+
+def normal_from_uniform(uniform: Float[Array, "*batch"]) -> Float[Array, "*batch"]:
+    """Standard normal numbers that numbers in [0, 1) stand for."""
+    return jax.scipy.special.ndtri(jnp.maximum(uniform, SMALLEST_UNIFORM))
 
 
 def squash(

@@ -10,6 +10,16 @@ import optax
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 from rewardshift.agents.offline import Offline
+from rewardshift.agents.soft import (
+    Multiplier,
+    draw_actions,
+    improve_policy,
+    init_multiplier,
+    middle,
+    soft_value,
+    tune,
+    tune_temperature,
+)
 from rewardshift.agents.targets import one_step_target
 from rewardshift.checks import Count, Natural, NonNegative, Positive, Widths
 from rewardshift.envs.tasks import TaskSpec
@@ -28,13 +38,6 @@ from rewardshift.networks import (
 from rewardshift.replay import Batch, as_floats
 
 LARGEST_LOG_FACTOR = math.log(1e6)
-
-
-class Multiplier(NamedTuple):
-    """A positive number that is tuned so that something stays where it should be."""
-
-    log: Float[Array, ""]
-    optimiser: optax.OptState
 
 
 class CQLState(NamedTuple):
@@ -84,23 +87,20 @@ class CQL(Offline):
         policy = init_mlp(policy_key, (spec.features, *self.hidden, 2 * spec.action_size))
         pair = spec.features + spec.action_size
         critics = init_mlps(critic_key, (pair, *self.hidden, 1), (2,))
-        log = jnp.zeros(())
-        policy_adam, critic_adam = optax.adam(self.policy_rate), optax.adam(self.learning_rate)
         return CQLState(
             policy=policy,
             critics=critics,
             target_critics=jax.tree.map(jnp.copy, critics),
-            policy_optimiser=policy_adam.init(policy),
-            critic_optimiser=critic_adam.init(critics),
-            temperature=Multiplier(log, policy_adam.init(log)),
-            penalty=Multiplier(log, critic_adam.init(log)),
+            policy_optimiser=optax.adam(self.policy_rate).init(policy),
+            critic_optimiser=optax.adam(self.learning_rate).init(critics),
+            temperature=init_multiplier(self.policy_rate),
+            penalty=init_multiplier(self.learning_rate),
             updates=jnp.zeros((), jnp.int32),
         )
 
     def greedy(self, state: CQLState, observation: Array) -> Float[Array, " size"]:
         """The middle of the policy."""
-        mean, _ = jnp.split(apply_mlp(state.policy, as_floats(observation)), 2)
-        return jnp.tanh(mean)
+        return middle(state.policy, as_floats(observation))
 
     def value(self, state: CQLState, observation: Array) -> Float[Array, ""]:
         """What the agent thinks that its own action is worth, on the shifted scale."""
@@ -126,23 +126,21 @@ class CQL(Offline):
         """One step of the temperature, and with it one of the policy."""
         observation = as_floats(batch.observation)
         noise = jax.random.normal(key, batch.action.shape)
+        _, log_density = draw_actions(state.policy, observation, noise)
         wanted = -batch.action.shape[-1]  # the entropy, as is usual for SAC
-        _, log_density = squash(apply_mlp(state.policy, observation), noise)
-        slack = log_density.mean() + wanted
-        temperature = _tune(state.temperature, -slack, self.policy_rate)
+        temperature = tune_temperature(state.temperature, log_density, wanted, self.policy_rate)
         cloning = state.updates < self.cloning_updates
 
-        def loss(policy: MLP) -> Array:
-            outputs = apply_mlp(policy, observation)
-            action, log_density = squash(outputs, noise)
+        def worth(outputs: Array, action: Array) -> Array:
             value = twin_values(state.critics, observation, action).min(axis=0)
-            likely = squashed_log_density(outputs, batch.action)
-            return (
-                jnp.exp(temperature.log) * log_density - jnp.where(cloning, likely, value)
-            ).mean()
+            return jnp.where(cloning, squashed_log_density(outputs, batch.action), value)
 
-        policy, optimiser = adam_step(
-            self.policy_rate, jax.grad(loss)(state.policy), state.policy_optimiser, state.policy
+        policy, optimiser = improve_policy(
+            self.policy_rate,
+            (state.policy, state.policy_optimiser),
+            (observation, noise),
+            jnp.exp(temperature.log),
+            worth,
         )
         return state._replace(policy=policy, policy_optimiser=optimiser, temperature=temperature)
 
@@ -178,7 +176,7 @@ class CQL(Offline):
         state = state._replace(critics=critics, critic_optimiser=optimiser)
         if self.threshold is not None:
             slope = factor * (self.threshold - excess)
-            state = state._replace(penalty=_tune(state.penalty, slope, self.learning_rate))
+            state = state._replace(penalty=tune(state.penalty, slope, self.learning_rate))
         return state, {"loss": total, "q": q}
 
     def _excess(
@@ -217,14 +215,8 @@ class CQL(Offline):
         """What the critics' values should have been."""
         following = as_floats(batch.next_observation)
         noise = jax.random.normal(key, batch.action.shape)
-        action, log_density = squash(apply_mlp(state.policy, following), noise)
+        action, log_density = draw_actions(state.policy, following, noise)
         value = twin_values(state.target_critics, following, action).min(axis=0)
         if self.entropy_backup:
-            value = value - jnp.exp(state.temperature.log) * log_density
+            value = soft_value(value, log_density, jnp.exp(state.temperature.log))
         return one_step_target(self.value_shift, batch, value)
-
-
-def _tune(multiplier: Multiplier, slope: Float[Array, ""], rate: float) -> Multiplier:
-    """One step of a multiplier, by the slope of the loss in its logarithm."""
-    updates, optimiser = optax.adam(rate).update(slope, multiplier.optimiser)
-    return Multiplier(multiplier.log + updates, optimiser)

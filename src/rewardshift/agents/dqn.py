@@ -12,7 +12,7 @@ from jaxtyping import Array, Float, Int, PRNGKeyArray
 from rewardshift.agents.checks import check_hindsight
 from rewardshift.agents.intrinsic import Intrinsic
 from rewardshift.agents.selection import Uniform
-from rewardshift.agents.targets import member_targets, stack
+from rewardshift.agents.targets import member_targets
 from rewardshift.checks import Count, Discount, Positive, Rate, Widths, check
 from rewardshift.envs.tasks import TaskSpec
 from rewardshift.errors import InputError
@@ -93,11 +93,6 @@ class DQN:
     def members(self) -> tuple[Shift, ...]:
         """The shift of each member; the discount is the agent's."""
         return cast("tuple[Shift, ...]", self.shift)
-
-    @property
-    def value_shift(self) -> Shift:
-        """The shift on whose scale the values are, with a leading axis over the members."""
-        return stack(self.members, self.gamma)
 
     @property
     def lifetime(self) -> float:

@@ -16,8 +16,13 @@ class Members(Protocol):
     """What targets need to know of an agent with members."""
 
     @property
-    def value_shift(self) -> Shift:
-        """The members' shifts as one, with a leading axis over the members."""
+    def members(self) -> tuple[Shift, ...]:
+        """The shift of each member, without the discount."""
+        ...
+
+    @property
+    def gamma(self) -> float:
+        """The discount."""
         ...
 
     @property
@@ -31,7 +36,7 @@ class Members(Protocol):
         ...
 
 
-def stack(members: Sequence[Shift], gamma: float) -> Shift:
+def _stack(members: Sequence[Shift], gamma: float) -> Shift:
     """The shifts of members as one, whose numbers are `[member, 1]`, for batches."""
     bias, scale = (
         jnp.asarray([getattr(member, name) for member in members])[:, None]
@@ -51,7 +56,7 @@ def member_targets(
         value: What each member thinks of the state that followed, on its own scale.
         bonus: A reward beside the environment's, shifted already.
     """
-    shift = agent.value_shift
+    shift = _stack(agent.members, agent.gamma)
     if agent.n_step == 1:
         target = one_step_target(shift, batch, value, bonus)
         if agent.hindsight is None or agent.hindsight.reward_range is None:

@@ -11,20 +11,18 @@ from typing import Any, ClassVar, NamedTuple, cast
 import jax
 import jax.numpy as jnp
 import optax
-from jax.scipy.special import ndtri
 from jaxtyping import Array, Bool, Float, PRNGKeyArray
 
 from rewardshift.agents.checks import check_hindsight
-from rewardshift.agents.normaliser import Normaliser, init_normaliser, normalise, take_note
-from rewardshift.agents.selection import (
-    Lead,
-    Mixing,
-    Selection,
-    Uniform,
-    first_lead,
-    next_lead,
+from rewardshift.agents.members import (
+    improve_critics,
+    keep_leading,
+    leading_value,
+    member_values,
 )
-from rewardshift.agents.targets import member_targets, stack
+from rewardshift.agents.normaliser import Normaliser, init_normaliser, normalise, take_note
+from rewardshift.agents.selection import Lead, Mixing, Selection, Uniform, first_lead
+from rewardshift.agents.targets import member_targets
 from rewardshift.checks import (
     Count,
     Discount,
@@ -39,12 +37,16 @@ from rewardshift.checks import (
 from rewardshift.envs.tasks import TaskSpec
 from rewardshift.errors import InputError
 from rewardshift.hindsight import Hindsight
-from rewardshift.networks import MLP, adam_step, apply_mlp, init_mlps, soft_update
+from rewardshift.networks import (
+    MLP,
+    adam_step,
+    apply_mlp,
+    init_mlps,
+    normal_from_uniform,
+    soft_update,
+)
 from rewardshift.replay import Batch, as_floats
 from rewardshift.shift import Shift, ShiftLike, as_members, lifetime
-
-# The smallest draw is 0, where a normal deviate would be infinite.
-SMALLEST = 2.0**-25
 
 
 class TD3State(NamedTuple):
@@ -134,11 +136,6 @@ class TD3:
         return cast("tuple[Shift, ...]", self.shift)
 
     @property
-    def value_shift(self) -> Shift:
-        """The shift on whose scale the values are, with a leading axis over the members."""
-        return stack(self.members, self.gamma)
-
-    @property
     def period(self) -> int:
         """Length of the update cycle."""
         return self.policy_delay
@@ -178,7 +175,8 @@ class TD3:
         self, state: TD3State, observation: Float[Array, "batch features"], action: Array
     ) -> Float[Array, "member batch"]:
         """What each member thinks of actions, on its own scale: the lower of its twins."""
-        return _values(state.critics, self._see(state, observation), action[None]).min(axis=1)
+        seen = self._see(state, observation)
+        return member_values(state.critics, seen, action[None]).min(axis=1)
 
     def _see(self, state: TD3State, observation: Array) -> Float[Array, "*batch features"]:
         """Observations as the networks take them."""
@@ -200,7 +198,7 @@ class TD3:
         if self.random_actions:
             uniform, roll = draws[greedy.size : -1], draws[-1]
             at_random = explore | (roll < self.random_actions)
-        deviate = ndtri(jnp.maximum(draws[: greedy.size], SMALLEST))
+        deviate = normal_from_uniform(draws[: greedy.size])
         noisy = jnp.clip(greedy + self.noise * deviate, -1.0, 1.0)
         return jnp.where(at_random, 2 * uniform - 1, noisy)
 
@@ -217,11 +215,7 @@ class TD3:
 
     def lead(self, state: TD3State, draw: Float[Array, ""], ended: Any, total: Any) -> TD3State:
         """Decides, after a step, which member leads on."""
-        if isinstance(self.selection, Mixing):
-            return state
-        least = (self.lead_episodes, self.lead_steps)
-        lead = next_lead(state.lead, self.selection, draw, (ended, total), least)
-        return state._replace(lead=lead)
+        return state._replace(lead=keep_leading(self, state.lead, draw, ended, total))
 
     def update(
         self, state: TD3State, batch: Batch, key: PRNGKeyArray, turn: int
@@ -229,21 +223,17 @@ class TD3:
         """One step of every member on the same batch, and in its turn one of the policy."""
         observation = self._see(state, batch.observation)
         target = self._target(state, batch, key)
-        weight = self._weight(batch)
-
-        def loss(critics: MLP) -> tuple[Array, Array]:
-            values = _values(critics, observation, batch.action[None])
-            errors = (values - target[:, None]) ** 2 * weight[:, None]
-            return errors.mean(axis=2).sum(), values.mean()
-
-        (total, q), gradient = jax.value_and_grad(loss, has_aux=True)(state.critics)
-        critics, optimiser = adam_step(
-            self.learning_rate, gradient, state.critic_optimiser, state.critics
+        (critics, optimiser), metrics = improve_critics(
+            self.learning_rate,
+            (state.critics, state.critic_optimiser),
+            (observation, batch.action),
+            target,
+            self._weight(batch),
         )
         state = state._replace(critics=critics, critic_optimiser=optimiser)
         if turn == self.policy_delay - 1:
             state = self._improve_policy(state, observation)
-        return state, {"loss": total, "q": q}
+        return state, metrics
 
     def _target(
         self, state: TD3State, batch: Batch, key: PRNGKeyArray
@@ -255,12 +245,8 @@ class TD3:
             noise = self.target_noise * jax.random.normal(key, action.shape[1:])
             noise = jnp.clip(noise, -self.target_noise_clip, self.target_noise_clip)
             action = jnp.clip(action + noise, -1.0, 1.0)
-        value = _values(state.target_critics, following, action).min(axis=1)
+        value = member_values(state.target_critics, following, action).min(axis=1)
         return member_targets(self, batch, value)
-
-    def _biases(self) -> tuple[float, ...]:
-        """The bias of each member, in units of the primal reward."""
-        return tuple(member.bias / member.scale for member in self.members)
 
     def _weight(self, batch: Batch) -> Float[Array, "member batch"]:
         """Which transitions each member learns from: the same ones whenever they are sampled."""
@@ -297,27 +283,10 @@ class TD3:
         """The value that each actor climbs: its own member's, the leader's, or a mix."""
         first = jax.tree.map(lambda leaf: leaf[:, :1], state.critics)
         if self.own_actors:
-            return _values(first, observation, action)[:, 0]
-        if isinstance(self.selection, Mixing):
-            weights = jnp.asarray(self.selection.weights(self._biases()))
-            return (weights @ _values(first, observation, action)[:, 0])[None]
-        leader = state.lead.leader[None]
-        return _values(jax.tree.map(lambda leaf: leaf[leader], first), observation, action)[:, 0]
+            return member_values(first, observation, action)[:, 0]
+        return leading_value(self, first, state.lead.leader, observation, action[0])[None]
 
 
 def ddpg(**settings: Any) -> TD3:
     """DDPG: one critic, no delay, no smoothing; otherwise as `TD3`, and so are the settings."""
     return TD3(**{"twins": 1, "policy_delay": 1, "target_noise": 0.0, **settings})
-
-
-def _values(
-    critics: MLP,
-    observation: Float[Array, "batch features"],
-    action: Float[Array, "one batch size"],
-) -> Float[Array, "member twin batch"]:
-    """What every critic thinks of actions, which are the same for all members or its own."""
-    shared = jnp.broadcast_to(observation, (*action.shape[:-1], observation.shape[-1]))
-    inputs = jnp.concatenate([shared, action], axis=-1)
-    members, twins = critics[0][0].shape[:2]
-    inputs = jnp.broadcast_to(inputs[:, None], (members, twins, *inputs.shape[1:]))
-    return jax.vmap(jax.vmap(apply_mlp))(critics, inputs)[..., 0]

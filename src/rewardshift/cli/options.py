@@ -229,15 +229,18 @@ class TD3Options(OnlineOptions):
 
     def agent(self) -> TD3:
         """The agent that the options describe."""
-        return TD3(**{**self.settings(TD3), "selection": self._selection()})
+        return TD3(**{**self.settings(TD3), "selection": make_selection(self)})
 
-    def _selection(self) -> Selection:
-        kind = SELECTIONS[self.selection]
-        for name, other in SELECTIONS.items():
-            for setting in _names(other) - _names(kind):
-                if getattr(self, setting) != getattr(other, setting):
-                    raise InputError(f"--{setting} is for --selection {name}, not {self.selection}")
-        return kind(**{name: getattr(self, name) for name in _names(kind)})
+
+def make_selection(options: Any, prefix: str = "") -> Selection:
+    """The selection that options describe, whose settings have names with this prefix."""
+    kind = SELECTIONS[options.selection]
+    for name, other in SELECTIONS.items():
+        for setting in _names(other) - _names(kind):
+            if getattr(options, prefix + setting) != getattr(other, setting):
+                flag = f"--{prefix}{setting}".replace("_", "-")
+                raise InputError(f"{flag} is for --selection {name}, not {options.selection}")
+    return kind(**{name: getattr(options, prefix + name) for name in _names(kind)})
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -16,6 +16,7 @@ from rewardshift.cli.options import (
     TD3Options,
 )
 from rewardshift.cli.progress import counting_bar
+from rewardshift.cli.sac import SACOptions
 from rewardshift.errors import InputError
 from rewardshift.training.config import read_config
 from rewardshift.training.play import record_episode
@@ -29,6 +30,7 @@ def train_agent(
         tyro.conf.OmitSubcommandPrefixes[
             Annotated[DQNOptions, tyro.conf.subcommand("dqn")]
             | Annotated[TD3Options, tyro.conf.subcommand("td3")]
+            | Annotated[SACOptions, tyro.conf.subcommand("sac")]
             | Annotated[BCQOptions, tyro.conf.subcommand("bcq")]
             | Annotated[CQLOptions, tyro.conf.subcommand("cql")]
         ]

@@ -15,6 +15,7 @@ from rewardshift.agents.cql import CQL
 from rewardshift.agents.dqn import DQN
 from rewardshift.agents.intrinsic import RND, CountBonus
 from rewardshift.agents.offline import Offline
+from rewardshift.agents.sac import SAC
 from rewardshift.agents.selection import SELECTIONS, Mixing
 from rewardshift.agents.td3 import TD3
 from rewardshift.checks import check
@@ -34,7 +35,7 @@ from rewardshift.training.seeds import check_seeds, chosen_seeds
 FORMAT = 5
 PLAIN = f"{string.ascii_letters}{string.digits}._"
 LONGEST_NAME = 100  # a file system has room for 255
-Agent = DQN | TD3 | BCQ | CQL
+Agent = DQN | TD3 | SAC | BCQ | CQL
 
 
 @dataclass(frozen=True)
@@ -76,7 +77,7 @@ class DataConfig:
 PARTS: dict[str, Any] = {
     part.__name__: part
     for part in (
-        *(DQN, TD3, BCQ, CQL, Shift, RND, CountBonus, Hindsight, Subset, DataConfig),
+        *(DQN, TD3, SAC, BCQ, CQL, Shift, RND, CountBonus, Hindsight, Subset, DataConfig),
         *SELECTIONS.values(),
     )
 }
@@ -206,14 +207,14 @@ def make_offline_config(
         )
     if isinstance(agent, DQN) and agent.intrinsic is not None:
         raise InputError("an intrinsic reward is for exploration; a fixed data set has none")
-    if isinstance(agent, DQN | TD3):
+    if isinstance(agent, DQN | TD3 | SAC):
         if agent.n_step != 1:
             raise InputError(f"on a data set n_step must be 1, got {agent.n_step}")
         if agent.hindsight is not None:
             raise InputError("hindsight relabels what is collected; a fixed data set is as it is")
         if isinstance(agent, TD3) and agent.normalise:
             raise InputError("normalise is by what is collected; a fixed data set can be scaled")
-        mixes = isinstance(agent, TD3) and isinstance(agent.selection, Mixing)
+        mixes = isinstance(agent, TD3 | SAC) and isinstance(agent.selection, Mixing)
         if len(agent.members) > 1 and not mixes:
             raise InputError(
                 f"on a data set no episode ends, so no other member comes to lead: one shift, or a"

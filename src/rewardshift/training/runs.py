@@ -177,7 +177,7 @@ def train_offline(
     """Trains an agent on a data set, with all its seeds side by side.
 
     Args:
-        agent: Its configuration, for example `BCQ(shift=8.0)`. A `DQN` or a `TD3` works too.
+        agent: Its configuration, for example `BCQ(shift=8.0)`. `DQN`, `TD3` and `SAC` work too.
         data: The data set, or where `load_dataset` finds it.
         env: Where to evaluate, if the data set does not say.
         subset: Which part of the data set, if not all of it.

@@ -1,0 +1,113 @@
+"""Members of the actor-critic agents: critics with one shift each, and the one that leads."""
+
+from typing import Any, Protocol, runtime_checkable
+
+import jax
+import jax.numpy as jnp
+import optax
+from jaxtyping import Array, Float, Int
+
+from rewardshift.agents.selection import Lead, Mixing, Selection, next_lead
+from rewardshift.networks import MLP, adam_step, apply_mlp
+from rewardshift.shift import Shift
+
+
+@runtime_checkable
+class Led(Protocol):
+    """The settings that decide which member the policy follows."""
+
+    @property
+    def members(self) -> tuple[Shift, ...]:
+        """The shift of each member."""
+        ...
+
+    @property
+    def selection(self) -> Selection:
+        """Chooses the leading member, or mixes all of them."""
+        ...
+
+    @property
+    def lead_episodes(self) -> int:
+        """The least number of episodes that a member leads."""
+        ...
+
+    @property
+    def lead_steps(self) -> int:
+        """The least number of steps that a member leads."""
+        ...
+
+
+def keep_leading(agent: Led, lead: Lead, draw: Float[Array, ""], ended: Any, total: Any) -> Lead:
+    """Who leads after a step; a selection that mixes has no leader to change.
+
+    Args:
+        agent: The agent's settings.
+        lead: Who led through the step.
+        draw: A number in [0, 1).
+        ended: Whether the step ended an episode.
+        total: The return of the episode so far.
+    """
+    if isinstance(agent.selection, Mixing):
+        return lead
+    least = (agent.lead_episodes, agent.lead_steps)
+    return next_lead(lead, agent.selection, draw, (ended, total), least)
+
+
+def member_values(
+    critics: MLP,
+    observation: Float[Array, "batch features"],
+    action: Float[Array, "one batch size"],
+) -> Float[Array, "member twin batch"]:
+    """Every critic's values of actions; `one` is 1, or one set of actions for each member."""
+    shared = jnp.broadcast_to(observation, (*action.shape[:-1], observation.shape[-1]))
+    inputs = jnp.concatenate([shared, action], axis=-1)
+    members, twins = critics[0][0].shape[:2]
+    inputs = jnp.broadcast_to(inputs[:, None], (members, twins, *inputs.shape[1:]))
+    return jax.vmap(jax.vmap(apply_mlp))(critics, inputs)[..., 0]
+
+
+def leading_value(
+    agent: Led,
+    critics: MLP,
+    leader: Int[Array, ""],
+    observation: Float[Array, "batch features"],
+    action: Float[Array, "batch size"],
+) -> Float[Array, " batch"]:
+    """The value that one policy for all members climbs: the leader's, or a mix.
+
+    A member's value is the lowest of the critics that it has in `critics`.
+    """
+    if isinstance(agent.selection, Mixing):
+        biases = tuple(member.bias / member.scale for member in agent.members)
+        weights = jnp.asarray(agent.selection.weights(biases))
+        return weights @ member_values(critics, observation, action[None]).min(axis=1)
+    led = jax.tree.map(lambda leaf: leaf[leader[None]], critics)
+    return member_values(led, observation, action[None])[0].min(axis=0)
+
+
+def improve_critics(
+    rate: float,
+    learner: tuple[MLP, optax.OptState],
+    inputs: tuple[Array, Array],
+    target: Float[Array, "member batch"],
+    weight: Float[Array, "#member #batch"],
+) -> tuple[tuple[MLP, optax.OptState], dict[str, Float[Array, ""]]]:
+    """One step of every critic towards its member's targets, and the metrics of that step.
+
+    Args:
+        rate: Adam's learning rate.
+        learner: The critics, and Adam's state for them.
+        inputs: Observations and actions of the batch.
+        target: What each member's values should have been.
+        weight: The weight of each transition for each member.
+    """
+    observation, action = inputs
+
+    def loss(critics: MLP) -> tuple[Array, Array]:
+        values = member_values(critics, observation, action[None])
+        errors = (values - target[:, None]) ** 2 * weight[:, None]
+        return errors.mean(axis=2).sum(), values.mean()
+
+    critics, optimiser = learner
+    (total, q), gradient = jax.value_and_grad(loss, has_aux=True)(critics)
+    return adam_step(rate, gradient, optimiser, critics), {"loss": total, "q": q}

@@ -1,0 +1,266 @@
+"""SAC against an implementation in torch, known values, and its members against single agents."""
+
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+import torch
+from probes import Aim, delayed_value, ending
+from test_td3 import (
+    BIASES,
+    KEY,
+    assert_same,
+    learned,
+    member,
+    of_member,
+    random_batch,
+    shift_of,
+    terminals,
+    trained,
+)
+from test_td3 import SPEC as TASK
+from test_whole_updates import flat, follow, forward, layers, normal, step, tensor, twins
+
+from rewardshift import SAC, OnlineBudget, train
+from rewardshift.agents.sac import SACState
+from rewardshift.agents.selection import Mean, Optimistic
+from rewardshift.agents.soft import Multiplier
+from rewardshift.networks import apply_mlp, squashed_log_density
+from rewardshift.replay import Batch
+
+SMALL = SAC(
+    shift=BIASES,
+    gamma=0.5,
+    hidden=(16,),
+    learning_rate=3e-3,
+    batch_size=16,
+    tau=0.05,
+    temperature=0.5,
+    warm_up=50,
+    lead_steps=0,
+)
+BUDGET = OnlineBudget(steps=1500, evaluate_every=1500, evaluation_episodes=1)
+UPDATES, COUNT = 3, 6
+Tensor = torch.Tensor
+
+
+class TorchSAC:
+    """SAC in double precision, whose policy follows the members by these weights."""
+
+    def __init__(self, agent: SAC, state: SACState, weights: list[float]) -> None:
+        self.agent, self.weights = agent, weights
+        self.policy = layers(state.policy)
+        pairs = [jax.tree.map(lambda leaf, k=k: leaf[k], state.critics) for k in range(3)]
+        self.critics, self.targets = [twins(p) for p in pairs], [twins(p) for p in pairs]
+        self.log = torch.zeros((), dtype=torch.float64, requires_grad=True)
+        rate = agent.learning_rate
+        self.policy_adam = torch.optim.Adam(flat(self.policy), rate)
+        self.critic_adam = torch.optim.Adam([w for pair in self.critics for w in flat(*pair)], rate)
+        self.log_adam = torch.optim.Adam([self.log], rate)
+
+    @property
+    def temperature(self) -> float:
+        fixed = self.agent.temperature
+        return self.log.exp().item() if fixed is None else fixed
+
+    def drawn(self, states: Tensor, noise: Tensor) -> tuple[Tensor, Tensor]:
+        mean, log_deviation = forward(self.policy, states).chunk(2, dim=-1)
+        base = torch.distributions.Normal(mean, log_deviation.clamp(-5, 2).exp())
+        raw = base.loc + base.scale * noise
+        slope = (1 - torch.tanh(raw) ** 2).log()
+        logs: Tensor = base.log_prob(raw)  # type: ignore[no-untyped-call]
+        return torch.tanh(raw), (logs - slope).sum(dim=-1)
+
+    @staticmethod
+    def lower(pair: Any, states: Tensor, actions: Tensor) -> Tensor:
+        return torch.minimum(*(forward(critic, states, actions)[..., 0] for critic in pair))
+
+    def update(self, batch: Batch, key: Any) -> None:
+        target_key, policy_key = jax.random.split(key)
+        observation, following = tensor(batch.observation), tensor(batch.next_observation)
+        going_on, loss = 1 - tensor(batch.terminated), torch.zeros((), dtype=torch.float64)
+        with torch.no_grad():
+            action, density = self.drawn(following, normal(target_key, COUNT, 2))
+        for member, pair, targets in zip(
+            self.agent.members, self.critics, self.targets, strict=True
+        ):
+            with torch.no_grad():
+                value = self.lower(targets, following, action) - self.temperature * density
+                target = tensor(batch.reward) + member.bias + self.agent.gamma * going_on * value
+            for critic in pair:
+                error = forward(critic, observation, tensor(batch.action))[..., 0] - target
+                loss = loss + (error**2).mean()
+        step(self.critic_adam, loss)
+        for pair, targets in zip(self.critics, self.targets, strict=True):
+            follow(targets, pair)
+        action, density = self.drawn(observation, normal(policy_key, COUNT, 2))
+        if self.agent.temperature is None:
+            wanted = -2 if self.agent.target_entropy is None else self.agent.target_entropy
+            step(self.log_adam, -self.log * (density.detach().mean() + wanted))
+        values = [self.lower(pair, observation, action) for pair in self.critics]
+        followed = sum(weight * v for weight, v in zip(self.weights, values, strict=True))
+        step(self.policy_adam, (self.temperature * density - followed).mean())
+
+
+@pytest.mark.parametrize(
+    ("changes", "weights"),
+    [
+        ({}, [0.0, 0.0, 1.0]),
+        ({"temperature": None}, [0.0, 1.0, 0.0]),
+        ({"temperature": None, "target_entropy": 0.5}, [1.0, 0.0, 0.0]),
+        ({"temperature": 0.0, "selection": Mean()}, [1 / 3] * 3),
+    ],
+    ids=["fixed", "tuned", "own target", "mean of members"],
+)
+def test_whole_updates(changes: dict[str, Any], weights: list[float]) -> None:
+    agent = replace(SMALL, hidden=(6, 5), tau=0.005, learning_rate=1e-2, **changes)
+    state = led_by(agent.init(KEY, TASK), int(np.argmax(weights)))
+    reference = TorchSAC(agent, state, weights)
+    update = jax.jit(agent.update, static_argnums=3)
+    for number in range(UPDATES):
+        batch, key = random_batch(number, COUNT), jax.random.key(10 + number)
+        state, _ = update(state, batch, key, 0)
+        reference.update(batch, key)
+    pairs: list[tuple[Any, list[Tensor]]] = [(state.policy, flat(reference.policy))]
+    nets = ((state.critics, reference.critics), (state.target_critics, reference.targets))
+    for k, i in ((0, 0), (1, 1), (2, 0)):
+        for ours, theirs in nets:
+            one = jax.tree.map(lambda leaf, k=k, i=i: leaf[k, i], ours)
+            pairs.append((one, flat(theirs[k][i])))
+    if isinstance(state.temperature, Multiplier):
+        assert abs(float(state.temperature.log)) > 0.01
+        pairs.append((state.temperature.log, [reference.log]))
+    assert (agent.temperature is None) == isinstance(state.temperature, Multiplier)
+    for learned_here, learned_there in pairs:
+        for x, y in zip(jax.tree.leaves(learned_here), learned_there, strict=True):
+            np.testing.assert_allclose(x, y.detach().numpy(), rtol=1e-4, atol=2e-6)
+
+
+def led_by(state: SACState, k: int) -> SACState:
+    return state._replace(lead=state.lead._replace(leader=jnp.asarray(k, jnp.int32)))
+
+
+def run(agent: SAC, env: Any, steps: int = 1500) -> SACState:
+    budget = replace(BUDGET, steps=steps, evaluate_every=steps)
+    result = train(agent, env, seeds=1, budget=budget)
+    return jax.tree.map(lambda leaf: leaf[0], result.state)
+
+
+def density(state: SACState, observation: list[float]) -> tuple[np.ndarray, np.ndarray]:
+    """Actions on a fine grid, and the policy's density there."""
+    actions = np.linspace(-1, 1, 20_001)[1:-1]
+    outputs = apply_mlp(state.policy, jnp.asarray(observation))
+    logs = squashed_log_density(
+        jnp.broadcast_to(outputs, (len(actions), 2)), jnp.asarray(actions, jnp.float32)[:, None]
+    )
+    return actions, np.exp(np.asarray(logs, np.float64))
+
+
+def entropy(state: SACState, observation: list[float]) -> float:
+    """The policy's entropy, integrated over the grid."""
+    actions, p = density(state, observation)
+    assert np.trapezoid(p, actions) == pytest.approx(1, abs=0.01)
+    return float(np.trapezoid(-p * np.log(np.maximum(p, 1e-30)), actions))
+
+
+@terminals
+def test_one_step(terminal: Any) -> None:
+    """No entropy is counted after a terminal state."""
+    values = learned(ending(SMALL, terminal), Aim, [1.0])
+    expected = [shift_of(b, terminal).reward(1.0, True) for b in BIASES]
+    np.testing.assert_allclose(values, expected, atol=0.05)
+
+
+@terminals
+@pytest.mark.parametrize("temperature", [0.0, 0.5])
+def test_its_truncated_twin_bootstraps_with_entropy(terminal: Any, temperature: float) -> None:
+    """Nothing but entropy is to be gained, so the policy becomes as uniform as it can be."""
+    agent = replace(ending(SMALL, terminal), temperature=temperature)
+    values = learned(agent, partial(Aim, terminates=False), [1.0])
+    bonus = 0.5 * temperature * np.log(2)
+    np.testing.assert_allclose(values, [(1 + b + bonus) / 0.5 for b in BIASES], atol=0.15)
+
+
+@terminals
+@pytest.mark.parametrize("n_step", [1, 3])
+def test_a_delay_of_two_steps(terminal: Any, n_step: int) -> None:
+    """With three steps a target reaches the end, and no entropy is left to count."""
+    agent = replace(ending(SMALL, terminal), n_step=n_step)
+    first = learned(agent, partial(Aim, 3), [1.0, 0.0, 0.0])
+    bonus = 0.5 * np.log(2) if n_step == 1 else 0.0
+    expected = [delayed_value(shift_of(bias, terminal), 2, bonus) for bias in BIASES]
+    np.testing.assert_allclose(first, expected, atol=0.1)
+
+
+def test_the_policy_is_as_wide_as_the_temperature_says() -> None:
+    """The best policy is exp(Q / temperature): here a Gaussian with variance temperature / 8."""
+    agent = replace(SMALL, shift=0.5, temperature=0.2, hidden=(32, 32), warm_up=300)
+    actions, p = density(run(agent, partial(Aim, goal=1.0), 3000), [1.0])
+    mean = np.trapezoid(p * actions, actions)
+    deviation = np.sqrt(np.trapezoid(p * (actions - mean) ** 2, actions))
+    assert mean == pytest.approx(0, abs=0.05)
+    assert deviation == pytest.approx(np.sqrt(0.2 / 8), rel=0.25)
+
+
+@pytest.mark.parametrize("target", [-1.0, 0.3])
+def test_a_tuned_temperature_brings_the_entropy_to_its_target(target: float) -> None:
+    agent = replace(SMALL, shift=0.0, temperature=None, target_entropy=target, warm_up=300)
+    agent = replace(agent, hidden=(32, 32), learning_rate=1e-2)
+    state = run(agent, partial(Aim, goal=1.0), 3000)
+    assert entropy(state, [1.0]) == pytest.approx(target, abs=0.2)
+
+
+@pytest.mark.parametrize(
+    "agent",
+    [
+        SMALL,
+        replace(SMALL, temperature=None),
+        replace(SMALL, selection=Mean()),
+        replace(SMALL, selection=Optimistic(0.3)),
+    ],
+    ids=["RRS", "tuned", "mean", "optimistic"],
+)
+def test_the_policy_finds_the_best_action_within_odd_bounds(agent: SAC) -> None:
+    """1.5 of [-1, 3], which is 0.25 of [-1, 1]."""
+    fixed = None if agent.temperature is None else 0.1
+    agent = replace(agent, temperature=fixed, warm_up=300, hidden=(32, 32))
+    result = train(agent, partial(Aim, goal=1.5), seeds=2, budget=BUDGET)
+    assert min(row.evaluation_return for row in result.rows) > 0.9  # 0.75 in the middle, -5 at -1
+
+
+@pytest.mark.parametrize("temperature", [None, 0.3])
+@pytest.mark.parametrize("k", [0, 1, 2])
+def test_a_member_is_a_single_agent_with_its_bias(k: int, temperature: float | None) -> None:
+    """The same batches, and the same policy: the one that follows this member."""
+    agent = replace(SMALL, temperature=temperature)
+    state = led_by(agent.init(KEY, TASK), k)
+    alone = replace(agent, shift=BIASES[k])
+    together, single = trained(agent, state), trained(alone, member(state, k))
+    assert_same(of_member(together.critics, k), single.critics)
+    assert_same(of_member(together.target_critics, k), single.target_critics)
+    assert_same((together.policy, together.temperature), (single.policy, single.temperature))
+
+
+def test_the_value_is_the_leaders_or_the_mix() -> None:
+    state, observation = SMALL.init(KEY, TASK), jnp.ones(3)
+    all_values = SMALL.values(state, observation[None], SMALL.greedy(state, observation)[None])
+    for k in range(3):
+        assert_same(SMALL.value(led_by(state, k), observation), all_values[k, 0])
+    assert_same(replace(SMALL, selection=Mean()).value(state, observation), all_values.mean())
+
+
+def test_exploration_is_random_at_first_and_the_policys_then() -> None:
+    state, observation = SMALL.init(KEY, TASK), jnp.ones(3)
+    draws = jnp.asarray([0.0, 0.75])
+    first, later = SMALL.exploration(49, 1000), SMALL.exploration(50, 1000)
+    np.testing.assert_allclose(SMALL.act(state, observation, draws, first), [-1.0, 0.5])
+    middle = SMALL.act(state, observation, jnp.asarray([0.5, 0.5]), later)
+    np.testing.assert_allclose(middle, SMALL.greedy(state, observation), atol=1e-6)
+    mean, log_deviation = np.split(np.asarray(apply_mlp(state.policy, observation)), 2)
+    one_deviation_up = SMALL.act(state, observation, jnp.full(2, 0.8413447), later)
+    np.testing.assert_allclose(one_deviation_up, np.tanh(mean + np.exp(log_deviation)), rtol=1e-4)
+    assert np.isfinite(SMALL.act(state, observation, draws, later)).all()

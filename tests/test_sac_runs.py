@@ -1,0 +1,119 @@
+"""Runs of SAC: what is refused, the command line, data sets, interruptions."""
+
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+import pytest
+from data_makers import random_data
+from probes import Aim
+from test_sac import SMALL
+from test_td3_runs import stopped_and_resumed
+
+from rewardshift import SAC, Hindsight, OfflineBudget, OnlineBudget, train, train_offline
+from rewardshift.agents.selection import (
+    Mean,
+    Optimistic,
+    ProgressArgmax,
+    ProgressSoftmax,
+    Uniform,
+)
+from rewardshift.cli import main
+from rewardshift.cli.sac import SACOptions
+from rewardshift.errors import InputError
+
+BUDGET = OnlineBudget(steps=100, evaluate_every=50, evaluation_episodes=1)
+
+
+@pytest.mark.parametrize(
+    ("changes", "match"),
+    [
+        ({"shifts": ()}, "at least one bias"),
+        ({"shifts": (float("nan"),)}, "bias must be finite"),
+        ({"tau": 0.0}, "tau must be in"),
+        ({"learning_rate": -1.0}, "learning_rate must be above 0"),
+        ({"hidden": (16, 0)}, r"hidden must be widths of 1 or more, got \(16, 0\)"),
+        ({"warm_up": -1}, "warm_up must be 0 or more, got -1"),
+        ({"n_step": 0}, "n_step must be 1 or more, got 0"),
+        ({"temperature": -0.1}, "temperature must be 0 or more, or None, got -0.1"),
+        ({"temperature": float("inf")}, "temperature must be 0 or more, or None, got inf"),
+        ({"temperature": "auto"}, "temperature must be a number or None, got 'auto'"),
+        (
+            {"temperature": None, "target_entropy": float("nan")},
+            "target_entropy must be a finite number, or None, got nan",
+        ),
+        ({"target_entropy": -1.0}, r"got a temperature of 0\.5 and a target_entropy of -1\.0"),
+        ({"hindsight": Hindsight(reward_range=(-1.0, 0.0))}, r"needs temperature=0.*got 0\.5"),
+        ({"hindsight": Hindsight(), "n_step": 2}, "hindsight needs n_step=1"),
+    ],
+)
+def test_bad_settings_are_refused(changes: dict[str, Any], match: str) -> None:
+    with pytest.raises(ValueError, match=match):
+        replace(SMALL, **changes)
+
+
+def test_tasks_that_it_cannot_learn_are_refused() -> None:
+    with pytest.raises(InputError, match="SAC needs continuous actions"):
+        train(SMALL, "MountainCar-v0", budget=BUDGET)
+    with pytest.raises(InputError, match="the warm-up is 100 steps, the whole training 100"):
+        train(replace(SMALL, warm_up=100), Aim, budget=BUDGET)
+
+
+def test_nothing_is_learned_in_the_warm_up() -> None:
+    first, last = train(SMALL, partial(Aim, 3), budget=BUDGET).rows
+    assert first.loss is None
+    assert last.loss is not None
+
+
+def test_from_the_command_line(tmp_path: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = tmp_path / "run"
+    small = ["--hidden", "8", "--batch-size=8", "--warm-up=20", "--steps=60", "--seeds=2"]
+    small += ["--evaluate-every=30", "--evaluation-episodes=1", f"--out={folder}"]
+    command = ["train", "sac", "--env=Pendulum-v1", "--target-entropy=-0.5"]
+    assert main([*command, "--shift", "-0.5", "0", "0.5", *small]) == 0
+    assert "over 2 seeds" in capsys.readouterr().out
+    assert main(["resume", str(folder)]) == 0
+    assert main(["play", str(folder), "--seed=1"]) == 0
+    with np.load(folder / "parameters.npz") as parameters:
+        assert "['lead'].leader" in parameters
+        assert not any("optimiser" in name for name in parameters)
+    assert main([*command, "--temperature=0.2", *small]) == 2
+    assert "target_entropy is for a tuned temperature" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "selection"),
+    [
+        ("uniform", {}, Uniform()),
+        ("progress-softmax", {"selection_temperature": 0.3}, ProgressSoftmax(0.3)),
+        ("progress-argmax", {"selection_epsilon": 0.4}, ProgressArgmax(0.4)),
+        ("optimistic", {"selection_beta": 0.2}, Optimistic(0.2)),
+        ("mean", {}, Mean()),
+    ],
+)
+def test_a_selection_takes_its_own_options(name: Any, options: Any, selection: Any) -> None:
+    made = SACOptions(env="Pendulum-v1", selection=name, temperature=0.7, **options).agent()
+    assert (made.selection, made.temperature) == (selection, 0.7)
+    if options:
+        with pytest.raises(InputError, match=r"--selection-\w+ is for --selection .*, not mean"):
+            SACOptions(env="Pendulum-v1", selection="mean", **options).agent()
+
+
+def test_on_a_data_set() -> None:
+    data = random_data(lambda: gym.make("Pendulum-v1"), 40)
+    budget = OfflineBudget(updates=8, evaluate_every=4, evaluation_episodes=1)
+    small = SAC(hidden=(8,), batch_size=8)
+    result = train_offline(small, data, "Pendulum-v1", budget=budget)
+    assert [row.step for row in result.rows] == [4, 8]
+    with pytest.raises(InputError, match="one shift, or a selection that mixes"):
+        train_offline(replace(small, shift=(0.0, 1.0)), data, "Pendulum-v1", budget=budget)
+    mixed = replace(small, shift=(0.0, 1.0), selection=Mean())
+    assert train_offline(mixed, data, "Pendulum-v1", budget=budget).finished
+
+
+@pytest.mark.parametrize("temperature", [None, 0.2])
+def test_a_stopped_run_ends_the_same(tmp_path: Path, temperature: float | None) -> None:
+    stopped_and_resumed(replace(SMALL, temperature=temperature), tmp_path)
