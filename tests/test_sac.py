@@ -85,12 +85,12 @@ class TorchSAC:
         going_on, loss = 1 - tensor(batch.terminated), torch.zeros((), dtype=torch.float64)
         with torch.no_grad():
             action, density = self.drawn(following, normal(target_key, COUNT, 2))
-        for member, pair, targets in zip(
+        for shift, pair, targets in zip(
             self.agent.members, self.critics, self.targets, strict=True
         ):
             with torch.no_grad():
                 value = self.lower(targets, following, action) - self.temperature * density
-                target = tensor(batch.reward) + member.bias + self.agent.gamma * going_on * value
+                target = tensor(batch.reward) + shift.bias + self.agent.gamma * going_on * value
             for critic in pair:
                 error = forward(critic, observation, tensor(batch.action))[..., 0] - target
                 loss = loss + (error**2).mean()
