@@ -193,13 +193,13 @@ def test_the_leader_acts_and_changes_only_between_episodes() -> None:
     agent = replace(SMALL, shift=tuple(range(50)))
     state = agent.init(KEY, SPEC)
     kept = agent.lead(state, jnp.asarray(0.99), False, 0.0)
-    assert int(kept.leader) == int(state.leader)
+    assert int(kept.lead.leader) == int(state.lead.leader)
     for leader in range(50):
         led = agent.lead(state, jnp.asarray((leader + 0.5) / 50), True, 0.0)
-        assert int(led.leader) == leader
+        assert int(led.lead.leader) == leader
     observation = jnp.ones(3)
     for leader in range(5):
-        led = state._replace(leader=jnp.asarray(leader))
+        led = state._replace(lead=state.lead._replace(leader=jnp.asarray(leader)))
         best = agent.values(led, observation)[leader].argmax()
         assert int(agent.greedy(led, observation)) == int(best)
         assert int(agent.act(led, observation, jnp.asarray([0.5, 0.0]), 0.4)) == int(best)

@@ -16,9 +16,10 @@ from hypothesis import strategies as st
 from rewardshift import BCQ, CQL, DQN, RND, SAC, TD3, CountBonus, Hindsight, Shift, Subset
 from rewardshift.agents.selection import SELECTIONS
 from rewardshift.envs.tasks import TaskSpec
-from rewardshift.training.config import PARTS, DataConfig, _part_from_json, _part_to_json
+from rewardshift.training.config import DataConfig
 from rewardshift.training.offline import OfflineBudget
 from rewardshift.training.online import OnlineBudget
+from rewardshift.training.parts import OURS, part_from_json, part_to_json
 from rewardshift.training.tabular import TabularBudget
 
 CONFIGS = (
@@ -80,8 +81,8 @@ def test_settings_are_usable_or_refused_by_name(case: tuple[type[Any], dict[str,
         assert any(name in text or ALSO.get(name, name) in text for name in changed)
         return
     assert replace(config) == config  # now with every type checked
-    if kind.__name__ in PARTS:
-        assert _part_from_json(json.loads(json.dumps(_part_to_json(config)))) == config
+    if kind.__name__ in OURS:
+        assert part_from_json(json.loads(json.dumps(part_to_json(config)))) == config
     if kind in (RND, CountBonus):
         config = DQN(intrinsic=config)
     if hasattr(config, "greedy"):

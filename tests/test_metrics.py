@@ -129,12 +129,22 @@ def returning(metrics: Any) -> DQN:
 
 @dataclass
 class Plain:
-    """As much of an agent as has metrics."""
+    """An agent that does nothing but return metrics."""
 
     metrics: Any
     period: int = 1
+    gamma: float = 0.9
+    batch_size: int = 1
+    continuous: bool = False
+    networks: tuple[str, ...] = ()
 
-    def update(self, state: Any, *_: Any) -> Any:
+    def init(self, key: Any, spec: Any) -> Any:
+        return jnp.zeros(())
+
+    def greedy(self, state: Any, observation: Any) -> Any:
+        return state
+
+    def update(self, state: Any, batch: Any, key: Any, turn: int) -> Any:
         return state, self.metrics
 
 

@@ -14,6 +14,7 @@ from data_makers import random_data
 from probes import Aim, Probe
 
 from rewardshift.agents.bcq import BCQ
+from rewardshift.agents.contract import Agent
 from rewardshift.agents.cql import CQL
 from rewardshift.agents.dqn import DQN
 from rewardshift.agents.intrinsic import RND
@@ -24,7 +25,6 @@ from rewardshift.errors import InputError
 from rewardshift.hindsight import Hindsight
 from rewardshift.shift import Shift
 from rewardshift.training import offline
-from rewardshift.training.config import Agent
 from rewardshift.training.estimates import unseen_actions
 from rewardshift.training.offline import OfflineBudget
 from rewardshift.training.online import OnlineBudget
@@ -53,7 +53,7 @@ def aims() -> Dataset:
     ],
     ids=["bcq", "bcq shifted", "cql", "cql lagrange", "td3"],
 )
-def test_complete_data_give_the_best_continuous_policy(agent: Agent, aims: Dataset) -> None:
+def test_complete_data_give_the_best_continuous_policy(agent: Agent[Any], aims: Dataset) -> None:
     budget = OfflineBudget(updates=1200, evaluate_every=1200, evaluation_episodes=4)
     result = train_offline(agent, aims, AIM, budget=budget)
     assert result.rows[-1].evaluation_return > 0.9  # the best is 1, an untrained policy's about 0
@@ -160,7 +160,7 @@ def test_all_of_the_data_is_learned_from(aims: Dataset) -> None:
     [BCQ_SMALL, replace(CQL_SMALL, threshold=1.0), TD3(hidden=(8, 8), batch_size=8)],
     ids=["bcq", "cql", "td3"],
 )
-def test_an_interrupted_run_ends_the_same(agent: Agent, aims: Dataset, tmp_path: Path) -> None:
+def test_an_interrupted_run_ends_the_same(agent: Agent[Any], aims: Dataset, tmp_path: Path) -> None:
     def run(folder: Path, on_progress: Any = None) -> Any:
         return train_offline(
             agent, aims, AIM, seeds=2, budget=TINY, folder=folder, on_progress=on_progress

@@ -7,6 +7,7 @@ from rewardshift.agents.intrinsic import RND, CountBonus
 from rewardshift.agents.sac import SAC
 from rewardshift.agents.td3 import TD3, ddpg
 from rewardshift.data import Dataset, Subset, load_dataset
+from rewardshift.errors import InputError
 from rewardshift.hindsight import Hindsight
 from rewardshift.shift import (
     Shift,
@@ -30,6 +31,7 @@ __all__ = [
     "CountBonus",
     "Dataset",
     "Hindsight",
+    "InputError",
     "OfflineBudget",
     "OnlineBudget",
     "Shift",

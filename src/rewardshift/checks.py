@@ -74,7 +74,7 @@ def _convert(kind: Any, value: Any) -> Any:
         fits = isinstance(value, Integral if kind is int else Real) and not isinstance(value, bool)
         fits = fits and (kind is float or abs(value) <= LARGEST)
     else:
-        fits = isinstance(value, kind)
+        fits = isinstance(value, origin or kind)
     if not fits:
         raise TypeError
     return kind(value) if kind in (bool, int, float) else value
@@ -127,4 +127,4 @@ def _words(kind: Any) -> str:
         str: "a text",
         types.NoneType: "None",
     }
-    return plain.get(kind) or f"a {kind.__name__}"
+    return plain.get(kind) or f"a {(origin or kind).__name__}"

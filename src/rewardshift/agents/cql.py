@@ -23,6 +23,7 @@ from rewardshift.agents.soft import (
 from rewardshift.agents.targets import one_step_target
 from rewardshift.checks import Count, Natural, NonNegative, Positive, Widths
 from rewardshift.envs.tasks import TaskSpec
+from rewardshift.errors import InputError
 from rewardshift.networks import (
     MLP,
     adam_step,
@@ -80,6 +81,14 @@ class CQL(Offline):
     cloning_updates: Natural = 40_000
 
     networks: ClassVar[tuple[str, ...]] = ("policy", "critics")
+
+    def check_offline(self, updates: int) -> None:
+        """See `Choosy`."""
+        if self.cloning_updates >= updates:
+            raise InputError(
+                "the policy would only imitate the data: cloning_updates is"
+                f" {self.cloning_updates}, the whole training {updates}"
+            )
 
     def init(self, key: PRNGKeyArray, spec: TaskSpec) -> CQLState:
         """Random networks, the same for the same key whatever the shift is."""

@@ -1,7 +1,7 @@
 """DQN whose members see differently shifted rewards, with a slot for an intrinsic reward."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal, NamedTuple, cast
 
 import jax
@@ -9,11 +9,12 @@ import jax.numpy as jnp
 import optax
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
-from rewardshift.agents.checks import check_hindsight
+from rewardshift.agents.checks import check_hindsight, check_offline
 from rewardshift.agents.intrinsic import Intrinsic
-from rewardshift.agents.selection import Uniform
+from rewardshift.agents.members import keep_leading, mixing_weights
+from rewardshift.agents.selection import Lead, Mixing, Selection, Uniform, first_lead
 from rewardshift.agents.targets import member_targets
-from rewardshift.checks import Count, Discount, Positive, Rate, Widths, check
+from rewardshift.checks import Count, Discount, Natural, Positive, Rate, Widths, check
 from rewardshift.envs.tasks import TaskSpec
 from rewardshift.errors import InputError
 from rewardshift.hindsight import Hindsight
@@ -31,7 +32,7 @@ class DQNState(NamedTuple):
     target: MLP
     optimiser: optax.OptState
     intrinsic: Any
-    leader: Int[Array, ""]
+    lead: Lead
 
 
 @dataclass(frozen=True)
@@ -57,6 +58,9 @@ class DQN:
             of them if it is one pair. The networks then see inputs from 0 to 1; if it is empty,
             they see the observations as they are.
         intrinsic: An intrinsic reward that is added to the extrinsic one.
+        selection: Which member leads.
+        lead_episodes: Episodes that a member leads at least. 0 allows a switch within an episode.
+        lead_steps: Steps that a member leads at least.
         hindsight: How goals are relabelled, in a goal task.
     """
 
@@ -71,9 +75,12 @@ class DQN:
     epsilon: Schedule = "linear"
     input_range: tuple[tuple[float, float], ...] = ()
     intrinsic: Intrinsic | None = None
+    selection: Selection = field(default_factory=Uniform)
+    lead_episodes: Natural = 1
+    lead_steps: Natural = 0
     hindsight: Hindsight | None = None
 
-    networks: ClassVar[tuple[str, ...]] = ("online", "leader")
+    networks: ClassVar[tuple[str, ...]] = ("online", "lead")
     continuous: ClassVar[bool] = False
     period: ClassVar[int] = 1
     warm_up: ClassVar[int] = 0
@@ -99,6 +106,12 @@ class DQN:
         """How many updates a shift lasts; see `rewardshift.lifetime`."""
         return lifetime(self.gamma, self.tau)
 
+    def check_offline(self, updates: int) -> None:
+        """See `Choosy`."""
+        if self.intrinsic is not None:
+            raise InputError("an intrinsic reward is for exploration; a fixed data set has none")
+        check_offline(self, mixes=isinstance(self.selection, Mixing))
+
     def init(self, key: PRNGKeyArray, spec: TaskSpec) -> DQNState:
         """Random networks, the same for the same key whatever the shifts are."""
         if len(self.input_range) not in (0, 1, spec.features):
@@ -117,7 +130,7 @@ class DQN:
             intrinsic=()
             if self.intrinsic is None
             else self.intrinsic.init(intrinsic_key, spec.features),
-            leader=self._draw(jax.random.uniform(leader_key)),
+            lead=first_lead(len(self.members), jax.random.uniform(leader_key)),
         )
 
     def values(
@@ -127,9 +140,13 @@ class DQN:
         return self._values(state.online, observation)
 
     def greedy(self, state: DQNState, observation: Array) -> Int[Array, ""]:
-        """The leader's best action."""
-        leader = jax.tree.map(lambda leaf: leaf[state.leader], state.online)
-        values = apply_mlp(leader, self._scaled(as_floats(observation)))
+        """The best action by the leader's values, or by a mix of all members'."""
+        floats = as_floats(observation)
+        if isinstance(self.selection, Mixing):
+            values = mixing_weights(self.selection, self.members) @ self.values(state, floats)
+        else:
+            leader = jax.tree.map(lambda leaf: leaf[state.lead.leader], state.online)
+            values = apply_mlp(leader, self._scaled(floats))
         return jnp.argmax(values).astype(jnp.int32)
 
     def draws(self, spec: TaskSpec) -> int:
@@ -145,8 +162,8 @@ class DQN:
         return jnp.where(roll < explore, random_action, self.greedy(state, observation))
 
     def lead(self, state: DQNState, draw: Float[Array, ""], ended: Any, total: Any) -> DQNState:
-        """At the end of an episode, draws the member that leads through the next one."""
-        return state._replace(leader=jnp.where(ended, self._draw(draw), state.leader))
+        """Decides, after a step, which member leads on."""
+        return state._replace(lead=keep_leading(self, state.lead, draw, ended, total))
 
     def observe(self, state: DQNState, observation: Array) -> tuple[DQNState, Float[Array, ""]]:
         """Takes note of what is acted in, and says how new it is now if that is to be stored."""
@@ -223,6 +240,3 @@ class DQN:
         if self.epsilon == "exponential":
             return 0.05 + 0.85 * math.exp(-step / 200)
         return max(0.05, 0.9 - 0.85 * step / max(1.0, steps / 5))
-
-    def _draw(self, draw: Float[Array, ""]) -> Int[Array, ""]:
-        return Uniform().draw(jnp.zeros(len(self.members)), draw)

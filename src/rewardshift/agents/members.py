@@ -53,6 +53,11 @@ def keep_leading(agent: Led, lead: Lead, draw: Float[Array, ""], ended: Any, tot
     return next_lead(lead, agent.selection, draw, (ended, total), least)
 
 
+def mixing_weights(selection: Mixing, members: tuple[Shift, ...]) -> Float[Array, " member"]:
+    """How much the policy follows each member."""
+    return jnp.asarray(selection.weights(tuple(m.bias / m.scale for m in members)))
+
+
 def member_values(
     critics: MLP,
     observation: Float[Array, "batch features"],
@@ -78,9 +83,8 @@ def leading_value(
     A member's value is the lowest of the critics that it has in `critics`.
     """
     if isinstance(agent.selection, Mixing):
-        biases = tuple(member.bias / member.scale for member in agent.members)
-        weights = jnp.asarray(agent.selection.weights(biases))
-        return weights @ member_values(critics, observation, action[None]).min(axis=1)
+        values = member_values(critics, observation, action[None]).min(axis=1)
+        return mixing_weights(agent.selection, agent.members) @ values
     led = jax.tree.map(lambda leaf: leaf[leader[None]], critics)
     return member_values(led, observation, action[None])[0].min(axis=0)
 

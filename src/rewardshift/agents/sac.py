@@ -8,14 +8,14 @@ import jax.numpy as jnp
 import optax
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from rewardshift.agents.checks import check_hindsight
+from rewardshift.agents.checks import check_hindsight, check_offline
 from rewardshift.agents.members import (
     improve_critics,
     keep_leading,
     leading_value,
     member_values,
 )
-from rewardshift.agents.selection import Lead, Selection, Uniform, first_lead
+from rewardshift.agents.selection import Lead, Mixing, Selection, Uniform, first_lead
 from rewardshift.agents.soft import (
     Multiplier,
     draw_actions,
@@ -137,6 +137,10 @@ class SAC:
     def lifetime(self) -> float:
         """How many updates a shift lasts; see `rewardshift.lifetime`."""
         return lifetime(self.gamma, self.tau)
+
+    def check_offline(self, updates: int) -> None:
+        """See `Choosy`."""
+        check_offline(self, mixes=isinstance(self.selection, Mixing))
 
     def init(self, key: PRNGKeyArray, spec: TaskSpec) -> SACState:
         """Random networks, the same for the same key whatever the shifts are."""

@@ -1,12 +1,12 @@
 """Which member leads: whose values the policy follows.
 
-A selection either draws one member for a while (`draw`) or mixes them all (`weights`). It is
-configured by its own few numbers and knows nothing of networks. A new one is a class here, with
-its place in `Drawing` or `Mixing` and its name in `SELECTIONS`.
+A selection either draws one member for a while (`Drawing`) or mixes them all (`Mixing`). It is a
+frozen dataclass of its own few numbers and knows nothing about networks. One of your own needs the
+method of one of the two protocols and nothing else.
 """
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import jax
 import jax.numpy as jnp
@@ -29,6 +29,32 @@ class Lead(NamedTuple):
     episodes: Int[Array, ""]
     last_return: Float[Array, " member"]
     progress: Float[Array, " member"]
+
+
+@runtime_checkable
+class Drawing(Protocol):
+    """A selection that lets one member lead at a time."""
+
+    def draw(self, progress: Float[Array, " member"], draw: Float[Array, ""]) -> Int[Array, ""]:
+        """The leader that a number in [0, 1) stands for.
+
+        Args:
+            progress: By how much the last episode of each member was better than the one before.
+            draw: The number.
+        """
+        ...
+
+
+@runtime_checkable
+class Mixing(Protocol):
+    """A selection that lets the policy follow all members at once."""
+
+    def weights(self, shifts: tuple[float, ...]) -> Float[np.ndarray, " member"]:
+        """How much the policy follows each member, by its bias."""
+        ...
+
+
+Selection = Drawing | Mixing
 
 
 @dataclass(frozen=True)
@@ -108,11 +134,8 @@ class Mean:
         return np.full(len(shifts), 1 / len(shifts), np.float32)
 
 
-Drawing = Uniform | ProgressSoftmax | ProgressArgmax
-Mixing = Optimistic | Mean
-Selection = Drawing | Mixing
-
-SELECTIONS: dict[str, type[Selection]] = {
+# Those that the command line knows by name.
+SELECTIONS: dict[str, type[Any]] = {
     "uniform": Uniform,
     "progress-softmax": ProgressSoftmax,
     "progress-argmax": ProgressArgmax,

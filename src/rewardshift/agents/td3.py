@@ -13,7 +13,7 @@ import jax.numpy as jnp
 import optax
 from jaxtyping import Array, Bool, Float, PRNGKeyArray
 
-from rewardshift.agents.checks import check_hindsight
+from rewardshift.agents.checks import check_hindsight, check_offline
 from rewardshift.agents.members import (
     improve_critics,
     keep_leading,
@@ -144,6 +144,12 @@ class TD3:
     def lifetime(self) -> float:
         """How many updates a shift lasts; see `rewardshift.lifetime`."""
         return lifetime(self.gamma, self.tau, self.policy_delay)
+
+    def check_offline(self, updates: int) -> None:
+        """See `Choosy`."""
+        if self.normalise:
+            raise InputError("normalise is by what is collected; a fixed data set can be scaled")
+        check_offline(self, mixes=isinstance(self.selection, Mixing))
 
     def init(self, key: PRNGKeyArray, spec: TaskSpec) -> TD3State:
         """Random networks, the same for the same key whatever the shifts are."""

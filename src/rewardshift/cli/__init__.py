@@ -4,12 +4,14 @@
 """
 
 import errno
+import importlib
 import importlib.metadata
 import io
 import os
 import signal
 import sys
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any, NoReturn
 
 import tyro
@@ -53,10 +55,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         if any("\0" in argument for argument in arguments):
             raise InputError("an argument holds a NUL character, which no name has")
+        arguments = _import_modules(arguments)
         tyro.extras.subcommand_cli_from_dict(
             commands,
             prog="rewardshift",
-            description="Reward shifting for value-based agents, r' = k r + b.",
+            description="Reward shifting for value-based agents, r' = k r + b. Parts of your own"
+            " that a run names are found with: rewardshift --import MODULE COMMAND ...",
             args=arguments,
         )
     except BrokenPipeError:  # nobody to tell
@@ -70,6 +74,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"rewardshift: stopped{hint}", file=sys.stderr)
         return 130
     return 0
+
+
+def _import_modules(arguments: Sequence[str]) -> Sequence[str]:
+    """Imports the modules that the user names first, and returns the other arguments."""
+    while arguments and arguments[0] == "--import":
+        if len(arguments) < 2:
+            raise InputError("--import needs the name of a module")
+        sys.path.append(str(Path.cwd()))  # last: a file here stands in for no installed module
+        try:
+            importlib.import_module(arguments[1])
+        except (ImportError, ValueError, TypeError) as error:
+            raise InputError(f"--import {arguments[1]!r}: {one_line(error)}") from error
+        arguments = arguments[2:]
+    return arguments
 
 
 def console() -> NoReturn:

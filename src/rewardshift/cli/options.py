@@ -24,7 +24,6 @@ from rewardshift.envs.engines import EngineName
 from rewardshift.errors import InputError
 from rewardshift.hindsight import Hindsight
 from rewardshift.shift import Shift, Terminal
-from rewardshift.training.config import Agent
 from rewardshift.training.offline import OfflineBudget
 from rewardshift.training.online import OnlineBudget
 
@@ -51,7 +50,7 @@ class RunOptions:
     terminal: Terminal = "zero"
     """What the shift does at a terminal state: "zero" as in the paper, or "absorbing"."""
 
-    def settings(self, agent: type[Agent]) -> dict[str, Any]:
+    def settings(self, agent: type[Any]) -> dict[str, Any]:
         """The agent's settings among the options, by the names that it has for them."""
         names = _names(agent) & _names(type(self)) - {"shift"}
         return {"shift": self._shift(), **{name: getattr(self, name) for name in names}}
@@ -79,7 +78,7 @@ class OnlineOptions(RunOptions):
     reward_range: Annotated[tuple[float, float] | None, tyro.conf.arg(metavar="FLOAT FLOAT")] = None
     """For hindsight: the lowest and the highest reward, if values are to be kept in their range."""
 
-    def settings(self, agent: type[Agent]) -> dict[str, Any]:
+    def settings(self, agent: type[Any]) -> dict[str, Any]:
         """See `RunOptions`; with how goals are relabelled."""
         return {**super().settings(agent), "hindsight": self._hindsight()}
 
@@ -123,7 +122,7 @@ class OfflineOptions(RunOptions):
             return None
         return Subset(self.transitions, self.pick, self.data_seed)
 
-    def settings(self, agent: type[Agent]) -> dict[str, Any]:
+    def settings(self, agent: type[Any]) -> dict[str, Any]:
         """See `RunOptions`; with the one shift that an offline agent has."""
         settings = super().settings(agent)
         if len(settings["shift"]) > 1:

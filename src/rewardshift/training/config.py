@@ -10,14 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from rewardshift.agents.bcq import BCQ
-from rewardshift.agents.cql import CQL
-from rewardshift.agents.dqn import DQN
-from rewardshift.agents.intrinsic import RND, CountBonus
-from rewardshift.agents.offline import Offline
-from rewardshift.agents.sac import SAC
-from rewardshift.agents.selection import SELECTIONS, Mixing
-from rewardshift.agents.td3 import TD3
+from rewardshift.agents.contract import Agent, Choosy, OnlineAgent, Relabelling, Valuing
 from rewardshift.checks import check
 from rewardshift.data.dataset import Dataset, Subset
 from rewardshift.data.loading import load_dataset
@@ -27,15 +20,14 @@ from rewardshift.envs.tasks import MakeEnv, env_name, probe_spec
 from rewardshift.errors import InputError, one_line, shown
 from rewardshift.files import DAMAGE, LEFTOVER, LOCK, write_atomic
 from rewardshift.hindsight import Hindsight
-from rewardshift.shift import Shift
 from rewardshift.training.offline import OfflineBudget
 from rewardshift.training.online import OnlineBudget
+from rewardshift.training.parts import check_restorable, part_from_json, part_to_json
 from rewardshift.training.seeds import check_seeds, chosen_seeds
 
 FORMAT = 5
 PLAIN = f"{string.ascii_letters}{string.digits}._"
 LONGEST_NAME = 100  # a file system has room for 255
-Agent = DQN | TD3 | SAC | BCQ | CQL
 
 
 @dataclass(frozen=True)
@@ -73,16 +65,6 @@ class DataConfig:
         return data
 
 
-# What a configuration may be made of, by name.
-PARTS: dict[str, Any] = {
-    part.__name__: part
-    for part in (
-        *(DQN, TD3, SAC, BCQ, CQL, Shift, RND, CountBonus, Hindsight, Subset, DataConfig),
-        *SELECTIONS.values(),
-    )
-}
-
-
 @dataclass(frozen=True)
 class RunConfig:
     """What decides a run.
@@ -96,7 +78,7 @@ class RunConfig:
         data: The data set, if the run is offline.
     """
 
-    agent: Agent
+    agent: Agent[Any]
     env: str
     seeds: tuple[int, ...]
     budget: OnlineBudget | OfflineBudget
@@ -111,19 +93,23 @@ class RunConfig:
         """As `config.json` has it."""
         return {
             "format": FORMAT,
-            "agent": _part_to_json(self.agent),
+            "agent": part_to_json(self.agent),
             "env": self.env,
             "seeds": list(self.seeds),
             "budget": dataclasses.asdict(self.budget),
             "engine": self.engine,
-            "data": None if self.data is None else _part_to_json(self.data),
+            "data": None
+            if self.data is None
+            else {**dataclasses.asdict(self.data), "parts": part_to_json(self.data.parts)},
         }
 
     @classmethod
     def from_json(cls, body: dict[str, Any]) -> "RunConfig":
         """From what `to_json` gave."""
-        agent = _part_from_json(body["agent"])
-        data = None if body["data"] is None else _part_from_json(body["data"])
+        agent, data = part_from_json(body["agent"]), body["data"]
+        if data is not None:
+            parts = part_from_json(data["parts"])
+            data = DataConfig(data["source"], data["digest"], parts)
         budget = (OfflineBudget if data else OnlineBudget)(**body["budget"])
         return cls(agent, body["env"], tuple(body["seeds"]), budget, body["engine"], data)
 
@@ -141,57 +127,43 @@ class RunConfig:
         return sha256(text.encode()).hexdigest()[:12]
 
 
-def _part_to_json(part: Any) -> Any:
-    """A dataclass with its type beside its fields, and the same for those within it."""
-    if isinstance(part, tuple):
-        return [_part_to_json(item) for item in part]
-    if not dataclasses.is_dataclass(part):
-        return part
-    fields = {field.name: getattr(part, field.name) for field in dataclasses.fields(part)}
-    return {"type": type(part).__name__, **{k: _part_to_json(v) for k, v in fields.items()}}
-
-
-def _part_from_json(body: Any) -> Any:
-    if isinstance(body, list):
-        return tuple(_part_from_json(item) for item in body)
-    if not isinstance(body, dict):
-        return body
-    fields = {name: _part_from_json(value) for name, value in body.items()}
-    return PARTS[fields.pop("type")](**fields)
-
-
 def make_config(
-    agent: Agent,
+    agent: Agent[Any],
     env: str | MakeEnv,
     seeds: int | tuple[int, ...],
     budget: OnlineBudget,
     engine: EngineName,
 ) -> RunConfig:
     """The configuration of an online run, checked as far as that goes without making it."""
-    if isinstance(agent, Offline):
+    _check_agent(agent)
+    if not isinstance(agent, OnlineAgent):
         raise InputError(f"{type(agent).__name__} learns from a data set, not from {env}")
     _check_budget(budget, OnlineBudget)
     _check_task(agent, env)
-    if agent.hindsight is not None:
+    if isinstance(agent, Relabelling) and agent.hindsight is not None:
         _check_goals(agent.hindsight, env, budget)
     if agent.warm_up >= budget.steps:
         raise InputError(
             f"nothing would be learned: the warm-up is {agent.warm_up} steps,"
             f" the whole training {budget.steps}"
         )
-    if agent.continuous and budget.diagnose:
-        raise InputError("diagnose counts visits of discrete actions, so DQN's alone")
+    if budget.diagnose and (agent.continuous or not isinstance(agent, Valuing)):
+        raise InputError(
+            "diagnose counts visits of discrete actions and looks at their values, so it is DQN's"
+            f" alone, got {type(agent).__name__}"
+        )
     return RunConfig(agent, env_name(env), chosen_seeds(seeds), budget, resolve_engine(env, engine))
 
 
 def make_offline_config(
-    agent: Agent,
+    agent: Agent[Any],
     env: str | MakeEnv,
     seeds: int | tuple[int, ...],
     budget: OfflineBudget,
     data: DataConfig,
 ) -> RunConfig:
     """The configuration of an offline run, checked as far as that goes without making it."""
+    _check_agent(agent)
     _check_budget(budget, OfflineBudget)
     _check_task(agent, env)
     for name in ("updates", "evaluate_every", "checkpoint_every"):
@@ -200,26 +172,8 @@ def make_offline_config(
                 f"{name} must be a multiple of {agent.period}, after which the updates of"
                 f" {type(agent).__name__} repeat themselves, got {getattr(budget, name)}"
             )
-    if isinstance(agent, CQL) and agent.cloning_updates >= budget.updates:
-        raise InputError(
-            f"the policy would only imitate the data: cloning_updates is {agent.cloning_updates},"
-            f" the whole training {budget.updates}"
-        )
-    if isinstance(agent, DQN) and agent.intrinsic is not None:
-        raise InputError("an intrinsic reward is for exploration; a fixed data set has none")
-    if isinstance(agent, DQN | TD3 | SAC):
-        if agent.n_step != 1:
-            raise InputError(f"on a data set n_step must be 1, got {agent.n_step}")
-        if agent.hindsight is not None:
-            raise InputError("hindsight relabels what is collected; a fixed data set is as it is")
-        if isinstance(agent, TD3) and agent.normalise:
-            raise InputError("normalise is by what is collected; a fixed data set can be scaled")
-        mixes = isinstance(agent, TD3 | SAC) and isinstance(agent.selection, Mixing)
-        if len(agent.members) > 1 and not mixes:
-            raise InputError(
-                f"on a data set no episode ends, so no other member comes to lead: one shift, or a"
-                f" selection that mixes, got {agent.members}"
-            )
+    if isinstance(agent, Choosy):
+        agent.check_offline(budget.updates)
     engine = resolve_engine(env, "auto")
     return RunConfig(agent, env_name(env), chosen_seeds(seeds), budget, engine, data)
 
@@ -248,12 +202,20 @@ def _check_goals(hindsight: Hindsight, env: str | MakeEnv, budget: OnlineBudget)
         )
 
 
+def _check_agent(agent: Any) -> None:
+    if isinstance(agent, type) or not isinstance(agent, Agent):
+        raise InputError(
+            "agent must be an agent, such as DQN(), or one of your own that has all that"
+            f" rewardshift.agents.contract.Agent asks for, got {shown(agent)}"
+        )
+
+
 def _check_budget(budget: Any, kind: type) -> None:
     if not isinstance(budget, kind):
         raise InputError(f"budget must be an {kind.__name__}, got {shown(budget)}")
 
 
-def _check_task(agent: Agent, env: str | MakeEnv) -> None:
+def _check_task(agent: Agent[Any], env: str | MakeEnv) -> None:
     spec = probe_spec(env)
     if agent.continuous != bool(spec.action_size):
         kind = "continuous" if agent.continuous else "discrete"
@@ -268,6 +230,7 @@ def check_folder(folder: Path, config: RunConfig) -> None:
             " could not go on: take a registered name, a function or class of a module, or"
             " functools.partial of one"
         )
+    check_restorable(config.agent)
     if (folder / "config.json").exists():
         if read_config(folder) != config:
             raise InputError(
@@ -302,7 +265,7 @@ def read_config(folder: Path) -> RunConfig:
         raise InputError(f"no run in {str(folder)!r}: {path.name}: {one_line(error)}") from error
 
 
-def networks_of(agent: Agent, state: Any, step: int) -> dict[str, Any]:
+def networks_of(agent: Agent[Any], state: Any, step: int) -> dict[str, Any]:
     """What `parameters.npz` keeps of an agent's state, and after how many steps that is."""
     networks = {name: getattr(state, name) for name in agent.networks}
     return {"step": np.asarray(step, np.int64), **networks}

@@ -7,6 +7,7 @@ import jax
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
+from rewardshift.agents.contract import Agent
 from rewardshift.envs.engines import EngineName, make_engine
 from rewardshift.envs.tasks import MakeEnv
 from rewardshift.errors import TrainingError
@@ -49,7 +50,7 @@ class Evaluator:
 
     def __init__(
         self,
-        agent: Any,
+        agent: Agent[Any],
         env: str | MakeEnv,
         engine: EngineName,
         seeds: Sequence[int],

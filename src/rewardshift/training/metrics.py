@@ -14,6 +14,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
+from rewardshift.agents.contract import Agent
 from rewardshift.errors import InputError, TrainingError, shown
 
 # TensorBoard replaces every other character, which could make one name of two.
@@ -104,7 +105,7 @@ class Columns:
         return self.kind(**dict(zip(self.fixed, fixed, strict=True)), metrics=seen)
 
 
-def find_columns(kind: type, agent: Any, state: Any, batch: Any) -> Columns:
+def find_columns(kind: type, agent: Agent[Any], state: Any, batch: Any) -> Columns:
     """The columns of a run, found by tracing the agent's updates without computing them.
 
     Args:

@@ -13,6 +13,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from rewardshift.agents.contract import Agent
 from rewardshift.checks import Count, check
 from rewardshift.data.dataset import Dataset
 from rewardshift.envs.engines import EngineName
@@ -99,7 +100,7 @@ class OfflineTrainer:
 
     def __init__(
         self,
-        agent: Any,
+        agent: Agent[Any],
         data: Batch,
         env: str | MakeEnv,
         seeds: tuple[int, ...],

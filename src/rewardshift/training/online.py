@@ -16,6 +16,13 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from rewardshift.agents.contract import (
+    Leading,
+    Multistep,
+    Observing,
+    OnlineAgent,
+    Relabelling,
+)
 from rewardshift.checks import Count, check
 from rewardshift.envs.engines import EngineName, make_engine
 from rewardshift.envs.goals import goal_reward
@@ -94,7 +101,7 @@ class OnlineTrainer:
 
     def __init__(
         self,
-        agent: Any,
+        agent: OnlineAgent[Any],
         env: str | MakeEnv,
         seeds: tuple[int, ...],
         budget: OnlineBudget,
@@ -105,12 +112,12 @@ class OnlineTrainer:
         spec = self.engine.spec
         self.layout = RecordLayout(spec.features, spec.dtype, spec.action_size)
         size = (len(seeds), min(budget.capacity, budget.steps), self.layout)
+        hindsight = agent.hindsight if isinstance(agent, Relabelling) else None
+        n_step = agent.n_step if isinstance(agent, Multistep) else 1
         self.replay = (
-            Replay(*size, gamma=agent.gamma, n_step=agent.n_step)
-            if agent.hindsight is None
-            else HindsightReplay(
-                *size, spec=spec, hindsight=agent.hindsight, reward=goal_reward(env)
-            )
+            Replay(*size, gamma=agent.gamma, n_step=n_step)
+            if hindsight is None
+            else HindsightReplay(*size, spec=spec, hindsight=hindsight, reward=goal_reward(env))
         )
         self.evaluator = Evaluator(agent, env, engine, seeds, budget.evaluation_episodes)
         keys = jax.vmap(lambda seed: jax.random.split(jax.random.key(seed)))(jnp.asarray(seeds))
@@ -247,17 +254,27 @@ class OnlineTrainer:
 # Functions, not methods: what is static stays in JAX's caches, and a trainer there would keep
 # its replay from being freed.
 @partial(jax.jit, static_argnums=0, donate_argnums=1)
-def _begin(agent: Any, state: Any, observation: Any, draws: Any, explore: Any) -> Any:
+def _begin(agent: OnlineAgent[Any], state: Any, observation: Any, draws: Any, explore: Any) -> Any:
     def row(state: Any, observation: Any, draws: Any) -> Any:
-        state, bonus = agent.observe(state, observation)
+        state, bonus = _observe(agent, state, observation)
         return state, agent.act(state, observation, draws[1:], explore), bonus
 
     return jax.vmap(row)(state, observation, draws)
 
 
+def _observe(agent: OnlineAgent[Any], state: Any, observation: Any) -> tuple[Any, Any]:
+    if isinstance(agent, Observing):
+        return agent.observe(state, observation)
+    return state, jnp.zeros(())
+
+
 @partial(jax.jit, static_argnums=0, donate_argnums=1)
 def _update_and_act(
-    what: tuple[Any, RecordLayout, int], state: Any, sampled: Any, now: Any, explore: Any
+    what: tuple[OnlineAgent[Any], RecordLayout, int],
+    state: Any,
+    sampled: Any,
+    now: Any,
+    explore: Any,
 ) -> Any:
     """One step of every row: update on what was sampled, if anything was, then act."""
     agent, layout, turn = what
@@ -270,8 +287,9 @@ def _update_and_act(
             update_key = jax.random.wrap_key_data(key)
             state, returned = agent.update(state, layout.unpack(packed), update_key, turn)
             metrics = as_scalars(returned)
-            state = agent.lead(state, draws[0], *episode)
-        state, bonus = agent.observe(state, observation)
+            if isinstance(agent, Leading):
+                state = agent.lead(state, draws[0], *episode)
+        state, bonus = _observe(agent, state, observation)
         return state, agent.act(state, observation, draws[1:], explore), bonus, metrics
 
     return jax.vmap(row)(state, sampled, now)

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from rewardshift.agents.contract import Agent, OnlineAgent
 from rewardshift.data.dataset import Dataset, Subset
 from rewardshift.data.loading import load_dataset, whole_name
 from rewardshift.envs.engines import EngineName
@@ -28,7 +29,6 @@ from rewardshift.training.checkpoints import (
     save_checkpoint,
 )
 from rewardshift.training.config import (
-    Agent,
     DataConfig,
     RunConfig,
     check_folder,
@@ -93,7 +93,7 @@ class Run:
 
 
 def online_run(
-    agent: Agent,
+    agent: Agent[Any],
     env: str | MakeEnv,
     seeds: int | tuple[int, ...] = 1,
     budget: OnlineBudget | None = None,
@@ -102,11 +102,12 @@ def online_run(
     """What `train` starts; the arguments are its."""
     chosen = budget or OnlineBudget()
     config = make_config(agent, env, seeds, chosen, engine)
+    assert isinstance(agent, OnlineAgent)  # which has just been checked
     return Run(config, lambda: OnlineTrainer(agent, env, config.seeds, chosen, config.engine))
 
 
 def offline_run(
-    agent: Agent,
+    agent: Agent[Any],
     data: Dataset | Path | str,
     env: str | MakeEnv | None = None,
     seeds: int | tuple[int, ...] = 1,
@@ -137,7 +138,7 @@ def _offline(config: RunConfig, data: Dataset, env: str | MakeEnv) -> Run:
 
 
 def train(
-    agent: Agent,
+    agent: Agent[Any],
     env: str | MakeEnv,
     *,
     seeds: int | tuple[int, ...] = 1,
@@ -164,7 +165,7 @@ def train(
 
 
 def train_offline(
-    agent: Agent,
+    agent: Agent[Any],
     data: Dataset | Path | str,
     env: str | MakeEnv | None = None,
     *,

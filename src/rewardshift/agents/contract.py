@@ -1,0 +1,159 @@
+"""The contract between an agent and the loops that train it.
+
+An agent is a frozen dataclass: its fields are its settings, and its methods are pure functions that
+JAX can trace. Its state is a NamedTuple of arrays. The loops know this contract and nothing else,
+so an agent from elsewhere is as good as ours. `Agent` is enough to learn from fixed data,
+`OnlineAgent` to learn in an environment. The other protocols are optional: an agent that has their
+members is asked for them.
+"""
+
+from typing import Any, Protocol, TypeVar, runtime_checkable
+
+from jaxtyping import Array, Float, PRNGKeyArray
+
+from rewardshift.envs.tasks import TaskSpec
+from rewardshift.hindsight import Hindsight
+from rewardshift.replay import Batch
+from rewardshift.shift import Shift
+
+State = TypeVar("State")
+Metrics = dict[str, Float[Array, ""]]
+
+
+@runtime_checkable
+class Agent(Protocol[State]):
+    """What every agent has."""
+
+    @property
+    def continuous(self) -> bool:
+        """Whether its actions are numbers in [-1, 1] rather than one of several choices."""
+        ...
+
+    @property
+    def networks(self) -> tuple[str, ...]:
+        """The fields of its state that `greedy` looks at; `parameters.npz` keeps them."""
+        ...
+
+    @property
+    def gamma(self) -> float:
+        """The discount."""
+        ...
+
+    @property
+    def batch_size(self) -> int:
+        """Transitions per update."""
+        ...
+
+    @property
+    def period(self) -> int:
+        """Length of the update cycle: `update` is told its turn, from 0 to this minus 1."""
+        ...
+
+    def init(self, key: PRNGKeyArray, spec: TaskSpec) -> State:
+        """The state before the first update."""
+        ...
+
+    def update(
+        self, state: State, batch: Batch, key: PRNGKeyArray, turn: int
+    ) -> tuple[State, Metrics]:
+        """The state after an update on a batch of primal transitions, and metrics to be logged."""
+        ...
+
+    def greedy(self, state: State, observation: Array) -> Array:
+        """The action without exploration."""
+        ...
+
+
+@runtime_checkable
+class OnlineAgent(Agent[State], Protocol[State]):
+    """What an agent that collects its own transitions has besides."""
+
+    @property
+    def warm_up(self) -> int:
+        """Steps before the first update."""
+        ...
+
+    def exploration(self, step: int, steps: int) -> Any:
+        """How much to explore at a step of a training of so many; `act` gets it."""
+        ...
+
+    def draws(self, spec: TaskSpec) -> int:
+        """How many random numbers `act` takes."""
+        ...
+
+    def act(self, state: State, observation: Array, draws: Float[Array, " n"], explore: Any) -> Any:
+        """The action to take while training, by random numbers in [0, 1)."""
+        ...
+
+
+@runtime_checkable
+class Leading(Protocol[State]):
+    """An agent with members, one of which leads at a time."""
+
+    def lead(self, state: State, draw: Float[Array, ""], ended: Any, total: Any) -> State:
+        """Decides, after a step, who leads on.
+
+        Args:
+            state: The agent's state.
+            draw: A random number in [0, 1).
+            ended: Whether the step ended an episode.
+            total: The return of the episode so far.
+        """
+        ...
+
+
+@runtime_checkable
+class Observing(Protocol[State]):
+    """An agent that takes note of every observation it acts in."""
+
+    def observe(self, state: State, observation: Array) -> tuple[State, Float[Array, ""]]:
+        """The state after taking note, and the intrinsic reward to be stored, or 0."""
+        ...
+
+
+@runtime_checkable
+class Multistep(Protocol):
+    """An agent whose targets sum up several rewards."""
+
+    @property
+    def n_step(self) -> int:
+        """How many."""
+        ...
+
+
+@runtime_checkable
+class Relabelling(Protocol):
+    """An agent that may learn from relabelled goals."""
+
+    @property
+    def hindsight(self) -> Hindsight | None:
+        """How goals are relabelled; None: not at all."""
+        ...
+
+
+@runtime_checkable
+class WithMembers(Protocol):
+    """An agent with one value function for each of several shifts."""
+
+    @property
+    def members(self) -> tuple[Shift, ...]:
+        """The shift of each member, without the discount."""
+        ...
+
+
+@runtime_checkable
+class Valuing(WithMembers, Protocol):
+    """An agent whose members' values of all actions can be looked at: `diagnose` needs it."""
+
+    def values(self, state: Any, observation: Array) -> Float[Array, "member batch action"]:
+        """Each member's values of each action, on its own scale."""
+        ...
+
+
+@runtime_checkable
+class Choosy(Protocol):
+    """An agent that not every training on fixed data suits."""
+
+    def check_offline(self, updates: int) -> None:
+        """Raises if the agent would not learn as its settings say in so many updates."""
+        ...

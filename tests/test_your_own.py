@@ -1,0 +1,130 @@
+"""Parts from outside the package train, go on after a stop, play and collect like ours."""
+
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import outside
+import pytest
+from fuzzing import as_installed
+
+from rewardshift import DQN, TD3, InputError, OnlineBudget, resume, train
+
+BUDGET = OnlineBudget(steps=60, evaluate_every=20, evaluation_episodes=1, checkpoint_every=20)
+SMALL: dict[str, Any] = {"hidden": (8,), "batch_size": 8}
+CASES: dict[str, tuple[Any, str]] = {
+    "agent": (outside.Linear(shift=-0.5), "CartPole-v1"),
+    "selection": (DQN(shift=(-0.5, 0.5), selection=outside.Alternating(), **SMALL), "CartPole-v1"),
+    "selection of TD3": (
+        TD3(shift=(-0.5, 0.5), selection=outside.Alternating(), warm_up=10, lead_steps=0, **SMALL),
+        "Pendulum-v1",
+    ),
+    "bonus": (DQN(intrinsic=outside.Fading(shift=-1.0), **SMALL), "CartPole-v1"),
+}
+own = pytest.mark.parametrize("case", CASES)
+
+
+def command(*arguments: Any) -> subprocess.CompletedProcess[str]:
+    """The command line in a process of its own, where nothing is imported yet."""
+    code = "import sys; from rewardshift.cli import main; sys.exit(main(sys.argv[1:]))"
+    return subprocess.run(
+        [sys.executable, "-c", code, *map(str, arguments)],
+        cwd=Path(outside.__file__).parent,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def stop(step: int, _: Any) -> None:
+    if step == 30:
+        raise KeyboardInterrupt
+
+
+@own
+def test_it_goes_on_bit_for_bit(case: str, tmp_path: Path) -> None:
+    agent, env = CASES[case]
+    whole, cut = tmp_path / "whole", tmp_path / "cut"
+    assert train(agent, env, seeds=2, budget=BUDGET, folder=whole).finished
+    assert not train(agent, env, seeds=2, budget=BUDGET, folder=cut, on_progress=stop).finished
+    assert resume(cut).finished
+    for name in ("metrics.csv", "parameters.npz", "config.json"):
+        assert (whole / name).read_bytes() == (cut / name).read_bytes()
+
+
+def test_the_command_line_finds_a_part_whose_module_is_named(tmp_path: Path) -> None:
+    folder = tmp_path / "run"
+    train(*CASES["agent"], budget=BUDGET, folder=folder)
+    refused = command("play", folder)
+    assert refused.returncode == 2
+    assert "Linear is from the module 'outside', which is not imported" in refused.stderr
+    assert command("--import", "outside", "play", folder).returncode == 0
+    collected = command(
+        "--import", "outside", "collect", folder, "--transitions", 50, "--id", "own/data-v0",
+        "--folder", tmp_path / "data",
+    )  # fmt: skip
+    assert collected.returncode == 0, collected.stderr
+    assert "surprise" in (folder / "metrics.csv").read_text().splitlines()[0]
+
+
+def test_importing_a_module_that_is_not_there_is_refused() -> None:
+    for arguments in (
+        ["--import"],
+        ["--import", "no_such_module", "list"],
+        ["--import", "", "list"],
+    ):
+        refused = command(*arguments)
+        assert refused.returncode == 2
+        assert refused.stderr.startswith("rewardshift: --import")
+
+
+def test_a_file_never_imports_a_module(tmp_path: Path) -> None:
+    """A run folder that names a module, with that module there to be found."""
+    folder, witness = tmp_path / "run", tmp_path / "imported"
+    train(*CASES["agent"], budget=BUDGET, folder=folder)
+    (tmp_path / "evil.py").write_text(f"open({str(witness)!r}, 'w')\n")
+    config = folder / "config.json"
+    config.write_text(config.read_text().replace("outside:Linear", "evil:Linear"))
+    code = (
+        f"import sys; sys.path.insert(0, {str(tmp_path)!r})\n"
+        "from rewardshift.cli import main; sys.exit(main(sys.argv[1:]))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, "resume", str(folder)],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 2
+    assert "'evil', which is not imported" in done.stderr
+    assert not witness.exists()
+
+
+@dataclass(frozen=True)
+class Unkept(outside.Linear):
+    """With a setting that no file can hold."""
+
+    how: Any = len
+
+
+def test_what_could_not_be_restored_is_refused_before_training(tmp_path: Path) -> None:
+    @dataclass(frozen=True)
+    class Local(outside.Linear):
+        pass
+
+    for agent, words in (
+        (Local(), "define it at the top of a module"),
+        (Unkept(), "numbers, texts"),
+    ):
+        with pytest.raises(InputError, match=words):
+            train(agent, "CartPole-v1", budget=BUDGET, folder=tmp_path / "run")
+        assert not (tmp_path / "run").exists()
+        assert train(agent, "CartPole-v1", budget=BUDGET).finished  # in memory all is well
+
+
+def test_what_is_no_agent_is_refused() -> None:
+    for wrong in (outside.Linear, outside.Alternating(), "dqn", None):
+        with as_installed(), pytest.raises(InputError, match="agent must be an agent"):
+            train(wrong, "CartPole-v1", budget=BUDGET)  # type: ignore[arg-type]
