@@ -40,7 +40,6 @@ BUDGET = OnlineBudget(steps=100, evaluate_every=50, evaluation_episodes=1)
         ({"n_step": 0}, "n_step must be 1 or more, got 0"),
         ({"temperature": -0.1}, "temperature must be 0 or more, or None, got -0.1"),
         ({"temperature": float("inf")}, "temperature must be 0 or more, or None, got inf"),
-        ({"temperature": "auto"}, "temperature must be a number or None, got 'auto'"),
         (
             {"temperature": None, "target_entropy": float("nan")},
             "target_entropy must be a finite number, or None, got nan",
