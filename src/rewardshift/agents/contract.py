@@ -46,7 +46,7 @@ class Agent(Protocol[State]):
 
     @property
     def period(self) -> int:
-        """Length of the update cycle: `update` is told its turn, from 0 to this minus 1."""
+        """Length of the update cycle; `update` is told its turn, from 0 to this minus 1."""
         ...
 
     def init(self, key: PRNGKeyArray, spec: TaskSpec) -> State:
@@ -127,7 +127,7 @@ class Relabelling(Protocol):
 
     @property
     def hindsight(self) -> Hindsight | None:
-        """How goals are relabelled; None: not at all."""
+        """How goals are relabelled, or None if they are not."""
         ...
 
 

@@ -25,7 +25,7 @@ class Intrinsic(Protocol):
 
     @property
     def evaluated(self) -> Evaluated:
-        """When the bonus of a sampled transition is computed: now, or when it was collected."""
+        """Whether a bonus is computed for the sampled batch, or kept from the collection."""
         ...
 
     def init(self, key: PRNGKeyArray, features: int) -> Any:
