@@ -215,7 +215,7 @@ def test_what_does_not_fit_is_refused_before_any_work(aims: Dataset, tmp_path: P
         run(TD3(), aims, AIM, budget=replace(TINY, evaluate_every=3))
     with pytest.raises(InputError, match="intrinsic"):
         run(DQN(intrinsic=RND()), random_data(discrete, 10), discrete)
-    with pytest.raises(InputError, match=r"one shift, or a selection that mixes, got \(0.0, 1.0\)"):
+    with pytest.raises(InputError, match=r"one shift, or a selection that mixes, got 2 shifts"):
         run(TD3(shift=(0.0, 1.0)), aims, AIM)
     far = replace(aims, action=np.where(np.arange(len(aims))[:, None] == 7, 4.0, aims.action))
     with pytest.raises(InputError, match=r"action out of the bounds of .* in row 7: \[4.\]"):
@@ -230,7 +230,7 @@ def test_what_does_not_fit_is_refused_before_any_work(aims: Dataset, tmp_path: P
         run(TD3(normalise=True), aims, AIM)
     with pytest.raises(InputError, match="CQL learns from a data set"):
         train(CQL_SMALL, AIM, budget=OnlineBudget(steps=10))
-    with pytest.raises(InputError, match="updates must be a whole number of 1 or more, got 0"):
+    with pytest.raises(InputError, match=r"updates must be a whole number of 1 or more, .* got 0"):
         OfflineBudget(updates=0)
     assert not (tmp_path / "run").exists()
 
@@ -239,7 +239,6 @@ def test_what_does_not_fit_is_refused_before_any_work(aims: Dataset, tmp_path: P
     ("kind", "settings", "message"),
     [
         (BCQ, {"shift": float("nan")}, "bias must be finite"),
-        (BCQ, {"shift": (1.0, 2.0)}, "shift must be a number or a Shift"),
         (BCQ, {"hidden": (0,)}, "hidden must be a tuple, each a whole number of 1 or more"),
         (BCQ, {"candidates": 0}, "candidates must be a whole number of 1 or more, .* got 0"),
         (BCQ, {"minimum_weight": 1.5}, r"minimum_weight must be in \[0, 1\]"),

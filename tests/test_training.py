@@ -227,7 +227,7 @@ def test_values_that_blow_up_are_named() -> None:
 @pytest.mark.parametrize("name", sorted(set(OnlineBudget.__dataclass_fields__) - {"diagnose"}))
 def test_a_budget_of_nothing_is_refused(name: str) -> None:
     nothing: dict[str, Any] = {name: 0}
-    with pytest.raises(InputError, match=f"{name} must be a whole number of 1 or more, got 0"):
+    with pytest.raises(InputError, match=f"{name} must be a whole number of 1 or more, .* got 0"):
         OnlineBudget(**nothing)
 
 

@@ -19,7 +19,7 @@ def check_offline(agent: Any, *, mixes: bool = False) -> None:
     if len(agent.members) > 1 and not mixes:
         raise InputError(
             "on a data set no episode ends, so no other member comes to lead: one shift, or a"
-            f" selection that mixes, got {agent.members}"
+            f" selection that mixes, got {len(agent.members)} shifts"
         )
 
 
