@@ -74,9 +74,9 @@ class HindsightReplay(Replay):
 
     Args:
         rows, capacity, layout: As in `Replay`.
-        spec: Of the task.
+        spec: The task.
         hindsight: How to relabel.
-        reward: Of the task.
+        reward: The reward function of the task.
     """
 
     # For a transition: which one, whether it is relabelled, and with which goal.

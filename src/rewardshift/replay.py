@@ -44,7 +44,7 @@ class RecordLayout:
 
     Args:
         features: The length of a flat observation.
-        dtype: Of the observations: uint8 stays uint8, everything else is float32.
+        dtype: The type of the observations: uint8 stays uint8, everything else is float32.
         action_size: How many numbers a continuous action has; 0 if actions are discrete.
     """
 
@@ -110,7 +110,7 @@ class Replay:
     Args:
         rows: How many rows, one per seed.
         capacity: How many transitions of each row are kept.
-        layout: Of a transition.
+        layout: The layout of a transition.
         gamma: The discount within a multi-step return.
         n_step: How many rewards a sampled return sums up, fewer where an episode ends.
     """

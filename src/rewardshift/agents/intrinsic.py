@@ -60,7 +60,7 @@ class RND:
     Args:
         shift: The shift of the intrinsic reward. 0 is the original; the paper's "RND -1.0" has
             -1, which makes the bonus negative everywhere and so optimistic.
-        width: Of the hidden layers and of the output.
+        width: The width of the hidden layers and of the output.
         learning_rate: Adam's learning rate for the predictor.
         evaluated: `"fresh"`: by the present predictor, on the sampled batch. `"stored"`: when
             the transition was collected, as the authors' code does.

@@ -76,7 +76,7 @@ def one_step_target(
     Args:
         shift: With the discount.
         batch: Primal transitions of one step.
-        value: Of the state that followed, on the shifted scale.
+        value: The value of the state that followed, on the shifted scale.
         bonus: As in `member_targets`.
     """
     reward = shift.reward(batch.reward, batch.terminated)

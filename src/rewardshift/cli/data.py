@@ -43,11 +43,11 @@ def collect_data(
 
     Args:
         run: The folder of the run.
-        id: Of the new data set, for example hopper/medium-v0.
+        id: The name of the new data set, for example hopper/medium-v0.
         transitions: How many; the last episode is cut.
         noise: Standard deviation of the noise on continuous actions, on the scale [-1, 1].
         random_actions: The probability of a random action instead.
-        seed: Of the episodes, the noise and the random actions.
+        seed: The seed of the episodes, the noise and the random actions.
         run_seed: Which of the run's seeds acts.
         folder: Where to write it, if not to Minari's own place: a new or empty folder.
     """
@@ -155,7 +155,7 @@ def data(
     """Look at data sets.
 
     Args:
-        options: Of the command.
+        options: The command's options.
     """
     options.run()
 

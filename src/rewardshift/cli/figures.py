@@ -116,7 +116,7 @@ def reproduce(
         shard: The part that is run here, for example 2/4, the second of four, if several machines
             share the work; afterwards the command without it puts together what all have done.
         on: Processes of this machine, or a Ray cluster.
-        address: Of the Ray cluster; by default one is started on this machine.
+        address: The address of the Ray cluster; by default one is started on this machine.
         terminal: "zero" cuts the shift off at a terminal state, as the paper does;
             "absorbing" makes it exactly policy-invariant.
     """

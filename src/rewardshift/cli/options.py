@@ -29,7 +29,7 @@ from rewardshift.training.online import OnlineBudget
 
 
 def _names(kind: Any) -> set[str]:
-    """Of the settings of a dataclass."""
+    """The names of the settings of a dataclass."""
     return {field.name for field in fields(kind)}
 
 
@@ -106,7 +106,7 @@ class OfflineOptions(RunOptions):
     pick: Pick = "episodes"
     """Whole episodes (the last is cut), or transitions one by one."""
     data_seed: int = 0
-    """Of that choice."""
+    """The seed of that choice."""
     gamma: float = Offline.gamma
     """The discount."""
     tau: float = Offline.tau
@@ -214,9 +214,9 @@ class TD3Options(OnlineOptions):
     beta: float = Optimistic.beta
     """How far "optimistic" trusts its optimistic member."""
     lead_episodes: int = TD3.lead_episodes
-    """For how many episodes at least; 0 draws anew within an episode."""
+    """Episodes that a member leads at least; 0 allows a switch within an episode."""
     lead_steps: int = TD3.lead_steps
-    """For how many steps at least."""
+    """Steps that a member leads at least."""
     normalise: bool = TD3.normalise
     """Scale observations by their running mean and deviation."""
     budget: tyro.conf.OmitArgPrefixes[OnlineBudget] = field(
@@ -287,7 +287,7 @@ class CQLOptions(OfflineOptions):
     entropy_backup: bool = CQL.entropy_backup
     """Whether targets count the policy's entropy."""
     cloning_updates: int = CQL.cloning_updates
-    """For how many updates the policy imitates the data, at first."""
+    """Updates at the start in which the policy imitates the data."""
 
     def agent(self) -> CQL:
         """The agent that the options describe."""

@@ -33,7 +33,7 @@ def counting_bar(name: str, total: int, unit: str) -> Iterator[Count]:
     """A bar with the mean of the returns, the speed and the time that is left.
 
     Args:
-        name: Of what is done.
+        name: What is done.
         total: How much there is to do.
         unit: What is counted.
     """

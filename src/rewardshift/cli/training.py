@@ -42,7 +42,7 @@ def train_agent(
     command, or `rewardshift resume FOLDER`, goes on and ends as if nothing had happened.
 
     Args:
-        options: Of the algorithm.
+        options: The algorithm's options.
     """
     try:
         agent = options.agent()
@@ -64,7 +64,7 @@ def resume_run(folder: Annotated[Path, tyro.conf.Positional], /) -> None:
     """Go on with a run that was stopped.
 
     Args:
-        folder: Of the run.
+        folder: The run's folder.
     """
     steps = read_config(folder).budget.steps
     with _training_bar(folder.name, steps) as on_progress:
@@ -83,7 +83,7 @@ def play(
     """Record an episode of a run as a GIF or MP4.
 
     Args:
-        folder: Of the run.
+        folder: The run's folder.
         film: The file to make, .gif or .mp4; by default episode.gif in the run's folder.
         seed: Which of the run's seeds acts.
         episode: Another number is another start.

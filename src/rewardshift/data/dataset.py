@@ -32,7 +32,7 @@ class Subset:
         pick: `"episodes"`: whole ones, drawn without replacement until there are enough; the last
             one is cut. `"transitions"`: drawn one by one, without replacement; what was an episode
             is then none any more.
-        seed: Of the draw.
+        seed: The seed of the draw.
     """
 
     transitions: Count
@@ -59,7 +59,7 @@ class Dataset:
         terminated: Whether the transition ended in a terminal state.
         truncated: Whether the episode was cut off after it.
         env: The registered environment, if it is known.
-        parts: Which part of which part it is of what its name stands for.
+        parts: The subsets applied to the named data set, in order.
         note: What the data set says of itself, on one line.
     """
 

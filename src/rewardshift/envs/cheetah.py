@@ -15,7 +15,7 @@ class SparseHalfCheetah(HalfCheetahEnv):
 
     Args:
         distance: How far a step must lead.
-        kwargs: Of Gymnasium's HalfCheetah.
+        kwargs: Arguments of Gymnasium's HalfCheetah.
     """
 
     def __init__(self, distance: float = 0.05, **kwargs: Any) -> None:

@@ -121,7 +121,7 @@ class EnvPoolEngine:
     Args:
         env: The task's Gymnasium name.
         rows: How many.
-        spec: Of the task, as Gymnasium's version has it.
+        spec: The task, as Gymnasium's version has it.
     """
 
     def __init__(self, env: str, rows: int, spec: TaskSpec) -> None:

@@ -16,7 +16,7 @@ class SmallFourRooms(MiniGridEnv):
     """MiniGrid's FourRooms, whose own class is fixed at 19, in any odd size.
 
     Args:
-        size: Of the outer walls; 7 makes rooms of 2 x 2.
+        size: The length of the outer walls; 7 makes rooms of 2 x 2.
         max_steps: After which an episode is truncated.
         kwargs: For `MiniGridEnv`.
     """

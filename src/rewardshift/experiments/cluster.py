@@ -25,7 +25,7 @@ class RayCluster:
     elsewhere it begins again.
 
     Args:
-        address: Of the cluster, as `ray.init` takes it; None starts one here.
+        address: The address of the cluster, as `ray.init` takes it; None starts one here.
     """
 
     def __init__(self, address: str | None = None) -> None:

@@ -45,7 +45,7 @@ class CuriosityBudget:
     Args:
         steps: Environment steps of each seed on Empty-Random and MultiRoom.
         four_rooms_steps, mountain_car_steps: The same for the other tasks.
-        rnd_width: Of the networks of Random Network Distillation.
+        rnd_width: The width of the networks of Random Network Distillation.
         evaluations: Points of a curve.
         evaluation_episodes: Greedy episodes behind each point.
     """

@@ -16,7 +16,7 @@ class FetchBudget:
 
     Args:
         reach_steps, push_steps: Environment steps of each seed.
-        width: Of the three hidden layers.
+        width: The width of the three hidden layers.
         batch_size, warm_up: As in `TD3`.
         evaluations: Points of a curve.
         evaluation_episodes: Episodes behind each point.

@@ -26,7 +26,7 @@ class Task:
     Args:
         behaviour: What collects the data, anew for every seed.
         agent: What learns.
-        reward_range: Of the rewards, and so of the values.
+        reward_range: The range of the rewards, which decides that of the values.
         terminal: What happens at a terminal state.
     """
 

@@ -21,7 +21,7 @@ class Embedded:
 
     Args:
         name: As `load_dataset` takes it, after `embedded/`.
-        digest: Of its contents, so that results of other ones are never taken for these.
+        digest: The digest of its contents, so that results of other ones are never taken for these.
     """
 
     name: str
@@ -45,7 +45,7 @@ class Task:
     Args:
         agent: What learns.
         data: The data set that it learns from.
-        size: Of the paper's shift there.
+        size: The size of the paper's shift there.
     """
 
     agent: BCQ | CQL
@@ -77,7 +77,7 @@ class OfflineFigureBudget:
         evaluations: Points of a curve.
         evaluation_episodes: Episodes behind each point.
         cloning_updates: As in `CQL`.
-        width: Of all hidden layers, if not the agents' own ones.
+        width: The width of all hidden layers, if not the agents' own ones.
         batch_size: If not the agents' own ones.
     """
 

@@ -28,7 +28,7 @@ class UnitResult:
     """What a finished unit of work left behind.
 
     Args:
-        digest: Of the declaration it was run from.
+        digest: The digest of the declaration it was run from.
         seeds: The seeds it covers.
         seconds: How long it took.
         made_with: Versions and commit.

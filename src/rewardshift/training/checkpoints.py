@@ -53,10 +53,10 @@ def save_checkpoint(
     """Writes a checkpoint.
 
     Args:
-        folder: Of the run's checkpoints.
+        folder: The folder of the run's checkpoints.
         checkpoint: Its `records` are not looked at.
         new_records: The transitions since the one before, if the run has a replay.
-        capacity: Of the replay: segments that have left it are deleted.
+        capacity: The capacity of the replay: segments that have left it are deleted.
 
     Returns:
         The segments that hold the replay now.
@@ -88,7 +88,7 @@ def load_checkpoint(
     """The newest checkpoint, checked to the last byte, or None if there is none.
 
     Args:
-        folder: Of the run's checkpoints.
+        folder: The folder of the run's checkpoints.
         config: The digest of the configuration that it must be of.
         template: A tree of arrays: the checkpoint's must have these paths, shapes and dtypes.
         record: The layout of a transition, if the run has a replay.

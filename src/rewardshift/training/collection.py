@@ -34,11 +34,11 @@ def collect(
     transitions. Actions are kept on the environment's own scale.
 
     Args:
-        folder: Of the run.
+        folder: The run's folder.
         transitions: How many to collect.
         noise: Standard deviation of the noise on the actions, which are in [-1, 1] for it.
         random_actions: The probability of an action that is drawn uniformly instead.
-        seed: Of all that is random here: starts of episodes, noise, random actions.
+        seed: The seed of all that is random here: starts of episodes, noise, random actions.
         run_seed: Which of the run's seeds acts.
         on_progress: Called after every transition.
     """

@@ -36,7 +36,7 @@ class DataConfig:
 
     Args:
         source: As `load_dataset` takes it.
-        digest: Of the contents, so that a run never goes on with other ones.
+        digest: The digest of the contents, so that a run never goes on with other ones.
         parts: Which part of which part of it, if not all.
     """
 

@@ -44,7 +44,7 @@ class Evaluator:
     Args:
         agent: Whose actions to take.
         env, engine: As for training.
-        seeds: Of the rows of the training state.
+        seeds: The seeds of the rows of the training state.
         episodes: How many of each seed.
     """
 

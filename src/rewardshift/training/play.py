@@ -23,7 +23,7 @@ def record_episode(folder: Path, film: Path, seed: int, episode: int) -> float:
     """Plays a greedy episode of a run into a GIF or MP4.
 
     Args:
-        folder: Of the run.
+        folder: The run's folder.
         film: The file to make; its ending says which kind.
         seed: Which of the run's seeds acts.
         episode: Another number is another start.

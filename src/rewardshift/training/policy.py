@@ -21,9 +21,9 @@ class Policy:
     """What an agent does where it does not explore.
 
     Args:
-        config: Of the run that it is from.
+        config: The configuration of its run.
         step: After how many of its steps.
-        spec: Of its task.
+        spec: Its task.
         act: The action for a flat observation, as an environment of `env_maker` takes it.
     """
 
@@ -37,7 +37,7 @@ def load_policy(folder: Path | str, seed: int) -> Policy:
     """The greedy policy of a run, at its end or where it was stopped: at its last checkpoint.
 
     Args:
-        folder: Of the run.
+        folder: The run's folder.
         seed: Which of the run's seeds acts.
     """
     folder = Path(folder)

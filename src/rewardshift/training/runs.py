@@ -155,7 +155,7 @@ def train(
         seeds: How many (0, 1, 2, ...), or which.
         budget: How long and how; the default is that of `OnlineBudget`.
         engine: `"gymnasium"`, `"envpool"` or `"auto"`.
-        folder: Of the run. If it holds the same run already, that one goes on from its last
+        folder: The run's folder. If it holds the same run already, that one goes on from its last
             checkpoint; if it holds another one, that is an error. A function that makes the
             environment must then be one of a module, or `functools.partial` of one, so that it
             can be told from others. None keeps nothing.
