@@ -119,7 +119,7 @@ def _gaussian(outputs: Array) -> tuple[Array, Array]:
 
 
 def _log_density(raw: Array, mean: Array, deviation: Array) -> Array:
-    """The log of the density of tanh(raw), by its derivative 1 - tanh^2 in a form that does not lose digits."""
+    """The log of the density of tanh(raw), in a form that does not lose digits."""
     slope = 2 * (math.log(2) - raw - jax.nn.softplus(-2 * raw))
     return (jax.scipy.stats.norm.logpdf(raw, mean, deviation) - slope).sum(axis=-1)
 

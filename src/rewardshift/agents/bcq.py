@@ -61,7 +61,7 @@ class BCQ(Offline):
         acting_candidates: Proposed actions of which the best is taken.
         minimum_weight: The share of the lower twin in a target; the rest is the higher one's.
         latent_clip: How far from 0 a latent number is drawn.
-        divergence_weight: The weight of the divergence of the latent distribution from the normal one.
+        divergence_weight: The weight of the latent distribution's divergence from a normal one.
     """
 
     batch_size: Count = 100
