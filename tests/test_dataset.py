@@ -49,9 +49,9 @@ def test_another_seed_is_another_part(tmp_path: Path) -> None:
     ("arguments", "message"),
     [
         ({"transitions": 6}, "has 5 transitions, 6 were asked for"),
-        ({"transitions": 0}, "transitions must be 1 or more, got 0"),
+        ({"transitions": 0}, "transitions must be a whole number of 1 or more"),
         ({"transitions": 1, "pick": "rows"}, "pick must be 'episodes' or 'transitions'"),
-        ({"transitions": 1, "seed": -1}, "must be 0 or more, got -1"),
+        ({"transitions": 1, "seed": -1}, "seed must be a whole number of 0 or more"),
     ],
 )
 def test_parts_that_cannot_be(arguments: dict[str, Any], message: str, tmp_path: Path) -> None:

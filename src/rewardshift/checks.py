@@ -119,7 +119,8 @@ def _words(kind: Any) -> str:
     if origin is tuple:
         if parts[-1] is Ellipsis:
             return f"a tuple, each {_words(parts[0])}"
-        return f"a tuple of {len(parts)} numbers"
+        each = f", each {_words(parts[0])}" if get_origin(parts[0]) is Annotated else ""
+        return f"a tuple of {len(parts)} numbers{each}"
     plain = {
         bool: "True or False",
         int: "a whole number below 2^31",
