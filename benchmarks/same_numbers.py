@@ -1,0 +1,66 @@
+"""Digests of short trainings of every agent, to compare two commits.
+
+Run it with the source of one commit and then of the other, on one machine:
+
+    NPROC=1 PYTHONPATH=OTHER_CHECKOUT/src python benchmarks/same_numbers.py
+
+The same lines mean the same losses and the same networks, bit for bit.
+"""
+
+import hashlib
+from typing import Any
+
+import jax
+import numpy as np
+
+from rewardshift import BCQ, CQL, DQN, TD3, OfflineBudget, OnlineBudget, ddpg, train, train_offline
+from rewardshift.agents.intrinsic import RND
+
+ONLINE = OnlineBudget(steps=300, evaluate_every=100, evaluation_episodes=1, checkpoint_every=150)
+OFFLINE = OfflineBudget(updates=100, evaluate_every=50, evaluation_episodes=1, checkpoint_every=50)
+SMALL: dict[str, Any] = {"hidden": (16, 16), "batch_size": 16}
+
+
+def shifted(kind: Any, *biases: float) -> dict[str, Any]:
+    """The setting that shifts rewards, as the checked-out source spells it."""
+    known = kind.__dataclass_fields__
+    if "shifts" in known:
+        return {"shifts": biases}
+    if "bias" in known:
+        return {"bias": biases[0]}
+    return {"shift": biases if len(biases) > 1 else biases[0]}
+
+
+def show(name: str, result: Any) -> None:
+    """Prints a training's last losses and a digest of its value networks."""
+    state, digest = result.state, hashlib.sha256()
+    for leaf in jax.tree.leaves(getattr(state, "online", None) or state.critics):
+        digest.update(np.asarray(leaf).tobytes())
+    losses = [row.metrics["loss"] if hasattr(row, "metrics") else row.loss for row in result.rows]
+    print(f"{name:10} {digest.hexdigest()[:16]} {losses[-2:]}", flush=True)
+
+
+def main() -> None:
+    """Trains each agent for a moment."""
+    online: dict[str, tuple[Any, str]] = {
+        "dqn": (DQN(**shifted(DQN, -0.5, 0.5)), "MountainCar-v0"),
+        "dqn rnd": (
+            DQN(**shifted(DQN, -0.5), intrinsic=RND(-1.0, width=8)),
+            "MiniGrid-Empty-Random-6x6-v0",
+        ),
+        "dqn 3-step": (DQN(**shifted(DQN, -0.5), n_step=3), "CartPole-v1"),
+        "td3": (TD3(**shifted(TD3, -0.5, 0.0, 0.5), warm_up=50, **SMALL), "Pendulum-v1"),
+        "ddpg": (ddpg(**shifted(TD3, -0.5), warm_up=50, normalise=True, **SMALL), "Pendulum-v1"),
+    }
+    for name, (agent, env) in online.items():
+        show(name, train(agent, env, seeds=2, budget=ONLINE))
+    offline: dict[str, Any] = {
+        "bcq": BCQ(**shifted(BCQ, 8.0), proposer_hidden=(16, 16), **SMALL),
+        "cql": CQL(**shifted(CQL, 8.0), cloning_updates=20, threshold=5.0, **SMALL),
+    }
+    for name, agent in offline.items():
+        show(name, train_offline(agent, "embedded/hopper-medium", seeds=2, budget=OFFLINE))
+
+
+if __name__ == "__main__":
+    main()
