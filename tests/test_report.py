@@ -209,7 +209,7 @@ def test_a_browser_shows_the_page_with_its_picture(folder: Path, tmp_path: Path)
             *("--disable-background-networking", "--disable-component-update", "--disable-sync"),
             f"--user-data-dir={tmp_path / 'profile'}",
             f"--screenshot={screen}",
-            "--window-size=1000,900",
+            "--window-size=1000,2400",
             page.as_uri(),
         ],
         check=True,

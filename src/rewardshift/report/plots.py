@@ -103,7 +103,7 @@ def draw(figure: Figure, curves: Sequence[Curve], caption: str) -> dict[str, byt
             [lines[label] for label in labels],
             labels,
             loc="outside lower center",
-            ncols=4,
+            ncols=min(4, 2 * columns),
             frameon=False,
             title="\n".join(textwrap.wrap(plain(caption), 50 * columns)),
             title_fontsize=7,
