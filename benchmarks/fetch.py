@@ -17,6 +17,7 @@ from typing import Any
 from peers import CLOCK, FOLDER, in_turn, peer_python, rate_of, steps_per_second
 
 from rewardshift import TD3, Hindsight, ddpg
+from rewardshift.networks import MLP
 
 ROUNDS = 3
 WARM_UP, SETTLE, STEPS = 300, 60, 500
@@ -54,7 +55,7 @@ def measure(kind: str, width: int) -> float:
     """Steps per second after the first updates."""
     agent = KINDS[kind](
         gamma=0.98,
-        hidden=(width,) * 3,
+        network=MLP((width,) * 3),
         learning_rate=1e-3,
         random_actions=0.3,
         normalise=True,

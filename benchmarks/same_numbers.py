@@ -13,12 +13,21 @@ from typing import Any
 import jax
 import numpy as np
 
+import rewardshift
 from rewardshift import BCQ, CQL, DQN, TD3, OfflineBudget, OnlineBudget, ddpg, train, train_offline
 from rewardshift.agents.intrinsic import RND
 
 ONLINE = OnlineBudget(steps=300, evaluate_every=100, evaluation_episodes=1, checkpoint_every=150)
 OFFLINE = OfflineBudget(updates=100, evaluate_every=50, evaluation_episodes=1, checkpoint_every=50)
-SMALL: dict[str, Any] = {"hidden": (16, 16), "batch_size": 16}
+
+
+def small(kind: Any) -> dict[str, Any]:
+    """Settings for a small agent, as the checked-out source spells them."""
+    if "hidden" in kind.__dataclass_fields__:
+        proposer = {"proposer_hidden": (16, 16)} if kind is BCQ else {}
+        return {"hidden": (16, 16), "batch_size": 16, **proposer}
+    network = rewardshift.MLP((16, 16))
+    return {"network": network, "batch_size": 16, **({"proposer": network} if kind is BCQ else {})}
 
 
 def shifted(kind: Any, *biases: float) -> dict[str, Any]:
@@ -34,7 +43,8 @@ def shifted(kind: Any, *biases: float) -> dict[str, Any]:
 def show(name: str, result: Any) -> None:
     """Prints a training's last losses and a digest of its value networks."""
     state, digest = result.state, hashlib.sha256()
-    for leaf in jax.tree.leaves(getattr(state, "online", None) or state.critics):
+    learner = getattr(state, "online", None) or state.critics
+    for leaf in jax.tree.leaves(getattr(learner, "parameters", learner)):
         digest.update(np.asarray(leaf).tobytes())
     losses = [row.metrics["loss"] if hasattr(row, "metrics") else row.loss for row in result.rows]
     print(f"{name:10} {digest.hexdigest()[:16]} {losses[-2:]}", flush=True)
@@ -49,14 +59,17 @@ def main() -> None:
             "MiniGrid-Empty-Random-6x6-v0",
         ),
         "dqn 3-step": (DQN(**shifted(DQN, -0.5), n_step=3), "CartPole-v1"),
-        "td3": (TD3(**shifted(TD3, -0.5, 0.0, 0.5), warm_up=50, **SMALL), "Pendulum-v1"),
-        "ddpg": (ddpg(**shifted(TD3, -0.5), warm_up=50, normalise=True, **SMALL), "Pendulum-v1"),
+        "td3": (TD3(**shifted(TD3, -0.5, 0.0, 0.5), warm_up=50, **small(TD3)), "Pendulum-v1"),
+        "ddpg": (
+            ddpg(**shifted(TD3, -0.5), warm_up=50, normalise=True, **small(TD3)),
+            "Pendulum-v1",
+        ),
     }
     for name, (agent, env) in online.items():
         show(name, train(agent, env, seeds=2, budget=ONLINE))
     offline: dict[str, Any] = {
-        "bcq": BCQ(**shifted(BCQ, 8.0), proposer_hidden=(16, 16), **SMALL),
-        "cql": CQL(**shifted(CQL, 8.0), cloning_updates=20, threshold=5.0, **SMALL),
+        "bcq": BCQ(**shifted(BCQ, 8.0), **small(BCQ)),
+        "cql": CQL(**shifted(CQL, 8.0), cloning_updates=20, threshold=5.0, **small(CQL)),
     }
     for name, agent in offline.items():
         show(name, train_offline(agent, "embedded/hopper-medium", seeds=2, budget=OFFLINE))

@@ -20,6 +20,7 @@ from rewardshift.data.dataset import FIELDS
 from rewardshift.data.writing import check_target
 from rewardshift.envs.tasks import env_maker, flatten, probe_spec
 from rewardshift.errors import InputError
+from rewardshift.networks import MLP
 from rewardshift.training.checkpoints import npz_bytes
 from rewardshift.training.collection import collect
 from rewardshift.training.config import DataConfig, RunConfig, claim_folder, networks_of
@@ -30,13 +31,14 @@ from rewardshift.training.policy import load_policy
 from rewardshift.training.runs import train
 
 BUDGET = OnlineBudget(steps=40, capacity=40, evaluate_every=40, evaluation_episodes=1)
+NARROW = MLP((8,))
 
 
 @pytest.fixture(scope="module")
 def pendulum(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Continuous actions in [-2, 2]; episodes are cut after 200 steps and never terminate."""
     folder = tmp_path_factory.mktemp("runs") / "pendulum"
-    agent = TD3(hidden=(8,), batch_size=8, warm_up=20)
+    agent = TD3(network=MLP((8,)), batch_size=8, warm_up=20)
     assert train(agent, "Pendulum-v1", seeds=(3, 5), budget=BUDGET, folder=folder).finished
     return folder
 
@@ -45,7 +47,7 @@ def pendulum(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def cartpole(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Discrete actions; episodes terminate."""
     folder = tmp_path_factory.mktemp("runs") / "cartpole"
-    agent = DQN(hidden=(8,), batch_size=8)
+    agent = DQN(network=MLP((8,)), batch_size=8)
     assert train(agent, "CartPole-v1", budget=BUDGET, folder=folder).finished
     return folder
 
@@ -134,7 +136,7 @@ def test_progress_is_told(cartpole: Path) -> None:
     assert told[-1] == (50, len(dataset.episodes))
 
 
-@pytest.mark.parametrize("agent", [CQL(hidden=(8,)), BCQ(hidden=(8,), proposer_hidden=(8,))])
+@pytest.mark.parametrize("agent", [CQL(network=NARROW), BCQ(network=NARROW, proposer=NARROW)])
 def test_any_agent_has_a_policy(agent: CQL | BCQ, tmp_path: Path) -> None:
     """Any networks in the folder of a run: no training is needed to act."""
     data = DataConfig("nowhere.npz", "0")

@@ -70,8 +70,10 @@ def test_an_ended_row_goes_on_with_a_new_episode(engine: Any) -> None:
 
 def test_observations_are_flat_and_keep_their_bytes() -> None:
     for env in (*GRIDS, four_rooms_id(7)):
-        assert make_engine(env, 1, "gymnasium").spec == TaskSpec(147, "uint8", 7)
-    assert make_engine("MountainCar-v0", 1, "gymnasium").spec == TaskSpec(2, "float32", 3)
+        assert make_engine(env, 1, "gymnasium").spec == TaskSpec(147, "uint8", 7, shape=(7, 7, 3))
+    assert make_engine("MountainCar-v0", 1, "gymnasium").spec == TaskSpec(
+        2, "float32", 3, shape=(2,)
+    )
     engine = make_engine(lambda: gym.make("CartPole-v1"), 2)
     assert isinstance(engine, GymnasiumEngine)
     assert engine.restart([0, 1]).shape == (2, 4)
@@ -252,7 +254,7 @@ def test_any_environment_of_the_users_own() -> None:
     def make() -> gym.Env[Any, Any]:
         return TimeLimit(gym.make("CartPole-v1").unwrapped, 5)
 
-    assert task_spec(make()) == TaskSpec(4, "float32", 2)
+    assert task_spec(make()) == TaskSpec(4, "float32", 2, shape=(4,))
     engine = make_engine(make, 2)
     engine.restart([0, 1])
     truncated = [engine.step(np.array([0, 1])).truncated.tolist() for _ in range(5)]

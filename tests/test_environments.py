@@ -15,11 +15,12 @@ from rewardshift import DQN, OnlineBudget, ShiftReward, train
 from rewardshift.cli import main
 from rewardshift.envs.tasks import env_name
 from rewardshift.errors import InputError, TrainingError
+from rewardshift.networks import MLP
 from rewardshift.training import play
 from rewardshift.training.policy import load_policy
 from rewardshift.training.runs import resume
 
-SMALL = DQN(hidden=(8,), batch_size=8)
+SMALL = DQN(network=MLP((8,)), batch_size=8)
 BUDGET = OnlineBudget(steps=20, capacity=20, evaluate_every=10, evaluation_episodes=1)
 
 

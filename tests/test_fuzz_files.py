@@ -24,6 +24,7 @@ from rewardshift.experiments.results import (
     save_unit,
     write_results,
 )
+from rewardshift.networks import MLP
 from rewardshift.report import _read_provenance
 from rewardshift.report.page import render_page
 from rewardshift.report.verdicts import judge, scores
@@ -202,7 +203,7 @@ class Finished(NamedTuple):
 @pytest.fixture(scope="module")
 def finished(tmp_path_factory: pytest.TempPathFactory) -> Finished:
     folder = tmp_path_factory.mktemp("runs") / "run"
-    agent = DQN(hidden=(4,), batch_size=2)
+    agent = DQN(network=MLP((4,)), batch_size=2)
     budget = OnlineBudget(
         steps=4, capacity=4, evaluate_every=2, evaluation_episodes=1, checkpoint_every=2
     )

@@ -13,7 +13,20 @@ from fuzzing import as_installed, assert_clear, contents, run
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from rewardshift import BCQ, CQL, DQN, RND, SAC, TD3, CountBonus, Hindsight, Shift, Subset
+from rewardshift import (
+    BCQ,
+    CQL,
+    DQN,
+    MLP,
+    RND,
+    SAC,
+    TD3,
+    Convolution,
+    CountBonus,
+    Hindsight,
+    Shift,
+    Subset,
+)
 from rewardshift.agents.selection import SELECTIONS
 from rewardshift.envs.tasks import TaskSpec
 from rewardshift.training.config import DataConfig
@@ -23,7 +36,8 @@ from rewardshift.training.parts import OURS, part_from_json, part_to_json
 from rewardshift.training.tabular import TabularBudget
 
 CONFIGS = (
-    *(DQN, TD3, SAC, BCQ, CQL, RND, CountBonus, Hindsight, *SELECTIONS.values()),
+    *(DQN, TD3, SAC, BCQ, CQL, RND, CountBonus, Hindsight, MLP, Convolution),
+    *SELECTIONS.values(),
     *(OnlineBudget, OfflineBudget, TabularBudget, Subset, DataConfig),
 )
 GIVEN: dict[type[Any], dict[str, Any]] = {
@@ -54,6 +68,7 @@ values = st.one_of(
     st.dictionaries(words, numbers, max_size=1),
     st.sampled_from([np.ones(2), np.ones((2, 2), int), np.array(["x"]), object(), DQN, len]),
     st.sampled_from([RND(), CountBonus(), Hindsight(), SELECTIONS["mean"](), Subset(3), Shift(1)]),
+    st.sampled_from([MLP((3,)), Convolution()]),
 )
 
 
@@ -86,10 +101,9 @@ def test_settings_are_usable_or_refused_by_name(case: tuple[type[Any], dict[str,
     if kind in (RND, CountBonus):
         config = DQN(intrinsic=config)
     if hasattr(config, "greedy"):
-        sizes = {"action_size": 2} if config.continuous else {"num_actions": 2}
-        jax.eval_shape(
-            lambda key: config.init(key, TaskSpec(3, "float32", **sizes)), jax.random.key(0)
-        )
+        spec = TaskSpec(3, "float32")
+        spec = spec._replace(**{"action_size" if config.continuous else "num_actions": 2})
+        jax.eval_shape(lambda key: config.init(key, spec), jax.random.key(0))
 
 
 # Words of command lines: of every kind, and none that would start real work.

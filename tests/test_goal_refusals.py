@@ -14,9 +14,10 @@ from rewardshift.envs import BIT_FLIP
 from rewardshift.envs.bits import BitFlip
 from rewardshift.envs.goals import goal_reward, probe_goals
 from rewardshift.errors import InputError, TrainingError
+from rewardshift.networks import MLP
 from rewardshift.training import evaluation
 
-BITS = DQN(hidden=(8,), batch_size=2)
+BITS = DQN(network=MLP((8,)), batch_size=2)
 HER = replace(BITS, hindsight=Hindsight(success_ends=True))
 REACH = TD3(hindsight=Hindsight(reward_range=(-1.0, 0.0)))
 TINY = OnlineBudget(steps=160, capacity=160, evaluate_every=80, evaluation_episodes=1)

@@ -18,17 +18,18 @@ from rewardshift.envs import BIT_FLIP
 from rewardshift.envs.bits import BitFlip
 from rewardshift.envs.engines import make_engine
 from rewardshift.envs.tasks import TaskSpec
+from rewardshift.networks import MLP
 from rewardshift.training.collection import collect
 from rewardshift.training.policy import load_policy
 
-BITS = DQN(gamma=0.98, hidden=(256,), batch_size=128)
+BITS = DQN(gamma=0.98, network=MLP((256,)), batch_size=128)
 HER = replace(BITS, hindsight=Hindsight(success_ends=True))
 SHORT = OnlineBudget(steps=5000, capacity=5000, evaluate_every=5000, evaluation_episodes=20)
 TINY = OnlineBudget(
     steps=160, capacity=160, evaluate_every=80, evaluation_episodes=1, checkpoint_every=80
 )
 REACH = TD3(
-    hidden=(8,),
+    network=MLP((8,)),
     batch_size=8,
     warm_up=20,
     normalise=True,
@@ -101,7 +102,7 @@ class Passing(BitFlip):
 def test_success_is_where_an_episode_ends() -> None:
     Passing.episodes = 0
     budget = replace(TINY, steps=4, evaluate_every=4, evaluation_episodes=4)
-    row = train(replace(BITS, hidden=(8,), batch_size=2), Passing, budget=budget).rows[-1]
+    row = train(replace(BITS, network=MLP((8,)), batch_size=2), Passing, budget=budget).rows[-1]
     # The training's own environment resets between those of the evaluation: of any four episodes
     # in a row one leaves the goal.
     assert row.success_rate == 0.75

@@ -28,12 +28,13 @@ from rewardshift import (
     train,
     train_offline,
 )
+from rewardshift.networks import MLP
 
 ONLINE = OnlineBudget(
     steps=100, capacity=50, evaluate_every=20, evaluation_episodes=1, checkpoint_every=10
 )
 OFFLINE = OfflineBudget(updates=40, evaluate_every=8, evaluation_episodes=1, checkpoint_every=4)
-SMALL: dict[str, Any] = {"hidden": (8,), "batch_size": 8}
+SMALL: dict[str, Any] = {"network": MLP((8,)), "batch_size": 8}
 
 # How often each run is killed: while it writes, and, from outside, while it trains.
 KILLS = {
@@ -58,7 +59,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Callable[..., An
     corridor, aim = partial(Probe, 3, pays=(1.0, 0.0)), partial(Aim, 2, goal=0.0)
     online = partial(train, seeds=2, budget=ONLINE, on_progress=tell)
     offline = partial(train_offline, seeds=2, budget=OFFLINE, on_progress=tell)
-    bcq = BCQ(proposer_hidden=(8,), candidates=2, **SMALL)
+    bcq = BCQ(proposer=MLP((8,)), candidates=2, **SMALL)
     return {
         "dqn-rnd": partial(online, DQN(intrinsic=RND(-1.0, width=8), **SMALL), corridor),
         "td3": partial(online, TD3(shift=(-0.5, 0.0, 0.5), warm_up=10, **SMALL), aim),

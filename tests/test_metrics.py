@@ -25,6 +25,7 @@ from rewardshift.errors import InputError, TrainingError
 from rewardshift.experiments import find_figure
 from rewardshift.experiments.figure import Figure, Panel, Unit
 from rewardshift.experiments.online import curves_of
+from rewardshift.networks import MLP
 from rewardshift.training import checkpoints
 from rewardshift.training.metrics import Columns, find_columns
 from rewardshift.training.offline import OfflineBudget, OfflineRow, OfflineTrainer, as_batch
@@ -32,7 +33,7 @@ from rewardshift.training.online import OnlineBudget, OnlineRow, OnlineTrainer
 from rewardshift.training.runs import Result, Run, offline_run, online_run, train
 
 PROBE = partial(Probe, 3, pays=(1.0, 0.0))
-SMALL: dict[str, Any] = {"hidden": (8,), "batch_size": 8}
+SMALL: dict[str, Any] = {"network": MLP((8,)), "batch_size": 8}
 SEEDS = (0, 1)
 ONLINE = OnlineBudget(
     steps=40, capacity=30, evaluate_every=7, evaluation_episodes=1, checkpoint_every=16

@@ -10,9 +10,10 @@ import pytest
 from rewardshift import TD3
 from rewardshift.agents.normaliser import Normaliser, init_normaliser, normalise, take_note
 from rewardshift.envs.tasks import TaskSpec
+from rewardshift.networks import MLP
 from rewardshift.replay import Batch
 
-AGENT = TD3(hidden=(8,), batch_size=8, warm_up=20, normalise=True, random_actions=0.3)
+AGENT = TD3(network=MLP((8,)), batch_size=8, warm_up=20, normalise=True, random_actions=0.3)
 
 
 def test_scales_stay_right_far_from_zero_and_over_long_training() -> None:

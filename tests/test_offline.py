@@ -23,6 +23,7 @@ from rewardshift.agents.td3 import TD3
 from rewardshift.data.dataset import Dataset
 from rewardshift.errors import InputError
 from rewardshift.hindsight import Hindsight
+from rewardshift.networks import MLP
 from rewardshift.shift import Shift
 from rewardshift.training import offline
 from rewardshift.training.estimates import unseen_actions
@@ -31,8 +32,13 @@ from rewardshift.training.online import OnlineBudget
 from rewardshift.training.runs import train, train_offline
 
 AIM = partial(Aim, 2, goal=2.0)  # not the middle of [-1, 3], where an untrained policy is
-SMALL: dict[str, Any] = {"hidden": (16, 16), "batch_size": 32, "tau": 0.02, "learning_rate": 3e-3}
-BCQ_SMALL = BCQ(**SMALL, proposer_hidden=(16,), perturbation=0.5, acting_candidates=20)
+SMALL: dict[str, Any] = {
+    "network": MLP((16, 16)),
+    "batch_size": 32,
+    "tau": 0.02,
+    "learning_rate": 3e-3,
+}
+BCQ_SMALL = BCQ(**SMALL, proposer=MLP((16,)), perturbation=0.5, acting_candidates=20)
 CQL_SMALL = CQL(**SMALL, candidates=4, weight=0.5, policy_rate=3e-3, cloning_updates=10)
 TINY = OfflineBudget(updates=12, evaluate_every=4, evaluation_episodes=2, checkpoint_every=6)
 
@@ -62,7 +68,7 @@ def test_complete_data_give_the_best_continuous_policy(agent: Agent[Any], aims: 
 @pytest.mark.parametrize("bias", [0.0, 1.0])
 def test_complete_data_give_the_best_discrete_policy(bias: float) -> None:
     make = partial(Probe, 3, pays=(0.2, 1.0, 0.6))
-    agent = DQN(shift=bias, hidden=(32,), batch_size=32, gamma=0.9)
+    agent = DQN(shift=bias, network=MLP((32,)), batch_size=32, gamma=0.9)
     budget = OfflineBudget(updates=800, evaluate_every=800, evaluation_episodes=1)
     assert (
         train_offline(agent, random_data(make, 300), make, budget=budget).rows[-1].evaluation_return
@@ -81,7 +87,7 @@ def test_a_positive_shift_keeps_unseen_actions_below_the_seen_ones(seed: int) ->
 
     def gap(bias: float) -> float:
         """By how much the unseen action is below the worst of the seen ones, on average."""
-        agent = DQN(shift=bias, hidden=(32,), batch_size=32, gamma=0.9)
+        agent = DQN(shift=bias, network=MLP((32,)), batch_size=32, gamma=0.9)
         budget = OfflineBudget(updates=1000, evaluate_every=1000, evaluation_episodes=1)
         result = train_offline(agent, data, make, seeds=(seed,), budget=budget)
         state = jax.tree.map(lambda leaf: leaf[0], result.state)
@@ -157,7 +163,7 @@ def test_all_of_the_data_is_learned_from(aims: Dataset) -> None:
 
 @pytest.mark.parametrize(
     "agent",
-    [BCQ_SMALL, replace(CQL_SMALL, threshold=1.0), TD3(hidden=(8, 8), batch_size=8)],
+    [BCQ_SMALL, replace(CQL_SMALL, threshold=1.0), TD3(network=MLP((8, 8)), batch_size=8)],
     ids=["bcq", "cql", "td3"],
 )
 def test_an_interrupted_run_ends_the_same(agent: Agent[Any], aims: Dataset, tmp_path: Path) -> None:
@@ -239,7 +245,7 @@ def test_what_does_not_fit_is_refused_before_any_work(aims: Dataset, tmp_path: P
     ("kind", "settings", "message"),
     [
         (BCQ, {"shift": float("nan")}, "bias must be finite"),
-        (BCQ, {"hidden": (0,)}, "hidden must be a tuple, each a whole number of 1 or more"),
+        (BCQ, {"proposer": (8,)}, "proposer must be a Network, got"),
         (BCQ, {"candidates": 0}, "candidates must be a whole number of 1 or more, .* got 0"),
         (BCQ, {"minimum_weight": 1.5}, r"minimum_weight must be in \[0, 1\]"),
         (BCQ, {"latent_clip": 0.0}, "latent_clip must be above 0"),

@@ -10,6 +10,7 @@ from data_makers import random_data, save_npz
 
 from rewardshift import CQL, OfflineBudget, Subset, load_dataset, train_offline
 from rewardshift.cli import main
+from rewardshift.networks import MLP
 
 SMALL = (
     *("--hidden", "8", "8", "--batch-size", "8", "--updates", "6", "--evaluate-every", "3"),
@@ -54,7 +55,7 @@ def test_a_run_from_a_file_to_a_film(
 
 def test_a_part_made_beforehand_can_be_gone_on_with(file: Path, tmp_path: Path) -> None:
     part = load_dataset(file, Subset(40)).subset(Subset(30, "transitions", 1))
-    agent = CQL(hidden=(8,), batch_size=8, candidates=2, cloning_updates=0)
+    agent = CQL(network=MLP((8,)), batch_size=8, candidates=2, cloning_updates=0)
     budget = OfflineBudget(updates=2, evaluate_every=2, evaluation_episodes=1)
     train_offline(agent, part, "Pendulum-v1", budget=budget, folder=tmp_path / "run")
     assert main(["resume", str(tmp_path / "run")]) == 0

@@ -28,14 +28,15 @@ from test_whole_updates import flat, follow, forward, layers, normal, step, tens
 from rewardshift import SAC, OnlineBudget, train
 from rewardshift.agents.sac import SACState
 from rewardshift.agents.selection import Mean, Optimistic
-from rewardshift.agents.soft import Multiplier
-from rewardshift.networks import apply_mlp, squashed_log_density
+from rewardshift.agents.soft import squashed_log_density
+from rewardshift.learners import Learner
+from rewardshift.networks import MLP, apply_mlp
 from rewardshift.replay import Batch
 
 SMALL = SAC(
     shift=BIASES,
     gamma=0.5,
-    hidden=(16,),
+    network=MLP((16,)),
     learning_rate=3e-3,
     batch_size=16,
     tau=0.05,
@@ -53,8 +54,10 @@ class TorchSAC:
 
     def __init__(self, agent: SAC, state: SACState, weights: list[float]) -> None:
         self.agent, self.weights = agent, weights
-        self.policy = layers(state.policy)
-        pairs = [jax.tree.map(lambda leaf, k=k: leaf[k], state.critics) for k in range(3)]
+        self.policy = layers(state.policy.parameters)
+        pairs = [
+            jax.tree.map(lambda leaf, k=k: leaf[k], state.critics.parameters) for k in range(3)
+        ]
         self.critics, self.targets = [twins(p) for p in pairs], [twins(p) for p in pairs]
         self.log = torch.zeros((), dtype=torch.float64, requires_grad=True)
         rate = agent.learning_rate
@@ -117,7 +120,7 @@ class TorchSAC:
     ids=["fixed", "tuned", "own target", "mean of members"],
 )
 def test_whole_updates(changes: dict[str, Any], weights: list[float]) -> None:
-    agent = replace(SMALL, hidden=(6, 5), tau=0.005, learning_rate=1e-2, **changes)
+    agent = replace(SMALL, network=MLP((6, 5)), tau=0.005, learning_rate=1e-2, **changes)
     state = led_by(agent.init(KEY, TASK), int(np.argmax(weights)))
     reference = TorchSAC(agent, state, weights)
     update = jax.jit(agent.update, static_argnums=3)
@@ -125,16 +128,19 @@ def test_whole_updates(changes: dict[str, Any], weights: list[float]) -> None:
         batch, key = random_batch(number, COUNT), jax.random.key(10 + number)
         state, _ = update(state, batch, key, 0)
         reference.update(batch, key)
-    pairs: list[tuple[Any, list[Tensor]]] = [(state.policy, flat(reference.policy))]
-    nets = ((state.critics, reference.critics), (state.target_critics, reference.targets))
+    pairs: list[tuple[Any, list[Tensor]]] = [(state.policy.parameters, flat(reference.policy))]
+    nets = (
+        (state.critics.parameters, reference.critics),
+        (state.target_critics, reference.targets),
+    )
     for k, i in ((0, 0), (1, 1), (2, 0)):
         for ours, theirs in nets:
             one = jax.tree.map(lambda leaf, k=k, i=i: leaf[k, i], ours)
             pairs.append((one, flat(theirs[k][i])))
-    if isinstance(state.temperature, Multiplier):
-        assert abs(float(state.temperature.log)) > 0.01
-        pairs.append((state.temperature.log, [reference.log]))
-    assert (agent.temperature is None) == isinstance(state.temperature, Multiplier)
+    if isinstance(state.temperature, Learner):
+        assert abs(float(state.temperature.parameters)) > 0.01
+        pairs.append((state.temperature.parameters, [reference.log]))
+    assert (agent.temperature is None) == isinstance(state.temperature, Learner)
     for learned_here, learned_there in pairs:
         for x, y in zip(jax.tree.leaves(learned_here), learned_there, strict=True):
             np.testing.assert_allclose(x, y.detach().numpy(), rtol=1e-4, atol=2e-6)
@@ -153,7 +159,7 @@ def run(agent: SAC, env: Any, steps: int = 1500) -> SACState:
 def density(state: SACState, observation: list[float]) -> tuple[np.ndarray, np.ndarray]:
     """Actions on a fine grid, and the policy's density there."""
     actions = np.linspace(-1, 1, 20_001)[1:-1]
-    outputs = apply_mlp(state.policy, jnp.asarray(observation))
+    outputs = apply_mlp(state.policy.parameters, jnp.asarray(observation))
     logs = squashed_log_density(
         jnp.broadcast_to(outputs, (len(actions), 2)), jnp.asarray(actions, jnp.float32)[:, None]
     )
@@ -198,7 +204,7 @@ def test_a_delay_of_two_steps(terminal: Any, n_step: int) -> None:
 
 def test_the_policy_is_as_wide_as_the_temperature_says() -> None:
     """The best policy is exp(Q / temperature): here a Gaussian with variance temperature / 8."""
-    agent = replace(SMALL, shift=0.5, temperature=0.2, hidden=(32, 32), warm_up=300)
+    agent = replace(SMALL, shift=0.5, temperature=0.2, network=MLP((32, 32)), warm_up=300)
     actions, p = density(run(agent, partial(Aim, goal=1.0), 3000), [1.0])
     mean = np.trapezoid(p * actions, actions)
     deviation = np.sqrt(np.trapezoid(p * (actions - mean) ** 2, actions))
@@ -209,7 +215,7 @@ def test_the_policy_is_as_wide_as_the_temperature_says() -> None:
 @pytest.mark.parametrize("target", [-1.0, 0.3])
 def test_a_tuned_temperature_brings_the_entropy_to_its_target(target: float) -> None:
     agent = replace(SMALL, shift=0.0, temperature=None, target_entropy=target, warm_up=300)
-    agent = replace(agent, hidden=(32, 32), learning_rate=1e-2)
+    agent = replace(agent, network=MLP((32, 32)), learning_rate=1e-2)
     state = run(agent, partial(Aim, goal=1.0), 3000)
     assert entropy(state, [1.0]) == pytest.approx(target, abs=0.2)
 
@@ -227,7 +233,7 @@ def test_a_tuned_temperature_brings_the_entropy_to_its_target(target: float) -> 
 def test_the_policy_finds_the_best_action_within_odd_bounds(agent: SAC) -> None:
     """1.5 of [-1, 3], which is 0.25 of [-1, 1]."""
     fixed = None if agent.temperature is None else 0.1
-    agent = replace(agent, temperature=fixed, warm_up=300, hidden=(32, 32))
+    agent = replace(agent, temperature=fixed, warm_up=300, network=MLP((32, 32)))
     result = train(agent, partial(Aim, goal=1.5), seeds=2, budget=BUDGET)
     assert min(row.evaluation_return for row in result.rows) > 0.9  # 0.75 in the middle, -5 at -1
 
@@ -260,7 +266,7 @@ def test_exploration_is_random_at_first_and_the_policys_then() -> None:
     np.testing.assert_allclose(SMALL.act(state, observation, draws, first), [-1.0, 0.5])
     middle = SMALL.act(state, observation, jnp.asarray([0.5, 0.5]), later)
     np.testing.assert_allclose(middle, SMALL.greedy(state, observation), atol=1e-6)
-    mean, log_deviation = np.split(np.asarray(apply_mlp(state.policy, observation)), 2)
+    mean, log_deviation = np.split(np.asarray(apply_mlp(state.policy.parameters, observation)), 2)
     one_deviation_up = SMALL.act(state, observation, jnp.full(2, 0.8413447), later)
     np.testing.assert_allclose(one_deviation_up, np.tanh(mean + np.exp(log_deviation)), rtol=1e-4)
     assert np.isfinite(SMALL.act(state, observation, draws, later)).all()

@@ -24,6 +24,7 @@ from rewardshift.agents.selection import (
 from rewardshift.cli import main
 from rewardshift.cli.sac import SACOptions
 from rewardshift.errors import InputError
+from rewardshift.networks import MLP
 
 BUDGET = OnlineBudget(steps=100, evaluate_every=50, evaluation_episodes=1)
 
@@ -35,7 +36,7 @@ BUDGET = OnlineBudget(steps=100, evaluate_every=50, evaluation_episodes=1)
         ({"shift": (float("nan"),)}, "bias must be finite"),
         ({"tau": 0.0}, "tau must be in"),
         ({"learning_rate": -1.0}, "learning_rate must be above 0"),
-        ({"hidden": (16, 0)}, r"hidden must be a tuple, each a whole number .* got \(16, 0\)"),
+        ({"initial": "one"}, "initial must be 'random' or 'zero', got 'one'"),
         ({"warm_up": -1}, "warm_up must be a whole number of 0 or more"),
         ({"n_step": 0}, "n_step must be a whole number of 1 or more"),
         ({"temperature": -0.1}, "temperature must be 0 or more or None, got -0.1"),
@@ -104,7 +105,7 @@ def test_a_selection_takes_its_own_options(name: Any, options: Any, selection: A
 def test_on_a_data_set() -> None:
     data = random_data(lambda: gym.make("Pendulum-v1"), 40)
     budget = OfflineBudget(updates=8, evaluate_every=4, evaluation_episodes=1)
-    small = SAC(hidden=(8,), batch_size=8)
+    small = SAC(network=MLP((8,)), batch_size=8)
     result = train_offline(small, data, "Pendulum-v1", budget=budget)
     assert [row.step for row in result.rows] == [4, 8]
     with pytest.raises(InputError, match="one shift, or a selection that mixes"):

@@ -27,11 +27,12 @@ from rewardshift.experiments.processes import Processes
 from rewardshift.experiments.results import unit_name
 from rewardshift.experiments.runner import RUNNING, Plan, Shard, pending_units, perform, run_units
 from rewardshift.files import held
+from rewardshift.networks import MLP
 from rewardshift.training.config import check_folder, claim_folder
 from rewardshift.training.logs import note_time
 from rewardshift.training.runs import online_run
 
-SMALL = DQN(hidden=(8,), batch_size=8)
+SMALL = DQN(network=MLP((8,)), batch_size=8)
 BUDGET = OnlineBudget(
     steps=200, capacity=150, evaluate_every=100, evaluation_episodes=1, checkpoint_every=50
 )

@@ -13,13 +13,15 @@ from probes import Aim, delayed_value, ending
 from rewardshift import TD3, OnlineBudget, Shift, ddpg, train
 from rewardshift.agents.selection import Mean, Optimistic
 from rewardshift.envs.tasks import TaskSpec
+from rewardshift.learners import Learner
+from rewardshift.networks import MLP
 from rewardshift.replay import Batch
 
 BIASES = (-0.5, 0.0, 0.5)
 SMALL = TD3(
     shift=BIASES,
     gamma=0.5,
-    hidden=(16,),
+    network=MLP((16,)),
     learning_rate=3e-3,
     batch_size=16,
     tau=0.05,
@@ -79,13 +81,15 @@ def test_a_delay_of_two_steps(terminal: Any, n_step: int) -> None:
         replace(SMALL, own_actors=True),
         replace(SMALL, selection=Mean()),
         replace(SMALL, selection=Optimistic(0.3)),
-        ddpg(gamma=0.5, hidden=(16,), learning_rate=3e-3, batch_size=16, tau=0.05, warm_up=50),
+        ddpg(
+            gamma=0.5, network=MLP((16,)), learning_rate=3e-3, batch_size=16, tau=0.05, warm_up=50
+        ),
     ],
     ids=["RRS", "bootstrapped", "mean", "optimistic", "DDPG"],
 )
 def test_the_policy_finds_the_best_action_within_odd_bounds(agent: TD3) -> None:
     """1.5 of [-1, 3], which is 0.25 of [-1, 1]."""
-    agent = replace(agent, warm_up=300, hidden=(32, 32))
+    agent = replace(agent, warm_up=300, network=MLP((32, 32)))
     result = train(agent, partial(Aim, goal=1.5), seeds=2, budget=BUDGET)
     assert min(row.evaluation_return for row in result.rows) > 0.9  # 0.75 in the middle, -5 at -1
 
@@ -114,11 +118,13 @@ def trained(agent: Any, state: Any, updates: int = 6) -> Any:
 
 def member(state: Any, k: int) -> Any:
     """The state of one member alone, led by itself."""
-    adam, *rest = state.critic_optimiser
+    adam, *rest = state.critics.optimiser
     single = state._replace(
-        critics=of_member(state.critics, k),
+        critics=Learner(
+            of_member(state.critics.parameters, k),
+            (adam._replace(mu=of_member(adam.mu, k), nu=of_member(adam.nu, k)), *rest),
+        ),
         target_critics=of_member(state.target_critics, k),
-        critic_optimiser=(adam._replace(mu=of_member(adam.mu, k), nu=of_member(adam.nu, k)), *rest),
     )
     zeros = jnp.zeros(1)
     lead = state.lead._replace(leader=jnp.zeros((), jnp.int32), last_return=zeros, progress=zeros)
@@ -141,7 +147,7 @@ def test_a_member_is_a_single_agent_with_its_bias(k: int) -> None:
     state = state._replace(lead=state.lead._replace(leader=jnp.asarray(k, jnp.int32)))
     alone = replace(SMALL, shift=BIASES[k])
     together, single = trained(SMALL, state), trained(alone, member(state, k))
-    assert_same(of_member(together.critics, k), single.critics)
+    assert_same(of_member(together.critics.parameters, k), single.critics.parameters)
     assert_same(of_member(together.target_critics, k), single.target_critics)
     assert_same(together.actors, single.actors)
 
@@ -149,9 +155,10 @@ def test_a_member_is_a_single_agent_with_its_bias(k: int) -> None:
 def test_equal_members_stay_equal() -> None:
     agent = replace(SMALL, shift=(0.0, 0.0, 0.0))
     state = agent.init(KEY, SPEC)
-    copied = jax.tree.map(lambda leaf: jnp.stack([leaf[0]] * 3), state.critics)
-    state = trained(agent, state._replace(critics=copied, target_critics=copied))
-    for leaf in jax.tree.leaves(state.critics):
+    copied = jax.tree.map(lambda leaf: jnp.stack([leaf[0]] * 3), state.critics.parameters)
+    critics = state.critics._replace(parameters=copied)
+    state = trained(agent, state._replace(critics=critics, target_critics=copied))
+    for leaf in jax.tree.leaves(state.critics.parameters):
         np.testing.assert_allclose(leaf[1], leaf[0], rtol=1e-6)
         np.testing.assert_allclose(leaf[2], leaf[0], rtol=1e-6)
 
@@ -173,8 +180,10 @@ def test_actor_and_targets_wait_for_their_turn() -> None:
     assert_same(waiting.target_critics, state.target_critics)
     moved, _ = SMALL.update(state, random_batch(0), KEY, 1)
     assert_same(moved.critics, waiting.critics)
-    assert not np.allclose(moved.actors[0][0], state.actors[0][0], atol=1e-5)
-    assert not np.allclose(moved.target_critics[0][0], state.target_critics[0][0], atol=1e-6)
+    actors = (moved.actors.parameters, state.actors.parameters)
+    critics = (moved.target_critics, state.target_critics)
+    for (after, before), least in ((actors, 1e-5), (critics, 1e-6)):
+        assert not np.allclose(after.output.weight, before.output.weight, atol=least)
 
 
 def test_masks_stay_with_the_transition_and_differ_between_members() -> None:

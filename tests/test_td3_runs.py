@@ -30,6 +30,7 @@ from rewardshift.envs import SPARSE_CHEETAH
 from rewardshift.envs.engines import make_engine
 from rewardshift.envs.tasks import TaskSpec
 from rewardshift.errors import InputError
+from rewardshift.networks import MLP
 from rewardshift.training.online import OnlineTrainer
 
 
@@ -55,10 +56,7 @@ def test_evaluation_does_not_touch_training() -> None:
         ({"tau": 0.0}, "tau must be in"),
         ({"noise": float("nan")}, "noise must be 0 or more, got nan"),
         ({"learning_rate": -1.0}, "learning_rate must be above 0"),
-        (
-            {"hidden": (16, 0)},
-            r"hidden must be a tuple, each a whole number .* got \(16, 0\)",
-        ),
+        ({"network": (16, 16)}, r"network must be a Network, got \(16, 16\)"),
         ({"mask": 1.5}, "mask must be in"),
         ({"own_actors": True, "selection": Mean()}, "cannot be mixed"),
     ],
@@ -111,7 +109,7 @@ def test_the_policy_waits_for_the_second_update() -> None:
         actors = []
         for updates in (1, 2, 3):
             budget = OnlineBudget(steps=warm_up + updates, evaluation_episodes=1)
-            actors.append(train(agent, Aim, budget=budget).state.actors[0][0])
+            actors.append(train(agent, Aim, budget=budget).state.actors.parameters.output.weight)
         start = jax.jit(lambda key, agent=agent: agent.init(key, TaskSpec(1, "float32", 0, 1)))
         first = start(jax.random.split(jax.random.key(0))[0]).actors[0][0]
         np.testing.assert_array_equal(actors[0][0], first)
@@ -193,7 +191,9 @@ def stopped_and_resumed(agent: Any, folder: Path) -> Any:
 
 def test_a_stopped_run_ends_the_same(tmp_path: Path) -> None:
     """With everything that a state can hold: own actors, masks, progress."""
-    agent = replace(SMALL, own_actors=True, mask=0.7, selection=ProgressSoftmax(), hidden=(8,))
+    agent = replace(
+        SMALL, own_actors=True, mask=0.7, selection=ProgressSoftmax(), network=MLP((8,))
+    )
     resumed = stopped_and_resumed(agent, tmp_path)
     assert np.abs(resumed.state.lead.progress).min() > 0
 

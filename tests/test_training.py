@@ -21,12 +21,13 @@ from rewardshift.agents.dqn import DQN
 from rewardshift.agents.intrinsic import RND
 from rewardshift.cli import main
 from rewardshift.errors import InputError, TrainingError
+from rewardshift.networks import MLP
 from rewardshift.training.config import read_config
 from rewardshift.training.diagnostics import visited_pairs
 from rewardshift.training.online import OnlineBudget
 from rewardshift.training.runs import resume, train
 
-AGENT = DQN(shift=(-0.5, 0.5), hidden=(8,), batch_size=8, intrinsic=RND(-1.0, width=8))
+AGENT = DQN(shift=(-0.5, 0.5), network=MLP((8,)), batch_size=8, intrinsic=RND(-1.0, width=8))
 BUDGET = OnlineBudget(
     steps=400, capacity=150, evaluate_every=80, evaluation_episodes=2, checkpoint_every=100
 )
@@ -141,7 +142,7 @@ def test_another_run_does_not_get_the_folder(undisturbed: Path, tmp_path: Path) 
 def test_a_damaged_checkpoint_is_refused_by_name(kind: str, damage: str, tmp_path: Path) -> None:
     folder = tmp_path / "run"
     budget = replace(BUDGET, steps=200)
-    small = DQN(hidden=(8,), batch_size=8)
+    small = DQN(network=MLP((8,)), batch_size=8)
     train(small, Probe, budget=budget, folder=folder)
     path = sorted((folder / "checkpoints").glob(f"{kind}-*"))[-1]
     content = bytearray(path.read_bytes())
@@ -169,7 +170,7 @@ def test_the_mechanism_is_visible() -> None:
     agent = DQN(
         shift=tuple(Shift(bias, terminal="absorbing") for bias in (-1.0, 0.0, 1.0)),
         gamma=0.9,
-        hidden=(),
+        network=MLP(()),
         learning_rate=1e-2,
         tau=0.2,
         batch_size=16,

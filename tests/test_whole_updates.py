@@ -12,10 +12,11 @@ import numpy as np
 import pytest
 import torch
 
-from rewardshift import Shift, networks
+from rewardshift import Shift, learners
 from rewardshift.agents.bcq import BCQ
 from rewardshift.agents.cql import CQL
 from rewardshift.envs.tasks import TaskSpec
+from rewardshift.networks import MLP
 from rewardshift.replay import Batch
 
 SPEC = TaskSpec(4, "float32", action_size=2)
@@ -33,7 +34,9 @@ def normal(key: Any, *shape: int) -> Tensor:
 
 def layers(mlp: Any) -> list[list[Tensor]]:
     """A network's weights, ready to be trained."""
-    return [[tensor(part).requires_grad_() for part in layer] for layer in mlp]
+    return [
+        [tensor(part).requires_grad_() for part in layer] for layer in (*mlp.hidden, mlp.output)
+    ]
 
 
 def twins(critics: Any) -> list[list[list[Tensor]]]:
@@ -97,9 +100,10 @@ def compare(agent: Any, batch: Batch, make: Callable[..., Any], parts: dict[str,
 
 
 def torch_bcq(agent: BCQ, state: Any, batch: Batch) -> Any:
-    encoder, decoder = layers(state.proposer.encoder), layers(state.proposer.decoder)
-    actor, target_actor = layers(state.actor), layers(state.actor)
-    critics, target_critics = twins(state.critics), twins(state.critics)
+    proposer = state.proposer.parameters
+    encoder, decoder = map(layers, (proposer.encoder, proposer.decoder))
+    actor, target_actor = layers(state.actor.parameters), layers(state.actor.parameters)
+    critics, target_critics = twins(state.critics.parameters), twins(state.critics.parameters)
     rate = agent.learning_rate
     vae_adam = torch.optim.Adam(flat(encoder, decoder), rate)
     actor_adam, critic_adam = (
@@ -155,21 +159,23 @@ def torch_bcq(agent: BCQ, state: Any, batch: Batch) -> Any:
 
 @pytest.mark.parametrize("bias", [0.0, 8.0])
 def test_a_whole_update_of_bcq(bias: float, batch: Batch) -> None:
-    agent = BCQ(shift=Shift(bias, 1.5), hidden=(6, 5), proposer_hidden=(7, 6), learning_rate=1e-2)
+    agent = BCQ(
+        shift=Shift(bias, 1.5), network=MLP((6, 5)), proposer=MLP((7, 6)), learning_rate=1e-2
+    )
     parts = {
-        "encoder": lambda s: s.proposer.encoder,
-        "decoder": lambda s: s.proposer.decoder,
-        "actor": lambda s: s.actor,
+        "encoder": lambda s: s.proposer.parameters.encoder,
+        "decoder": lambda s: s.proposer.parameters.decoder,
+        "actor": lambda s: s.actor.parameters,
         "target actor": lambda s: s.target_actor,
-        "first critic": lambda s: jax.tree.map(lambda leaf: leaf[0], s.critics),
+        "first critic": lambda s: jax.tree.map(lambda leaf: leaf[0], s.critics.parameters),
         "second target critic": lambda s: jax.tree.map(lambda leaf: leaf[1], s.target_critics),
     }
     compare(agent, batch, torch_bcq, parts)
 
 
 def torch_cql(agent: CQL, state: Any, batch: Batch) -> Any:  # noqa: C901, PLR0915  one rule
-    policy = layers(state.policy)
-    critics, target_critics = twins(state.critics), twins(state.critics)
+    policy = layers(state.policy.parameters)
+    critics, target_critics = twins(state.critics.parameters), twins(state.critics.parameters)
     temperature, factor = (torch.zeros((), dtype=torch.float64, requires_grad=True) for _ in "ab")
     policy_adam = torch.optim.Adam(flat(policy), agent.policy_rate)
     critic_adam = torch.optim.Adam(flat(*critics), agent.learning_rate)
@@ -259,19 +265,24 @@ def torch_cql(agent: CQL, state: Any, batch: Batch) -> Any:  # noqa: C901, PLR09
     [{"cloning_updates": 2}, {"threshold": 1.0, "entropy_backup": True, "cloning_updates": 0}],
     ids=["as in the paper", "Lagrange and entropy"],
 )
-@pytest.mark.parametrize("cached", [networks.CACHED, 1], ids=["at once", "in parts"])
+@pytest.mark.parametrize("cached", [learners.CACHED, 1], ids=["at once", "in parts"])
 def test_a_whole_update_of_cql(
     settings: dict[str, Any], cached: int, batch: Batch, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(networks, "CACHED", cached)
+    monkeypatch.setattr(learners, "CACHED", cached)
     agent = CQL(
-        shift=1.0, hidden=(6, 5), candidates=3, learning_rate=1e-2, policy_rate=1e-2, **settings
+        shift=1.0,
+        network=MLP((6, 5)),
+        candidates=3,
+        learning_rate=1e-2,
+        policy_rate=1e-2,
+        **settings,
     )
     parts = {
-        "policy": lambda s: s.policy,
-        "first critic": lambda s: jax.tree.map(lambda leaf: leaf[0], s.critics),
+        "policy": lambda s: s.policy.parameters,
+        "first critic": lambda s: jax.tree.map(lambda leaf: leaf[0], s.critics.parameters),
         "second target critic": lambda s: jax.tree.map(lambda leaf: leaf[1], s.target_critics),
-        "temperature": lambda s: s.temperature.log,
-        "factor": lambda s: s.penalty.log,
+        "temperature": lambda s: s.temperature.parameters,
+        "factor": lambda s: s.penalty.parameters,
     }
     compare(agent, batch, torch_cql, parts)

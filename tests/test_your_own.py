@@ -11,9 +11,10 @@ import pytest
 from fuzzing import as_installed
 
 from rewardshift import DQN, TD3, InputError, OnlineBudget, resume, train
+from rewardshift.networks import MLP
 
 BUDGET = OnlineBudget(steps=60, evaluate_every=20, evaluation_episodes=1, checkpoint_every=20)
-SMALL: dict[str, Any] = {"hidden": (8,), "batch_size": 8}
+SMALL: dict[str, Any] = {"network": MLP((8,)), "batch_size": 8}
 CASES: dict[str, tuple[Any, str]] = {
     "agent": (outside.Linear(shift=-0.5), "CartPole-v1"),
     "selection": (DQN(shift=(-0.5, 0.5), selection=outside.Alternating(), **SMALL), "CartPole-v1"),

@@ -9,6 +9,7 @@ from rewardshift.agents.td3 import TD3, ddpg
 from rewardshift.data import Dataset, Subset, load_dataset
 from rewardshift.errors import InputError
 from rewardshift.hindsight import Hindsight
+from rewardshift.networks import MLP, Convolution
 from rewardshift.shift import (
     Shift,
     equivalent_bias,
@@ -25,9 +26,11 @@ __all__ = [
     "BCQ",
     "CQL",
     "DQN",
+    "MLP",
     "RND",
     "SAC",
     "TD3",
+    "Convolution",
     "CountBonus",
     "Dataset",
     "Hindsight",

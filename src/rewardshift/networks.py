@@ -1,171 +1,339 @@
-"""Networks as plain tuples of arrays: nothing to unwrap in a loop that is called every step."""
+"""Networks: the slot of every agent that turns observations into outputs.
+
+A network is a frozen dataclass with two pure functions, `init` and `apply`. Its parameters are a
+tree of arrays, which the agent keeps. `MLP` is the default, `Convolution` is for images, and a
+network from elsewhere that follows `Network` is as good.
+"""
 
 import math
 from collections.abc import Callable, Sequence
-from functools import partial
-from typing import Any, TypeVar
+from dataclasses import dataclass, field
+from typing import Any, Literal, NamedTuple, Protocol, runtime_checkable
 
 import jax
 import jax.numpy as jnp
-import optax
 from jaxtyping import Array, Float, PRNGKeyArray
 
-MLP = tuple[tuple[Array, Array], ...]
-Networks = TypeVar("Networks")
+from rewardshift.checks import Count, Widths, check
+from rewardshift.envs.tasks import TaskSpec
+from rewardshift.errors import InputError
 
-# A megabyte, which fits into a core's cache beside its gradient.
-CACHED = 2**18
+Initial = Literal["random", "zero"]
+InputRange = tuple[tuple[float, float], ...]
 
 # Uniform numbers are multiples of 2^-24, so 0 is one of them, where a normal one would be infinite.
 SMALLEST_UNIFORM = 2.0**-25
+# Added to a variance by layer normalisation, which divides by its root.
+SMALLEST_VARIANCE = 1e-5
 
 
-def init_mlp(key: PRNGKeyArray, sizes: Sequence[int]) -> MLP:
-    """Weights and biases of linear layers, uniform in +-1 / sqrt(inputs).
+@runtime_checkable
+class Network(Protocol):
+    """What agents ask of a network."""
+
+    def init(
+        self, key: PRNGKeyArray, spec: TaskSpec, others: int, outputs: int, initial: Initial
+    ) -> Any:
+        """The parameters before the first update.
+
+        Args:
+            key: The source of randomness.
+            spec: The task, which says what an observation is.
+            others: How many numbers, such as an action's, the network sees beside an observation.
+            outputs: How many numbers the network puts out.
+            initial: `"zero"` asks for a network that puts out exactly 0 at first.
+        """
+        ...
+
+    def apply(
+        self,
+        parameters: Any,
+        observation: Float[Array, "*batch features"],
+        others: Array | None = None,
+    ) -> Float[Array, "... outputs"]:
+        """The outputs.
+
+        Args:
+            parameters: The network's parameters.
+            observation: Flat observations.
+            others: The numbers beside each observation, `[*batch, size]`; or those of several
+                candidates for each, `[*batch, candidates, size]`, with outputs for every one.
+        """
+        ...
+
+
+class Layer(NamedTuple):
+    """A linear layer.
 
     A weight is `[outputs, inputs]`, the order in which its gradient comes out of a product; the
     other one costs a transposition per update.
+    """
+
+    weight: Float[Array, "*members outputs inputs"]
+    bias: Float[Array, "*members outputs"]
+
+
+class Norm(NamedTuple):
+    """The scale and the offset of a layer normalisation."""
+
+    scale: Float[Array, "*members width"]
+    offset: Float[Array, "*members width"]
+
+
+class MLPParameters(NamedTuple):
+    """The layers of an `MLP`; `norms` is empty without layer normalisation."""
+
+    hidden: tuple[Layer, ...]
+    norms: tuple[Norm, ...]
+    output: Layer
+
+
+@dataclass(frozen=True)
+class MLP:
+    """A multi-layer perceptron with ReLU between its layers.
 
     Args:
-        key: For the weights.
-        sizes: The widths, from the input to the output.
+        hidden: Widths of the hidden layers.
+        layer_norm: Whether every hidden layer is normalised before its ReLU.
+        input_range: The lowest and the highest value of each number of an observation, or of all
+            of them if it is one pair. The network then sees inputs from 0 to 1. If it is empty,
+            it sees the observations as they are.
     """
-    layers = []
-    keys = jax.random.split(key, len(sizes) - 1)
-    for layer_key, inputs, outputs in zip(keys, sizes[:-1], sizes[1:], strict=True):
-        weight_key, bias_key = jax.random.split(layer_key)
-        bound = 1 / math.sqrt(inputs)
-        layers.append(
-            (
-                jax.random.uniform(weight_key, (outputs, inputs), minval=-bound, maxval=bound),
-                jax.random.uniform(bias_key, (outputs,), minval=-bound, maxval=bound),
-            )
+
+    hidden: Widths = (64,)
+    layer_norm: bool = False
+    input_range: InputRange = ()
+
+    def __post_init__(self) -> None:
+        check(self)
+        _check_pairs(self.input_range)
+
+    def init(
+        self, key: PRNGKeyArray, spec: TaskSpec, others: int, outputs: int, initial: Initial
+    ) -> MLPParameters:
+        """See `Network`."""
+        _check_range(self.input_range, spec)
+        return init_mlp(
+            key, (spec.features + others, *self.hidden, outputs), initial, norm=self.layer_norm
         )
-    return tuple(layers)
+
+    def apply(
+        self,
+        parameters: MLPParameters,
+        observation: Float[Array, "*batch features"],
+        others: Array | None = None,
+    ) -> Float[Array, "... outputs"]:
+        """See `Network`."""
+        return apply_mlp(parameters, _to_range(observation, self.input_range), others)
 
 
-def init_mlps(key: PRNGKeyArray, sizes: Sequence[int], axes: tuple[int, ...]) -> MLP:
-    """Networks side by side, with these leading axes."""
-    make: Callable[[PRNGKeyArray], MLP] = partial(init_mlp, sizes=sizes)
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class ConvolutionParameters:
+    """The layers of a `Convolution`, and the shape of the images that they are for."""
+
+    filters: tuple[Layer, ...]
+    head: MLPParameters
+    shape: tuple[int, ...] = field(metadata={"static": True})
+
+
+@dataclass(frozen=True)
+class Convolution:
+    """A convolutional network for images, with a perceptron behind it.
+
+    Args:
+        filters: How many filters each convolution has.
+        kernels: The width and height of each convolution's filters.
+        strides: How far each convolution's filters move at a time.
+        hidden: Widths of the perceptron's hidden layers.
+        input_range: The lowest and the highest value of a pixel, as in `MLP`.
+    """
+
+    filters: Widths = (32, 64)
+    kernels: Widths = (3, 3)
+    strides: Widths = (2, 2)
+    hidden: Widths = (128,)
+    input_range: InputRange = ((0.0, 255.0),)
+
+    def __post_init__(self) -> None:
+        check(self)
+        _check_pairs(self.input_range)
+        if not len(self.filters) == len(self.kernels) == len(self.strides) > 0:
+            raise InputError(
+                "filters, kernels and strides must have one number for each convolution, got"
+                f" {self.filters}, {self.kernels} and {self.strides}"
+            )
+
+    def init(
+        self, key: PRNGKeyArray, spec: TaskSpec, others: int, outputs: int, initial: Initial
+    ) -> ConvolutionParameters:
+        """See `Network`."""
+        if len(spec.shape) != 3:
+            raise InputError(
+                "a Convolution needs images of three axes, (height, width, channels); the task's"
+                f" observations have the shape {spec.shape or (spec.features,)}"
+            )
+        _check_range(self.input_range, spec)
+        *keys, head_key = jax.random.split(key, len(self.filters) + 1)
+        filters, (height, width, channels) = [], spec.shape
+        for layer_key, count, kernel, stride in zip(
+            keys, self.filters, self.kernels, self.strides, strict=True
+        ):
+            filters.append(_init_layer(layer_key, kernel**2 * channels, count))
+            height, width = ((side - kernel) // stride + 1 for side in (height, width))
+            channels = count
+        if min(height, width) < 1:
+            raise InputError(
+                f"kernels {self.kernels} with strides {self.strides} do not fit into an image of"
+                f" the shape {spec.shape}"
+            )
+        sizes = (height * width * channels + others, *self.hidden, outputs)
+        return ConvolutionParameters(
+            tuple(filters), init_mlp(head_key, sizes, initial), tuple(spec.shape)
+        )
+
+    def apply(
+        self,
+        parameters: ConvolutionParameters,
+        observation: Float[Array, "*batch features"],
+        others: Array | None = None,
+    ) -> Float[Array, "... outputs"]:
+        """See `Network`."""
+        batch = observation.shape[:-1]
+        image = _to_range(observation, self.input_range).reshape(*batch, *parameters.shape)
+        for layer, kernel, stride in zip(
+            parameters.filters, self.kernels, self.strides, strict=True
+        ):
+            image = jax.nn.relu(_patches(image, kernel, stride) @ layer.weight.T + layer.bias)
+        return apply_mlp(parameters.head, image.reshape(*batch, -1), others)
+
+
+def _patches(
+    image: Float[Array, "*batch height width channels"], kernel: int, stride: int
+) -> Float[Array, "*batch rows columns inputs"]:
+    """The pixels under a filter at each of its places.
+
+    A convolution is then a product, which XLA's CPU backend does well for members and seeds side
+    by side; for its own convolutions these axes are groups, which it does one by one.
+    """
+    rows, columns = ((side - kernel) // stride + 1 for side in image.shape[-3:-1])
+    places = [(i, j) for i in range(kernel) for j in range(kernel)]
+    parts = [
+        image[..., i : i + stride * rows : stride, j : j + stride * columns : stride, :][
+            ..., :rows, :columns, :
+        ]
+        for i, j in places
+    ]
+    return jnp.concatenate(parts, axis=-1)
+
+
+def _check_pairs(input_range: InputRange) -> None:
+    if any(not low < high for low, high in input_range):
+        raise InputError(
+            f"input_range must be pairs of a lower and a higher number, got {input_range}"
+        )
+
+
+def _check_range(input_range: InputRange, spec: TaskSpec) -> None:
+    if len(input_range) not in (0, 1, spec.features):
+        raise InputError(
+            f"input_range must be one pair, or one for each of the {spec.features} numbers of"
+            f" an observation, got {len(input_range)}"
+        )
+
+
+def _to_range(
+    observation: Float[Array, "*batch features"], input_range: InputRange
+) -> Float[Array, "*batch features"]:
+    """Observations as a network sees them."""
+    if not input_range:
+        return observation
+    low, high = jnp.asarray(input_range).T
+    return (observation - low) / (high - low)
+
+
+def _init_layer(key: PRNGKeyArray, inputs: int, outputs: int) -> Layer:
+    """A layer with uniform numbers in +-1 / sqrt(inputs)."""
+    weight_key, bias_key = jax.random.split(key)
+    bound = 1 / math.sqrt(inputs)
+    return Layer(
+        jax.random.uniform(weight_key, (outputs, inputs), minval=-bound, maxval=bound),
+        jax.random.uniform(bias_key, (outputs,), minval=-bound, maxval=bound),
+    )
+
+
+def init_mlp(
+    key: PRNGKeyArray, sizes: Sequence[int], initial: Initial = "random", *, norm: bool = False
+) -> MLPParameters:
+    """The layers of a perceptron.
+
+    Args:
+        key: The source of randomness.
+        sizes: The widths, from the input to the output.
+        initial: `"zero"` puts the output layer at zero.
+        norm: Whether the hidden layers are normalised.
+    """
+    keys = jax.random.split(key, len(sizes) - 1)
+    *hidden, output = (
+        _init_layer(*arguments) for arguments in zip(keys, sizes[:-1], sizes[1:], strict=True)
+    )
+    if initial == "zero":
+        output = jax.tree.map(jnp.zeros_like, output)
+    norms = (Norm(jnp.ones(width), jnp.zeros(width)) for width in sizes[1:-1])
+    return MLPParameters(tuple(hidden), tuple(norms) if norm else (), output)
+
+
+def apply_mlp(
+    parameters: MLPParameters,
+    inputs: Float[Array, "*batch features"],
+    others: Array | None = None,
+) -> Float[Array, "... outputs"]:
+    """The outputs of a perceptron; see `Network.apply`.
+
+    The first layer looks at an input once, however many candidates there are beside it.
+    """
+    if others is not None and others.ndim == inputs.ndim:
+        inputs, others = jnp.concatenate([inputs, others], axis=-1), None
+    layers = (*parameters.hidden, parameters.output)
+    for place, layer in enumerate(layers):
+        if others is not None and place == 0:
+            features = inputs.shape[-1]
+            seen = inputs @ layer.weight[:, :features].T + layer.bias
+            inputs = seen[..., None, :] + others @ layer.weight[:, features:].T
+        else:
+            inputs = inputs @ layer.weight.T + layer.bias
+        if place < len(parameters.hidden):
+            if parameters.norms:
+                inputs = _normalise(parameters.norms[place], inputs)
+            inputs = jax.nn.relu(inputs)
+    return inputs
+
+
+def _normalise(norm: Norm, inputs: Float[Array, "*batch width"]) -> Float[Array, "*batch width"]:
+    centred = inputs - inputs.mean(axis=-1, keepdims=True)
+    variance = (centred**2).mean(axis=-1, keepdims=True)
+    return centred * jax.lax.rsqrt(variance + SMALLEST_VARIANCE) * norm.scale + norm.offset
+
+
+def side_by_side(
+    make: Callable[[PRNGKeyArray], Any], key: PRNGKeyArray, axes: tuple[Count, ...]
+) -> Any:
+    """The parameters of several networks, with these leading axes."""
     for _ in axes:
         make = jax.vmap(make)
     return make(jax.random.split(key, axes))
 
 
-def apply_mlp(mlp: MLP, inputs: Float[Array, "*batch features"]) -> Float[Array, "*batch outputs"]:
-    """The outputs; ReLU between the layers, none behind the last."""
-    *hidden, (weight, bias) = mlp
-    for hidden_weight, hidden_bias in hidden:
-        inputs = jax.nn.relu(inputs @ hidden_weight.T + hidden_bias)
-    return inputs @ weight.T + bias
-
-
-def apply_joint(
-    mlp: MLP,
-    observation: Float[Array, "batch features"],
-    others: Float[Array, "batch *candidates size"],
-) -> Float[Array, "batch *candidates outputs"]:
-    """The outputs for observations beside other inputs, of which each may have several.
-
-    The first layer looks at an observation once, however many candidates there are for it.
-    """
-    (weight, bias), *rest = mlp
-    features = observation.shape[-1]
-    seen = observation @ weight[:, :features].T + bias
-    seen = seen.reshape(len(seen), *(1,) * (others.ndim - 2), -1)
-    both = seen + others @ weight[:, features:].T
-    return apply_mlp(tuple(rest), jax.nn.relu(both)) if rest else both
-
-
 def twin_values(
-    critics: MLP,
+    network: Network,
+    critics: Any,
     observation: Float[Array, "batch features"],
     action: Float[Array, "batch *candidates size"],
 ) -> Float[Array, "twin batch *candidates"]:
-    """What each of a few critics thinks of actions."""
-    return jax.vmap(apply_joint, in_axes=(0, None, None))(critics, observation, action)[..., 0]
+    """The values of actions by each of a few critics."""
+    return jax.vmap(network.apply, in_axes=(0, None, None))(critics, observation, action)[..., 0]
 
 
 def normal_from_uniform(uniform: Float[Array, "*batch"]) -> Float[Array, "*batch"]:
     """Standard normal numbers that numbers in [0, 1) stand for."""
     return jax.scipy.special.ndtri(jnp.maximum(uniform, SMALLEST_UNIFORM))
-
-
-def squash(
-    outputs: Float[Array, "*batch twice"], noise: Float[Array, "*batch size"]
-) -> tuple[Float[Array, "*batch size"], Float[Array, "*batch"]]:
-    """Actions of a Gaussian policy, brought into (-1, 1) by tanh, and the log of their density.
-
-    Args:
-        outputs: Outputs of the policy's network: means, and logarithms of standard deviations.
-        noise: Standard normal numbers.
-    """
-    mean, deviation = _gaussian(outputs)
-    raw = mean + deviation * noise
-    return jnp.tanh(raw), _log_density(raw, mean, deviation)
-
-
-def squashed_log_density(
-    outputs: Float[Array, "*batch twice"], action: Float[Array, "*batch size"]
-) -> Float[Array, "*batch"]:
-    """The log of the density of given actions; see `squash`."""
-    edge = 1 - 1e-6
-    return _log_density(jnp.arctanh(jnp.clip(action, -edge, edge)), *_gaussian(outputs))
-
-
-def _gaussian(outputs: Array) -> tuple[Array, Array]:
-    mean, log_deviation = jnp.split(outputs, 2, axis=-1)
-    return mean, jnp.exp(jnp.clip(log_deviation, -5.0, 2.0))
-
-
-def _log_density(raw: Array, mean: Array, deviation: Array) -> Array:
-    """The log of the density of tanh(raw), in a form that does not lose digits."""
-    slope = 2 * (math.log(2) - raw - jax.nn.softplus(-2 * raw))
-    return (jax.scipy.stats.norm.logpdf(raw, mean, deviation) - slope).sum(axis=-1)
-
-
-def mean_and_grad(
-    loss: Callable[[Networks, Any], tuple[Array, Any]], networks: Networks, batch: Any, *, size: int
-) -> tuple[tuple[Array, Any], Networks]:
-    """`jax.value_and_grad(loss, has_aux=True)`, for losses and aux that are means over a batch.
-
-    A great batch is taken in equal parts, one after the other: what a layer puts out is then still
-    in the cache when the gradient needs it.
-
-    Args:
-        loss: Takes the networks and a batch, or a part of one.
-        networks: What the gradient is for.
-        batch: Arrays whose first axis is the batch's.
-        size: How many numbers a layer puts out, at most.
-    """
-    wanted = 2 ** max(0, math.ceil(math.log2(size / CACHED)))
-    parts = math.gcd(len(jax.tree.leaves(batch)[0]), wanted)
-    split = jax.tree.map(lambda leaf: leaf.reshape(parts, -1, *leaf.shape[1:]), batch)
-    of_part = partial(jax.value_and_grad(loss, has_aux=True), networks)
-
-    def add(total: Any, part: Any) -> tuple[Any, None]:
-        return jax.tree.map(jnp.add, total, of_part(part)), None
-
-    shapes = jax.eval_shape(of_part, jax.tree.map(lambda leaf: leaf[0], split))
-    nothing = jax.tree.map(lambda shape: jnp.zeros(shape.shape, shape.dtype), shapes)
-    total, _ = jax.lax.scan(add, nothing, split)
-    return jax.tree.map(lambda leaf: leaf / parts, total)
-
-
-def adam_step(
-    rate: float, gradient: Networks, optimiser: optax.OptState, networks: Networks
-) -> tuple[Networks, optax.OptState]:
-    """The networks after a step of Adam, and Adam's own state."""
-    updates, optimiser = optax.adam(rate).update(gradient, optimiser)
-    return optax.apply_updates(networks, updates), optimiser
-
-
-def soft_update(target: MLP, online: MLP, rate: float) -> MLP:
-    """The target network, moved towards the online one."""
-    return jax.tree.map(lambda t, o: t + rate * (o - t), target, online)
-
-
-def huber(error: Float[Array, "*batch"]) -> Float[Array, "*batch"]:
-    """Squared near zero, linear beyond one."""
-    size = jnp.abs(error)
-    return jnp.where(size < 1, 0.5 * size**2, size - 0.5)

@@ -4,8 +4,8 @@ A variational auto-encoder proposes actions that the data might hold for a state
 perturbs them, and the critics choose among them.
 """
 
-from dataclasses import dataclass
-from typing import ClassVar, NamedTuple
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -14,38 +14,31 @@ from jaxtyping import Array, Float, PRNGKeyArray
 
 from rewardshift.agents.offline import Offline
 from rewardshift.agents.targets import one_step_target
-from rewardshift.checks import Count, NonNegative, Positive, Share, Widths
+from rewardshift.checks import Count, NonNegative, Positive, Share
 from rewardshift.envs.tasks import TaskSpec
-from rewardshift.networks import (
-    MLP,
-    adam_step,
-    apply_joint,
-    init_mlp,
-    init_mlps,
-    soft_update,
-    twin_values,
-)
+from rewardshift.learners import Learner
+from rewardshift.networks import MLP, Network, side_by_side, twin_values
 from rewardshift.replay import Batch, as_floats
 
 
-class Proposer(NamedTuple):
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class Proposer:
     """The auto-encoder: what actions the data might hold."""
 
-    encoder: MLP
-    decoder: MLP
+    encoder: Any
+    decoder: Any
+    latent: int = field(metadata={"static": True})
 
 
 class BCQState(NamedTuple):
     """What a `BCQ` has learned; critics have a leading axis over the twins."""
 
-    proposer: Proposer
-    actor: MLP
-    target_actor: MLP
-    critics: MLP
-    target_critics: MLP
-    proposer_optimiser: optax.OptState
-    actor_optimiser: optax.OptState
-    critic_optimiser: optax.OptState
+    proposer: Learner
+    actor: Learner
+    target_actor: Any
+    critics: Learner
+    target_critics: Any
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,8 +46,7 @@ class BCQ(Offline):
     """Batch-constrained Q-learning for continuous actions, with the settings of its authors.
 
     Args:
-        hidden: Widths of the hidden layers of the perturbing actor and the critics.
-        proposer_hidden: Those of the auto-encoder's two halves.
+        proposer: The networks of the auto-encoder's two halves.
         learning_rate: Adam's learning rate, for all networks.
         perturbation: How far the actor may move a proposed action.
         candidates: Proposed actions per following state, in a target.
@@ -65,8 +57,8 @@ class BCQ(Offline):
     """
 
     batch_size: Count = 100
-    hidden: Widths = (400, 300)
-    proposer_hidden: Widths = (750, 750)
+    network: Network = field(default_factory=lambda: MLP((400, 300)))
+    proposer: Network = field(default_factory=lambda: MLP((750, 750)))
     learning_rate: Positive = 1e-3
     perturbation: NonNegative = 0.05
     candidates: Count = 10
@@ -80,24 +72,25 @@ class BCQ(Offline):
     def init(self, key: PRNGKeyArray, spec: TaskSpec) -> BCQState:
         """Random networks, the same for the same key whatever the shift is."""
         encoder_key, decoder_key, actor_key, critic_key = jax.random.split(key, 4)
-        pair, size = spec.features + spec.action_size, spec.action_size
-        latent = 2 * size
+        size, latent = spec.action_size, 2 * spec.action_size
         proposer = Proposer(
-            encoder=init_mlp(encoder_key, (pair, *self.proposer_hidden, 2 * latent)),
-            decoder=init_mlp(decoder_key, (spec.features + latent, *self.proposer_hidden, size)),
+            encoder=self.proposer.init(encoder_key, spec, size, 2 * latent, "random"),
+            decoder=self.proposer.init(decoder_key, spec, latent, size, "random"),
+            latent=latent,
         )
-        actor = init_mlp(actor_key, (pair, *self.hidden, size))
-        critics = init_mlps(critic_key, (pair, *self.hidden, 1), (2,))
+
+        def make_critic(key: PRNGKeyArray) -> Any:
+            return self.network.init(key, spec, size, 1, self.initial)
+
+        actor = self.network.init(actor_key, spec, size, size, "random")
+        critics = side_by_side(make_critic, critic_key, (2,))
         adam = optax.adam(self.learning_rate)
         return BCQState(
-            proposer=proposer,
-            actor=actor,
+            proposer=Learner.start(proposer, adam),
+            actor=Learner.start(actor, adam),
             target_actor=jax.tree.map(jnp.copy, actor),
-            critics=critics,
+            critics=Learner.start(critics, adam),
             target_critics=jax.tree.map(jnp.copy, critics),
-            proposer_optimiser=adam.init(proposer),
-            actor_optimiser=adam.init(actor),
-            critic_optimiser=adam.init(critics),
         )
 
     def greedy(self, state: BCQState, observation: Array) -> Float[Array, " size"]:
@@ -114,43 +107,34 @@ class BCQ(Offline):
         """One step of the auto-encoder, the critics and the actor, in this order."""
         observation = as_floats(batch.observation)
         encoding_key, target_key, actor_key = jax.random.split(key, 3)
-        proposer, proposer_optimiser = adam_step(
-            self.learning_rate,
-            jax.grad(self._proposer_loss)(state.proposer, observation, batch.action, encoding_key),
-            state.proposer_optimiser,
-            state.proposer,
+        adam = optax.adam(self.learning_rate)
+        slope = jax.grad(self._proposer_loss)(
+            state.proposer.parameters, observation, batch.action, encoding_key
         )
-        state = state._replace(proposer=proposer, proposer_optimiser=proposer_optimiser)
+        state = state._replace(proposer=state.proposer.step(slope, adam))
         target = self._target(state, batch, target_key)
 
-        def critic_loss(critics: MLP) -> tuple[Array, Array]:
-            values = twin_values(critics, observation, batch.action)
+        def critic_loss(critics: Any) -> tuple[Array, Array]:
+            values = twin_values(self.network, critics, observation, batch.action)
             return ((values - target) ** 2).mean(axis=1).sum(), values.mean()
 
-        (loss, q), gradient = jax.value_and_grad(critic_loss, has_aux=True)(state.critics)
-        critics, critic_optimiser = adam_step(
-            self.learning_rate, gradient, state.critic_optimiser, state.critics
-        )
-        proposed = self._propose(state.proposer, observation, actor_key, 1)
-        first = jax.tree.map(lambda leaf: leaf[0], critics)
+        (loss, q), slope = jax.value_and_grad(critic_loss, has_aux=True)(state.critics.parameters)
+        critics = state.critics.step(slope, adam)
+        proposed = self._propose(state.proposer.parameters, observation, actor_key, 1)
+        first = jax.tree.map(lambda leaf: leaf[0], critics.parameters)
 
-        def actor_loss(actor: MLP) -> Array:
+        def actor_loss(actor: Any) -> Array:
             action = self._perturb(actor, observation, proposed)
-            return -apply_joint(first, observation, action).mean()
+            return -self.network.apply(first, observation, action).mean()
 
-        actor, actor_optimiser = adam_step(
-            self.learning_rate,
-            jax.grad(actor_loss)(state.actor),
-            state.actor_optimiser,
-            state.actor,
+        actor = state.actor.step(jax.grad(actor_loss)(state.actor.parameters), adam)
+        target_actor, target_critics = optax.incremental_update(
+            (actor.parameters, critics.parameters),
+            (state.target_actor, state.target_critics),
+            self.tau,
         )
         state = state._replace(
-            actor=actor,
-            critics=critics,
-            actor_optimiser=actor_optimiser,
-            critic_optimiser=critic_optimiser,
-            target_actor=soft_update(state.target_actor, actor, self.tau),
-            target_critics=soft_update(state.target_critics, critics, self.tau),
+            actor=actor, critics=critics, target_actor=target_actor, target_critics=target_critics
         )
         return state, {"loss": loss, "q": q}
 
@@ -159,20 +143,20 @@ class BCQ(Offline):
     ) -> Float[Array, ""]:
         """How badly actions are reconstructed, and how far the latent numbers are from normal."""
         mean, log_deviation = jnp.split(
-            apply_joint(proposer.encoder, observation, action), 2, axis=-1
+            self.proposer.apply(proposer.encoder, observation, action), 2, axis=-1
         )
         deviation = jnp.exp(jnp.clip(log_deviation, -4.0, 15.0))
         latent = mean + deviation * jax.random.normal(key, mean.shape)
-        error = jnp.tanh(apply_joint(proposer.decoder, observation, latent)) - action
+        error = jnp.tanh(self.proposer.apply(proposer.decoder, observation, latent)) - action
         divergence = -0.5 * (1 + 2 * jnp.log(deviation) - mean**2 - deviation**2)
         return (error**2).mean() + self.divergence_weight * divergence.mean()
 
     def _target(self, state: BCQState, batch: Batch, key: PRNGKeyArray) -> Float[Array, " batch"]:
         """What the critics' values should have been: those of the best of several candidates."""
         following = as_floats(batch.next_observation)
-        proposed = self._propose(state.proposer, following, key, self.candidates)
+        proposed = self._propose(state.proposer.parameters, following, key, self.candidates)
         action = self._perturb(state.target_actor, following, proposed)
-        twins = twin_values(state.target_critics, following, action)
+        twins = twin_values(self.network, state.target_critics, following, action)
         share = self.minimum_weight
         value = share * twins.min(axis=0) + (1 - share) * twins.max(axis=0)
         return one_step_target(self.value_shift, batch, value.max(axis=1))
@@ -181,18 +165,16 @@ class BCQ(Offline):
         self, proposer: Proposer, observation: Array, key: PRNGKeyArray, count: int
     ) -> Float[Array, "batch candidates size"]:
         """Actions that the data might hold for these states."""
-        first_weight = proposer.decoder[0][0]
-        shape = (len(observation), count, first_weight.shape[1] - observation.shape[1])
-        latent = jax.random.normal(key, shape)
+        latent = jax.random.normal(key, (len(observation), count, proposer.latent))
         latent = jnp.clip(latent, -self.latent_clip, self.latent_clip)
-        return jnp.tanh(apply_joint(proposer.decoder, observation, latent))
+        return jnp.tanh(self.proposer.apply(proposer.decoder, observation, latent))
 
     def _perturb(
-        self, actor: MLP, observation: Array, action: Float[Array, "batch candidates size"]
+        self, actor: Any, observation: Array, action: Float[Array, "batch candidates size"]
     ) -> Float[Array, "batch candidates size"]:
         """The actions, moved a little towards what the actor likes."""
-        moved = action + self.perturbation * jnp.tanh(apply_joint(actor, observation, action))
-        return jnp.clip(moved, -1.0, 1.0)
+        liked = jnp.tanh(self.network.apply(actor, observation, action))
+        return jnp.clip(action + self.perturbation * liked, -1.0, 1.0)
 
     def _best(self, state: BCQState, observation: Array) -> tuple[Array, Array]:
         """The best of the proposed actions and its value.
@@ -203,9 +185,11 @@ class BCQ(Offline):
         floats = as_floats(observation)
         bits = jax.lax.bitcast_convert_type(floats, jnp.uint32)
         key = jax.random.key(jnp.sum(bits * (2 * jnp.arange(bits.size, dtype=jnp.uint32) + 1)))
-        proposed = self._propose(state.proposer, floats[None], key, self.acting_candidates)
-        action = self._perturb(state.actor, floats[None], proposed)[0]
-        first = jax.tree.map(lambda leaf: leaf[0], state.critics)
-        values = apply_joint(first, floats[None], action[None])[0, :, 0]
+        proposed = self._propose(
+            state.proposer.parameters, floats[None], key, self.acting_candidates
+        )
+        action = self._perturb(state.actor.parameters, floats[None], proposed)[0]
+        first = jax.tree.map(lambda leaf: leaf[0], state.critics.parameters)
+        values = self.network.apply(first, floats[None], action[None])[0, :, 0]
         best = jnp.argmax(values)
         return action[best], values[best]

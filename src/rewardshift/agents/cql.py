@@ -1,7 +1,7 @@
 """CQL: soft actor-critic whose critics are pushed down wherever the data is not."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar, NamedTuple
 
 import jax
@@ -11,31 +11,20 @@ from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 from rewardshift.agents.offline import Offline
 from rewardshift.agents.soft import (
-    Multiplier,
-    draw_actions,
     improve_policy,
-    init_multiplier,
     middle,
     soft_value,
-    tune,
+    squash,
+    squashed_log_density,
+    start_multiplier,
     tune_temperature,
 )
 from rewardshift.agents.targets import one_step_target
-from rewardshift.checks import Count, Natural, NonNegative, Positive, Widths
+from rewardshift.checks import Count, Natural, NonNegative, Positive
 from rewardshift.envs.tasks import TaskSpec
 from rewardshift.errors import InputError
-from rewardshift.networks import (
-    MLP,
-    adam_step,
-    apply_mlp,
-    init_mlp,
-    init_mlps,
-    mean_and_grad,
-    soft_update,
-    squash,
-    squashed_log_density,
-    twin_values,
-)
+from rewardshift.learners import Learner, mean_and_grad
+from rewardshift.networks import MLP, Network, side_by_side, twin_values
 from rewardshift.replay import Batch, as_floats
 
 LARGEST_LOG_FACTOR = math.log(1e6)
@@ -44,13 +33,11 @@ LARGEST_LOG_FACTOR = math.log(1e6)
 class CQLState(NamedTuple):
     """What a `CQL` has learned; critics have a leading axis over the twins."""
 
-    policy: MLP
-    critics: MLP
-    target_critics: MLP
-    policy_optimiser: optax.OptState
-    critic_optimiser: optax.OptState
-    temperature: Multiplier
-    penalty: Multiplier
+    policy: Learner
+    critics: Learner
+    target_critics: Any
+    temperature: Learner
+    penalty: Learner
     updates: Int[Array, ""]
 
 
@@ -59,7 +46,6 @@ class CQL(Offline):
     """Conservative Q-learning, CQL(H), with the settings of its authors.
 
     Args:
-        hidden: Widths of the hidden layers of the policy and the critics.
         learning_rate: Adam's learning rate for the critics.
         policy_rate: Adam's learning rate for the policy and the temperature.
         candidates: Actions that the penalty looks at from each of three sources: random ones, the
@@ -71,7 +57,7 @@ class CQL(Offline):
         cloning_updates: For how many updates the policy imitates the data, at first.
     """
 
-    hidden: Widths = (256, 256, 256)
+    network: Network = field(default_factory=lambda: MLP((256, 256, 256)))
     learning_rate: Positive = 3e-4
     policy_rate: Positive = 1e-4
     candidates: Count = 10
@@ -93,23 +79,29 @@ class CQL(Offline):
     def init(self, key: PRNGKeyArray, spec: TaskSpec) -> CQLState:
         """Random networks, the same for the same key whatever the shift is."""
         policy_key, critic_key = jax.random.split(key)
-        policy = init_mlp(policy_key, (spec.features, *self.hidden, 2 * spec.action_size))
-        pair = spec.features + spec.action_size
-        critics = init_mlps(critic_key, (pair, *self.hidden, 1), (2,))
+        size = spec.action_size
+
+        def make_critic(key: PRNGKeyArray) -> Any:
+            return self.network.init(key, spec, size, 1, self.initial)
+
+        policy = self.network.init(policy_key, spec, 0, 2 * size, "random")
+        critics = side_by_side(make_critic, critic_key, (2,))
         return CQLState(
-            policy=policy,
-            critics=critics,
+            policy=Learner.start(policy, optax.adam(self.policy_rate)),
+            critics=Learner.start(critics, optax.adam(self.learning_rate)),
             target_critics=jax.tree.map(jnp.copy, critics),
-            policy_optimiser=optax.adam(self.policy_rate).init(policy),
-            critic_optimiser=optax.adam(self.learning_rate).init(critics),
-            temperature=init_multiplier(self.policy_rate),
-            penalty=init_multiplier(self.learning_rate),
+            temperature=start_multiplier(self.policy_rate),
+            penalty=start_multiplier(self.learning_rate),
             updates=jnp.zeros((), jnp.int32),
         )
 
     def greedy(self, state: CQLState, observation: Array) -> Float[Array, " size"]:
         """The middle of the policy."""
-        return middle(state.policy, as_floats(observation))
+        return middle(self._outputs(state, observation))
+
+    def _outputs(self, state: CQLState, observation: Array) -> Float[Array, "*batch twice"]:
+        """The outputs of the policy's network."""
+        return self.network.apply(state.policy.parameters, as_floats(observation))
 
     def value(self, state: CQLState, observation: Array) -> Float[Array, ""]:
         """What the agent thinks that its own action is worth, on the shifted scale."""
@@ -125,8 +117,9 @@ class CQL(Offline):
         new, metrics = self._improve_critics(tuned, batch, critic_key)
         new = new._replace(
             policy=changed.policy,
-            policy_optimiser=changed.policy_optimiser,
-            target_critics=soft_update(state.target_critics, new.critics, self.tau),
+            target_critics=optax.incremental_update(
+                new.critics.parameters, state.target_critics, self.tau
+            ),
             updates=state.updates + 1,
         )
         return new, metrics
@@ -135,23 +128,24 @@ class CQL(Offline):
         """One step of the temperature, and with it one of the policy."""
         observation = as_floats(batch.observation)
         noise = jax.random.normal(key, batch.action.shape)
-        _, log_density = draw_actions(state.policy, observation, noise)
+        _, log_density = squash(self._outputs(state, observation), noise)
         wanted = -batch.action.shape[-1]  # the entropy, as is usual for SAC
         temperature = tune_temperature(state.temperature, log_density, wanted, self.policy_rate)
         cloning = state.updates < self.cloning_updates
 
         def worth(outputs: Array, action: Array) -> Array:
-            value = twin_values(state.critics, observation, action).min(axis=0)
+            critics = state.critics.parameters
+            value = twin_values(self.network, critics, observation, action).min(axis=0)
             return jnp.where(cloning, squashed_log_density(outputs, batch.action), value)
 
-        policy, optimiser = improve_policy(
-            self.policy_rate,
-            (state.policy, state.policy_optimiser),
+        policy = improve_policy(
+            (self.network, self.policy_rate),
+            state.policy,
             (observation, noise),
-            jnp.exp(temperature.log),
+            jnp.exp(temperature.parameters),
             worth,
         )
-        return state._replace(policy=policy, policy_optimiser=optimiser, temperature=temperature)
+        return state._replace(policy=policy, temperature=temperature)
 
     def _improve_critics(
         self, state: CQLState, batch: Batch, key: PRNGKeyArray
@@ -160,14 +154,14 @@ class CQL(Offline):
         target_key, candidate_key = jax.random.split(key)
         target = self._target(state, batch, target_key)
         candidates, log_densities = self._candidates(state, batch, candidate_key)
-        factor = jnp.exp(jnp.minimum(state.penalty.log, LARGEST_LOG_FACTOR))
+        factor = jnp.exp(jnp.minimum(state.penalty.parameters, LARGEST_LOG_FACTOR))
 
         # The data's own actions come first.
         actions = jnp.concatenate([batch.action[:, None], candidates], axis=1)
 
-        def loss(critics: MLP, part: Any) -> tuple[Array, tuple[Array, Array]]:
+        def loss(critics: Any, part: Any) -> tuple[Array, tuple[Array, Array]]:
             observation, actions, log_densities, target = part
-            values = twin_values(critics, observation, actions)
+            values = twin_values(self.network, critics, observation, actions)
             own, others = values[..., 0], values[..., 1:]
             excess = self._excess(own, others, log_densities)
             errors = ((own - target) ** 2).mean(axis=1)
@@ -175,17 +169,15 @@ class CQL(Offline):
 
         (total, (q, excess)), gradient = mean_and_grad(
             loss,
-            state.critics,
+            state.critics.parameters,
             (as_floats(batch.observation), actions, log_densities, target),
-            size=actions.shape[0] * actions.shape[1] * max(self.hidden, default=1),
+            size=actions.shape[0] * actions.shape[1] * _widest(state.critics.parameters),
         )
-        critics, optimiser = adam_step(
-            self.learning_rate, gradient, state.critic_optimiser, state.critics
-        )
-        state = state._replace(critics=critics, critic_optimiser=optimiser)
+        adam = optax.adam(self.learning_rate)
+        state = state._replace(critics=state.critics.step(gradient, adam))
         if self.threshold is not None:
             slope = factor * (self.threshold - excess)
-            state = state._replace(penalty=tune(state.penalty, slope, self.learning_rate))
+            state = state._replace(penalty=state.penalty.step(slope, adam))
         return state, {"loss": total, "q": q}
 
     def _excess(
@@ -208,7 +200,7 @@ class CQL(Offline):
         uniform = jax.random.uniform(random_key, shape, minval=-1.0, maxval=1.0)
 
         def drawn(observation: Array, key: PRNGKeyArray) -> tuple[Array, Array]:
-            outputs = apply_mlp(state.policy, as_floats(observation))[:, None]
+            outputs = self._outputs(state, observation)[:, None]
             outputs = jnp.broadcast_to(outputs, (*shape[:2], 2 * size))
             return squash(outputs, jax.random.normal(key, shape))
 
@@ -224,8 +216,13 @@ class CQL(Offline):
         """What the critics' values should have been."""
         following = as_floats(batch.next_observation)
         noise = jax.random.normal(key, batch.action.shape)
-        action, log_density = draw_actions(state.policy, following, noise)
-        value = twin_values(state.target_critics, following, action).min(axis=0)
+        action, log_density = squash(self._outputs(state, following), noise)
+        value = twin_values(self.network, state.target_critics, following, action).min(axis=0)
         if self.entropy_backup:
-            value = soft_value(value, log_density, jnp.exp(state.temperature.log))
+            value = soft_value(value, log_density, jnp.exp(state.temperature.parameters))
         return one_step_target(self.value_shift, batch, value)
+
+
+def _widest(critics: Any) -> int:
+    """The most numbers that a layer of the critics puts out, or takes."""
+    return max(max(leaf.shape[1:], default=1) for leaf in jax.tree.leaves(critics))

@@ -9,7 +9,8 @@ import optax
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from rewardshift.checks import Count, Finite, Positive, check
-from rewardshift.networks import MLP, apply_mlp, init_mlp
+from rewardshift.learners import Learner
+from rewardshift.networks import MLPParameters, apply_mlp, init_mlp
 
 Evaluated = Literal["fresh", "stored"]
 
@@ -46,11 +47,10 @@ class Intrinsic(Protocol):
 
 
 class RNDState(NamedTuple):
-    """A fixed random network, one that learns to predict it, and its optimiser."""
+    """A fixed random network, and one that learns to predict it."""
 
-    fixed: MLP
-    predictor: MLP
-    optimiser: optax.OptState
+    fixed: MLPParameters
+    predictor: Learner
 
 
 @dataclass(frozen=True)
@@ -81,13 +81,12 @@ class RND:
         """Two networks of three layers."""
         fixed_key, predictor_key = jax.random.split(key)
         sizes = (features, self.width, self.width, self.width)
-        predictor = init_mlp(predictor_key, sizes)
-        optimiser = self._optimiser().init(predictor)
-        return RNDState(init_mlp(fixed_key, sizes), predictor, optimiser)
+        predictor = Learner.start(init_mlp(predictor_key, sizes), self._rule())
+        return RNDState(init_mlp(fixed_key, sizes), predictor)
 
     def bonus(self, state: RNDState, observation: Array) -> Array:
         """The squared error of the prediction, at most 1."""
-        return jnp.minimum(self._error(state.predictor, state.fixed, observation), 1.0)
+        return jnp.minimum(self._error(state.predictor.parameters, state.fixed, observation), 1.0)
 
     def observe(self, state: RNDState, observation: Array) -> RNDState:
         """Nothing: the predictor learns from the batches."""
@@ -96,19 +95,17 @@ class RND:
     def update(self, state: RNDState, observation: Array) -> RNDState:
         """One step of the predictor."""
 
-        def loss(predictor: MLP) -> Array:
+        def loss(predictor: MLPParameters) -> Array:
             return self._error(predictor, state.fixed, observation).mean()
 
-        gradient = jax.grad(loss)(state.predictor)
-        updates, optimiser = self._optimiser().update(gradient, state.optimiser)
-        predictor = optax.apply_updates(state.predictor, updates)
-        return state._replace(predictor=predictor, optimiser=optimiser)
+        gradient = jax.grad(loss)(state.predictor.parameters)
+        return state._replace(predictor=state.predictor.step(gradient, self._rule()))
 
-    def _optimiser(self) -> optax.GradientTransformation:
+    def _rule(self) -> optax.GradientTransformation:
         adam = optax.adam(self.learning_rate)
         return adam if self.clear_gradients else optax.chain(optax.trace(decay=1.0), adam)
 
-    def _error(self, predictor: MLP, fixed: MLP, observation: Array) -> Array:
+    def _error(self, predictor: MLPParameters, fixed: MLPParameters, observation: Array) -> Array:
         goal = jax.lax.stop_gradient(apply_mlp(fixed, observation))
         return ((apply_mlp(predictor, observation) - goal) ** 2).sum(axis=-1)
 

@@ -8,13 +8,24 @@ import optax
 from jaxtyping import Array, Float, Int
 
 from rewardshift.agents.selection import Lead, Mixing, Selection, next_lead
-from rewardshift.networks import MLP, adam_step, apply_mlp
+from rewardshift.learners import Learner
+from rewardshift.networks import Network
 from rewardshift.shift import Shift
 
 
 @runtime_checkable
 class Led(Protocol):
-    """The settings that decide which member the policy follows."""
+    """The settings of an agent with members, one of which the policy follows."""
+
+    @property
+    def network(self) -> Network:
+        """The network of every critic."""
+        ...
+
+    @property
+    def learning_rate(self) -> float:
+        """Adam's learning rate."""
+        ...
 
     @property
     def members(self) -> tuple[Shift, ...]:
@@ -59,21 +70,21 @@ def mixing_weights(selection: Mixing, members: tuple[Shift, ...]) -> Float[Array
 
 
 def member_values(
-    critics: MLP,
+    network: Network,
+    critics: Any,
     observation: Float[Array, "batch features"],
     action: Float[Array, "one batch size"],
 ) -> Float[Array, "member twin batch"]:
     """Every critic's values of actions; `one` is 1, or one set of actions for each member."""
-    shared = jnp.broadcast_to(observation, (*action.shape[:-1], observation.shape[-1]))
-    inputs = jnp.concatenate([shared, action], axis=-1)
-    members, twins = critics[0][0].shape[:2]
-    inputs = jnp.broadcast_to(inputs[:, None], (members, twins, *inputs.shape[1:]))
-    return jax.vmap(jax.vmap(apply_mlp))(critics, inputs)[..., 0]
+    axes = jax.tree.leaves(critics)[0].shape[:2]  # members and twins
+    seen = jnp.broadcast_to(observation, (*axes, *observation.shape))
+    actions = jnp.broadcast_to(action[:, None], (*axes, *action.shape[1:]))
+    return jax.vmap(jax.vmap(network.apply))(critics, seen, actions)[..., 0]
 
 
 def leading_value(
     agent: Led,
-    critics: MLP,
+    critics: Any,
     leader: Int[Array, ""],
     observation: Float[Array, "batch features"],
     action: Float[Array, "batch size"],
@@ -83,35 +94,34 @@ def leading_value(
     A member's value is the lowest of the critics that it has in `critics`.
     """
     if isinstance(agent.selection, Mixing):
-        values = member_values(critics, observation, action[None]).min(axis=1)
+        values = member_values(agent.network, critics, observation, action[None]).min(axis=1)
         return mixing_weights(agent.selection, agent.members) @ values
     led = jax.tree.map(lambda leaf: leaf[leader[None]], critics)
-    return member_values(led, observation, action[None])[0].min(axis=0)
+    return member_values(agent.network, led, observation, action[None])[0].min(axis=0)
 
 
 def improve_critics(
-    rate: float,
-    learner: tuple[MLP, optax.OptState],
+    agent: Led,
+    critics: Learner,
     inputs: tuple[Array, Array],
     target: Float[Array, "member batch"],
     weight: Float[Array, "#member #batch"],
-) -> tuple[tuple[MLP, optax.OptState], dict[str, Float[Array, ""]]]:
+) -> tuple[Learner, dict[str, Float[Array, ""]]]:
     """One step of every critic towards its member's targets, and the metrics of that step.
 
     Args:
-        rate: Adam's learning rate.
-        learner: The critics, and Adam's state for them.
+        agent: The agent's settings.
+        critics: The critics.
         inputs: Observations and actions of the batch.
         target: What each member's values should have been.
         weight: The weight of each transition for each member.
     """
     observation, action = inputs
 
-    def loss(critics: MLP) -> tuple[Array, Array]:
-        values = member_values(critics, observation, action[None])
+    def loss(critics: Any) -> tuple[Array, Array]:
+        values = member_values(agent.network, critics, observation, action[None])
         errors = (values - target[:, None]) ** 2 * weight[:, None]
         return errors.mean(axis=2).sum(), values.mean()
 
-    critics, optimiser = learner
-    (total, q), gradient = jax.value_and_grad(loss, has_aux=True)(critics)
-    return adam_step(rate, gradient, optimiser, critics), {"loss": total, "q": q}
+    (total, q), gradient = jax.value_and_grad(loss, has_aux=True)(critics.parameters)
+    return critics.step(gradient, optax.adam(agent.learning_rate)), {"loss": total, "q": q}

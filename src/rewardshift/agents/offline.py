@@ -1,12 +1,12 @@
 """What the agents that learn from fixed data share."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, cast
 
 from jaxtyping import Array, Float
 
 from rewardshift.checks import Count, Discount, Rate, check
-from rewardshift.networks import twin_values
+from rewardshift.networks import MLP, Initial, Network, twin_values
 from rewardshift.replay import as_floats
 from rewardshift.shift import Shift, as_members, lifetime
 
@@ -19,13 +19,18 @@ class Offline:
         shift: What is done to the rewards: a number or a `Shift`. Above 0 it is caution.
         gamma: The discount.
         batch_size: Transitions per update.
-        tau: How far the target networks move at every update.
+        tau: The share by which an update moves the target networks towards the learned ones.
+        network: The networks of the policy and the critics.
+        initial: `"zero"` starts the output layer of the critics at zero, so that every value is
+            exactly 0 at first.
     """
 
     shift: float | Shift = 0.0
     gamma: Discount = 0.99
     batch_size: Count = 256
     tau: Rate = 0.005
+    network: Network = field(default_factory=MLP)
+    initial: Initial = "random"
 
     continuous: ClassVar[bool] = True
     period: ClassVar[int] = 1
@@ -48,5 +53,7 @@ class Offline:
     def action_value(
         self, state: Any, observation: Array, action: Float[Array, "batch size"]
     ) -> Float[Array, " batch"]:
-        """What the agent thinks of actions, on the shifted scale: the lower of the twins."""
-        return twin_values(state.critics, as_floats(observation), action).min(axis=0)
+        """The values of actions, on the shifted scale: the lower of the twins."""
+        return twin_values(
+            self.network, state.critics.parameters, as_floats(observation), action
+        ).min(axis=0)

@@ -1,45 +1,33 @@
 """The parts of soft actor-critic that SAC and CQL share: a random policy and its temperature."""
 
+import math
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any
 
 import jax
 import jax.numpy as jnp
 import optax
 from jaxtyping import Array, Float
 
-from rewardshift.networks import MLP, adam_step, apply_mlp, squash
+from rewardshift.learners import Learner
+from rewardshift.networks import Network
 
 
-class Multiplier(NamedTuple):
-    """A positive number that is tuned until something is where it should be."""
-
-    log: Float[Array, ""]
-    optimiser: optax.OptState
-
-
-def init_multiplier(rate: float) -> Multiplier:
-    """A multiplier of 1.
+def start_multiplier(rate: float) -> Learner:
+    """A positive number that is tuned, 1 at first; the learner keeps its logarithm.
 
     Args:
         rate: Adam's learning rate.
     """
-    log = jnp.zeros(())
-    return Multiplier(log, optax.adam(rate).init(log))
-
-
-def tune(multiplier: Multiplier, slope: Float[Array, ""], rate: float) -> Multiplier:
-    """One step of a multiplier, by the slope of the loss in its logarithm."""
-    log, optimiser = adam_step(rate, slope, multiplier.optimiser, multiplier.log)
-    return Multiplier(log, optimiser)
+    return Learner.start(jnp.zeros(()), optax.adam(rate))
 
 
 def tune_temperature(
-    temperature: Multiplier,
+    temperature: Learner,
     log_density: Float[Array, " batch"],
     target_entropy: float,
     rate: float,
-) -> Multiplier:
+) -> Learner:
     """One step of the temperature: up if the policy's entropy is below its target.
 
     Args:
@@ -48,24 +36,46 @@ def tune_temperature(
         target_entropy: The entropy that the policy should have.
         rate: Adam's learning rate.
     """
-    return tune(temperature, -(log_density.mean() + target_entropy), rate)
+    return temperature.step(-(log_density.mean() + target_entropy), optax.adam(rate))
 
 
-def middle(
-    policy: MLP, observation: Float[Array, "*batch features"]
-) -> Float[Array, "*batch size"]:
+def middle(outputs: Float[Array, "*batch twice"]) -> Float[Array, "*batch size"]:
     """The action in the middle of the policy, which acts greedily."""
-    mean, _ = jnp.split(apply_mlp(policy, observation), 2, axis=-1)
+    mean, _ = jnp.split(outputs, 2, axis=-1)
     return jnp.tanh(mean)
 
 
-def draw_actions(
-    policy: MLP,
-    observation: Float[Array, "*batch features"],
-    noise: Float[Array, "*batch size"],
+def squash(
+    outputs: Float[Array, "*batch twice"], noise: Float[Array, "*batch size"]
 ) -> tuple[Float[Array, "*batch size"], Float[Array, "*batch"]]:
-    """Actions of the policy and the log of their density; see `squash`."""
-    return squash(apply_mlp(policy, observation), noise)
+    """Actions of a Gaussian policy, brought into (-1, 1) by tanh, and the log of their density.
+
+    Args:
+        outputs: Outputs of the policy's network: means, and logarithms of standard deviations.
+        noise: Standard normal numbers.
+    """
+    mean, deviation = _gaussian(outputs)
+    raw = mean + deviation * noise
+    return jnp.tanh(raw), _log_density(raw, mean, deviation)
+
+
+def squashed_log_density(
+    outputs: Float[Array, "*batch twice"], action: Float[Array, "*batch size"]
+) -> Float[Array, "*batch"]:
+    """The log of the density of given actions; see `squash`."""
+    edge = 1 - 1e-6
+    return _log_density(jnp.arctanh(jnp.clip(action, -edge, edge)), *_gaussian(outputs))
+
+
+def _gaussian(outputs: Array) -> tuple[Array, Array]:
+    mean, log_deviation = jnp.split(outputs, 2, axis=-1)
+    return mean, jnp.exp(jnp.clip(log_deviation, -5.0, 2.0))
+
+
+def _log_density(raw: Array, mean: Array, deviation: Array) -> Array:
+    """The log of the density of tanh(raw), in a form that does not lose digits."""
+    slope = 2 * (math.log(2) - raw - jax.nn.softplus(-2 * raw))
+    return (jax.scipy.stats.norm.logpdf(raw, mean, deviation) - slope).sum(axis=-1)
 
 
 def soft_value(
@@ -78,27 +88,26 @@ def soft_value(
 
 
 def improve_policy(
-    rate: float,
-    learner: tuple[MLP, optax.OptState],
+    settings: tuple[Network, float],
+    policy: Learner,
     inputs: tuple[Array, Array],
     temperature: float | Float[Array, ""],
     worth: Callable[[Array, Array], Float[Array, " batch"]],
-) -> tuple[MLP, optax.OptState]:
+) -> Learner:
     """One step of the policy towards actions that are worth more and towards entropy.
 
     Args:
-        rate: Adam's learning rate.
-        learner: The policy, and Adam's state for it.
+        settings: The policy's network, and Adam's learning rate.
+        policy: The policy.
         inputs: Observations, and one standard normal number for each number of an action.
         temperature: The weight of the entropy.
         worth: What an action is worth, from the network's outputs and the action drawn from them.
     """
-    observation, noise = inputs
+    (network, rate), (observation, noise) = settings, inputs
 
-    def loss(policy: MLP) -> Array:
-        outputs = apply_mlp(policy, observation)
+    def loss(parameters: Any) -> Array:
+        outputs = network.apply(parameters, observation)
         action, log_density = squash(outputs, noise)
         return -soft_value(worth(outputs, action), log_density, temperature).mean()
 
-    policy, optimiser = learner
-    return adam_step(rate, jax.grad(loss)(policy), optimiser, policy)
+    return policy.step(jax.grad(loss)(policy.parameters), optax.adam(rate))

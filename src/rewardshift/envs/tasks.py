@@ -29,7 +29,8 @@ class TaskSpec(NamedTuple):
     `features` and `dtype` are of the flat observations. A task has either `num_actions`
     discrete actions or continuous ones of `action_size` numbers, always in [-1, 1]; the other
     is 0. In a goal task the last numbers of an observation are the goal that was achieved and
-    then the desired one, of `goal_size` numbers each; elsewhere that is 0.
+    then the desired one, of `goal_size` numbers each; elsewhere that is 0. `shape` is the shape
+    of an observation before it was flattened; it is empty if that was no single array.
     """
 
     features: int
@@ -37,6 +38,7 @@ class TaskSpec(NamedTuple):
     num_actions: int = 0
     action_size: int = 0
     goal_size: int = 0
+    shape: tuple[int, ...] = ()
 
     def achieved(self, observation: np.ndarray) -> np.ndarray:
         """The part of flat observations, a view of them, that says which goal is achieved."""
@@ -164,25 +166,25 @@ def probe_spec(env: str | MakeEnv) -> TaskSpec:
 
 def task_spec(env: gym.Env[Any, Any]) -> TaskSpec:
     """The task's spec; refuses what no agent here can take."""
-    features, dtype, goal_size = _observation_spec(env)
+    spec = _observation_spec(env)
     match env.action_space:
         case gym.spaces.Discrete(start=0, n=n):
-            return TaskSpec(features, dtype, num_actions=int(n), goal_size=goal_size)
+            return spec._replace(num_actions=int(n))
         case gym.spaces.Box(shape=(size,)) as box if _is_continuous(box):
-            return TaskSpec(features, dtype, action_size=size, goal_size=goal_size)
+            return spec._replace(action_size=size)
     raise InputError(
         "actions must be Discrete from 0 on, or a Box of floating point numbers with finite"
         f" bounds and one axis; {env} has {env.action_space}"
     )
 
 
-def _observation_spec(env: gym.Env[Any, Any]) -> tuple[int, str, int]:
-    """The features of flat observations, their dtype, and how many of them are a goal."""
+def _observation_spec(env: gym.Env[Any, Any]) -> TaskSpec:
+    """The part of the task's spec that is about observations."""
     match env.observation_space:
-        case gym.spaces.Dict(spaces={"image": gym.spaces.Box() as box}):  # MiniGrid
-            return _size(box), "uint8" if box.dtype == np.uint8 else "float32", 0
-        case gym.spaces.Box() as box:
-            return _size(box), "uint8" if box.dtype == np.uint8 else "float32", 0
+        # The first is MiniGrid's.
+        case gym.spaces.Dict(spaces={"image": gym.spaces.Box() as box}) | (gym.spaces.Box() as box):
+            dtype = "uint8" if box.dtype == np.uint8 else "float32"
+            return TaskSpec(_size(box), dtype, shape=box.shape)
         case gym.spaces.Dict(spaces=spaces) if set(spaces) == set(GOAL_KEYS) and all(
             isinstance(space, GOAL_SPACES) for space in spaces.values()
         ):
@@ -193,7 +195,7 @@ def _observation_spec(env: gym.Env[Any, Any]) -> tuple[int, str, int]:
                     f" {env} they have {spaces['achieved_goal'].shape} and"
                     f" {spaces['desired_goal'].shape}"
                 )
-            return sum(sizes.values()), "float32", sizes["desired_goal"]
+            return TaskSpec(sum(sizes.values()), "float32", goal_size=sizes["desired_goal"])
         case other:
             raise InputError(
                 "observations must be a Box, a Dict with an image, or a Dict of Box, MultiBinary"

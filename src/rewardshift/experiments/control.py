@@ -14,6 +14,7 @@ from rewardshift.experiments.online import (
     run_online,
     with_terminal,
 )
+from rewardshift.networks import MLP
 from rewardshift.shift import Terminal
 from rewardshift.training.online import OnlineBudget
 
@@ -24,13 +25,14 @@ class ControlBudget:
 
     Args:
         steps: Environment steps of each seed.
-        hidden, batch_size, warm_up, learning_rate: As in `TD3`.
+        hidden: Widths of the hidden layers.
+        batch_size, warm_up, learning_rate: As in `TD3`.
         evaluations: Points of a curve.
         evaluation_episodes: Episodes behind each point.
     """
 
     steps: int
-    hidden: tuple[int, ...] = TD3.hidden
+    hidden: tuple[int, ...] = (256, 256)
     batch_size: int = TD3.batch_size
     warm_up: int = TD3.warm_up
     learning_rate: float = TD3.learning_rate
@@ -42,7 +44,7 @@ class ControlBudget:
         return replace(
             agent,
             shift=with_terminal(agent.members, terminal),
-            hidden=self.hidden,
+            network=MLP(self.hidden),
             batch_size=self.batch_size,
             warm_up=self.warm_up,
             learning_rate=self.learning_rate,

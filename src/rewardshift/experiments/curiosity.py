@@ -8,6 +8,7 @@ from rewardshift.agents.intrinsic import RND
 from rewardshift.envs.minigrid import four_rooms_id
 from rewardshift.experiments.figure import Claim, Figure, Method, Panel, Preset, Source
 from rewardshift.experiments.online import online_lifetimes, run_online, with_terminal
+from rewardshift.networks import MLP, InputRange
 from rewardshift.shift import Terminal
 from rewardshift.training.online import OnlineBudget
 
@@ -19,12 +20,12 @@ class Task:
     Args:
         env: The registered environment.
         gamma: The discount that it is trained with.
-        input_range: As in `DQN`, for methods whose inputs are scaled.
+        input_range: As in `MLP`, for methods whose inputs are scaled.
     """
 
     env: str
     gamma: float
-    input_range: tuple[tuple[float, float], ...]
+    input_range: InputRange
 
 
 @dataclass(frozen=True)
@@ -60,7 +61,7 @@ class CuriosityBudget:
     def configure(self, agent: DQN | Scaled, task: Task, terminal: Terminal) -> DQN:
         """See `OnlineFigureBudget`."""
         if isinstance(agent, Scaled):
-            agent = replace(agent.agent, input_range=task.input_range)
+            agent = replace(agent.agent, network=MLP((64,), input_range=task.input_range))
         intrinsic: Any = agent.intrinsic
         if intrinsic is not None:
             intrinsic = replace(intrinsic, width=self.rnd_width)

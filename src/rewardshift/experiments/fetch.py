@@ -6,6 +6,7 @@ from rewardshift.agents.td3 import TD3, ddpg
 from rewardshift.experiments.figure import Claim, Figure, Method, Panel, Preset
 from rewardshift.experiments.online import Task, online_lifetimes, run_online, with_terminal
 from rewardshift.hindsight import Hindsight
+from rewardshift.networks import MLP
 from rewardshift.shift import Terminal
 from rewardshift.training.online import OnlineBudget
 
@@ -35,7 +36,7 @@ class FetchBudget:
         return replace(
             agent,
             shift=with_terminal(agent.members, terminal),
-            hidden=(self.width,) * 3,
+            network=MLP((self.width,) * 3),
             batch_size=self.batch_size,
             warm_up=self.warm_up,
         )

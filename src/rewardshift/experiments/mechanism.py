@@ -12,6 +12,7 @@ from rewardshift.agents.td3 import TD3
 from rewardshift.experiments.behaviour import Behaviour
 from rewardshift.experiments.figure import Claim, Curve, Figure, Method, Panel, Preset, Unit
 from rewardshift.experiments.online import curves_of
+from rewardshift.networks import MLP
 from rewardshift.shift import Shift, Terminal
 from rewardshift.training.offline import OfflineBudget
 from rewardshift.training.runs import train_offline
@@ -87,9 +88,16 @@ def run_mechanism(figure: Figure, unit: Unit, folder: Path) -> list[Curve]:
     return curves
 
 
-_DQN = DQN(gamma=GAMMA, tau=0.05, hidden=(64, 64))
-_SCALED = replace(_DQN, input_range=((-1.2, 0.6), (-0.07, 0.07)))
-_TD3 = TD3(gamma=GAMMA, tau=0.05, hidden=(64, 64), learning_rate=1e-3, batch_size=64, warm_up=0)
+_DQN = DQN(gamma=GAMMA, tau=0.05, network=MLP((64, 64)))
+_SCALED = replace(_DQN, network=MLP((64, 64), input_range=((-1.2, 0.6), (-0.07, 0.07))))
+_TD3 = TD3(
+    gamma=GAMMA,
+    tau=0.05,
+    network=MLP((64, 64)),
+    learning_rate=1e-3,
+    batch_size=64,
+    warm_up=0,
+)
 # The task, what learns it, the range of its rewards, and the shares of random actions that make its
 # controller poor, middling and good.
 SETTINGS = (

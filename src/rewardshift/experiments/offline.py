@@ -10,6 +10,7 @@ from rewardshift.data.loading import load_dataset
 from rewardshift.errors import InputError
 from rewardshift.experiments.figure import Claim, Curve, Figure, Method, Metric, Panel, Preset, Unit
 from rewardshift.experiments.online import curves_of
+from rewardshift.networks import MLP
 from rewardshift.shift import Shift, Terminal
 from rewardshift.training.offline import OfflineBudget
 from rewardshift.training.runs import train_offline
@@ -98,9 +99,11 @@ class OfflineFigureBudget:
         if isinstance(agent, CQL):
             agent = replace(agent, cloning_updates=self.cloning_updates)
         if self.width is not None:
-            agent = replace(agent, hidden=(self.width,) * len(agent.hidden))
             if isinstance(agent, BCQ):
-                agent = replace(agent, proposer_hidden=(self.width,) * len(agent.proposer_hidden))
+                narrow = MLP((self.width,) * 2)
+                agent = replace(agent, network=narrow, proposer=narrow)
+            else:
+                agent = replace(agent, network=MLP((self.width,) * 3))
         return agent
 
     def offline(self) -> OfflineBudget:

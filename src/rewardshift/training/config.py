@@ -20,12 +20,13 @@ from rewardshift.envs.tasks import MakeEnv, env_name, probe_spec
 from rewardshift.errors import InputError, one_line, shown
 from rewardshift.files import DAMAGE, LEFTOVER, LOCK, write_atomic
 from rewardshift.hindsight import Hindsight
+from rewardshift.learners import Learner
 from rewardshift.training.offline import OfflineBudget
 from rewardshift.training.online import OnlineBudget
 from rewardshift.training.parts import check_restorable, part_from_json, part_to_json
 from rewardshift.training.seeds import check_seeds, chosen_seeds
 
-FORMAT = 5
+FORMAT = 6
 PLAIN = f"{string.ascii_letters}{string.digits}._"
 LONGEST_NAME = 100  # a file system has room for 255
 
@@ -267,5 +268,10 @@ def read_config(folder: Path) -> RunConfig:
 
 def networks_of(agent: Agent[Any], state: Any, step: int) -> dict[str, Any]:
     """What `parameters.npz` keeps of an agent's state, and after how many steps that is."""
-    networks = {name: getattr(state, name) for name in agent.networks}
+    networks = {name: _without_optimiser(getattr(state, name)) for name in agent.networks}
     return {"step": np.asarray(step, np.int64), **networks}
+
+
+def _without_optimiser(part: Any) -> Any:
+    """A part of an agent's state as a policy needs it."""
+    return part._replace(optimiser=()) if isinstance(part, Learner) else part

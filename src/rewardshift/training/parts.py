@@ -18,12 +18,13 @@ from rewardshift.agents.td3 import TD3
 from rewardshift.data.dataset import Subset
 from rewardshift.errors import InputError, shown
 from rewardshift.hindsight import Hindsight
+from rewardshift.networks import MLP, Convolution
 from rewardshift.shift import Shift
 
 OURS: dict[str, type] = {
     part.__name__: part
     for part in (
-        *(DQN, TD3, SAC, BCQ, CQL, Shift, RND, CountBonus, Hindsight, Subset),
+        *(DQN, TD3, SAC, BCQ, CQL, Shift, RND, CountBonus, Hindsight, Subset, MLP, Convolution),
         *SELECTIONS.values(),
     )
 }

@@ -1,0 +1,72 @@
+"""What the agents that learn in an environment share."""
+
+from dataclasses import dataclass, field
+from typing import Any, cast
+
+from jaxtyping import Array, Float
+
+from rewardshift.agents.checks import check_hindsight, check_offline
+from rewardshift.agents.members import keep_leading
+from rewardshift.agents.selection import Mixing, Selection, Uniform
+from rewardshift.checks import Count, Discount, Natural, Positive, Rate, check
+from rewardshift.hindsight import Hindsight
+from rewardshift.networks import MLP, Initial, Network
+from rewardshift.shift import Shift, ShiftLike, as_members, lifetime
+
+
+@dataclass(frozen=True, kw_only=True)
+class Online:
+    """Settings of every agent that learns in an environment, with one member per shift.
+
+    Args:
+        shift: What is done to the rewards: a number, a `Shift`, or several, one for each member.
+        gamma: The discount.
+        network: The networks of the agent.
+        initial: `"zero"` starts the output layer of the value networks at zero, so that every
+            value is exactly 0 at first.
+        learning_rate: Adam's learning rate.
+        batch_size: Transitions per update.
+        tau: The share by which an update moves the target networks towards the learned ones.
+        n_step: The number of rewards that a target sums up.
+        selection: Chooses the member that leads.
+        lead_episodes: The least number of episodes that a member leads. 0 allows a switch within
+            an episode.
+        lead_steps: The least number of steps that a member leads.
+        hindsight: How goals are relabelled, in a goal task.
+    """
+
+    shift: ShiftLike = 0.0
+    gamma: Discount = 0.99
+    network: Network = field(default_factory=lambda: MLP((256, 256)))
+    initial: Initial = "random"
+    learning_rate: Positive = 3e-4
+    batch_size: Count = 256
+    tau: Rate = 0.005
+    n_step: Count = 1
+    selection: Selection = field(default_factory=Uniform)
+    lead_episodes: Natural = 1
+    lead_steps: Natural = 1000
+    hindsight: Hindsight | None = None
+
+    def __post_init__(self) -> None:
+        check(self)
+        object.__setattr__(self, "shift", as_members(self.shift, self.gamma))
+        check_hindsight(self)
+
+    @property
+    def members(self) -> tuple[Shift, ...]:
+        """The shift of each member; the discount is the agent's."""
+        return cast("tuple[Shift, ...]", self.shift)
+
+    @property
+    def lifetime(self) -> float:
+        """How many updates a shift lasts; see `rewardshift.lifetime`."""
+        return lifetime(self.gamma, self.tau)
+
+    def check_offline(self, updates: int) -> None:
+        """See `Choosy`."""
+        check_offline(self, mixes=isinstance(self.selection, Mixing))
+
+    def lead(self, state: Any, draw: Float[Array, ""], ended: Any, total: Any) -> Any:
+        """Decides, after a step, which member leads on."""
+        return state._replace(lead=keep_leading(self, state.lead, draw, ended, total))

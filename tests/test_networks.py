@@ -1,0 +1,184 @@
+"""Networks: their outputs, their initial values, and agents that use them."""
+
+import json
+import signal
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import gymnasium as gym
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+import torch
+from probes import Aim
+
+from rewardshift import (
+    BCQ,
+    CQL,
+    DQN,
+    MLP,
+    SAC,
+    TD3,
+    Convolution,
+    InputError,
+    OnlineBudget,
+    resume,
+    train,
+)
+from rewardshift.envs.tasks import TaskSpec, probe_spec
+from rewardshift.training.parts import part_from_json, part_to_json
+from rewardshift.training.policy import load_policy
+
+KEY = jax.random.key(0)
+FLAT = TaskSpec(3, "float32")
+IMAGE = TaskSpec(7 * 6 * 3, "uint8", num_actions=4, shape=(7, 6, 3))
+SMALL_IMAGE = Convolution((4, 5), (3, 2), (2, 1), (8,), ((0.0, 10.0),))
+MINIGRID = "MiniGrid-Empty-Random-6x6-v0"
+
+
+def tensor(array: Any) -> torch.Tensor:
+    return torch.tensor(np.asarray(array, np.float32))
+
+
+def test_a_perceptron_is_torchs() -> None:
+    network = MLP((5, 4), layer_norm=True)
+    parameters = network.init(KEY, FLAT, 2, 3, "random")
+    norms = [
+        norm._replace(scale=norm.scale * 1.5, offset=norm.offset + 0.2) for norm in parameters.norms
+    ]
+    parameters = parameters._replace(norms=tuple(norms))
+    observation, others = jax.random.normal(KEY, (6, 3)), jax.random.uniform(KEY, (6, 2))
+    values = torch.cat([tensor(observation), tensor(others)], dim=-1)
+    for layer, norm in zip(parameters.hidden, parameters.norms, strict=True):
+        values = values @ tensor(layer.weight).T + tensor(layer.bias)
+        scale, offset = tensor(norm.scale), tensor(norm.offset)
+        values = torch.nn.functional.layer_norm(values, (len(scale),), scale, offset).relu()
+    values = values @ tensor(parameters.output.weight).T + tensor(parameters.output.bias)
+    ours = network.apply(parameters, observation, others)
+    np.testing.assert_allclose(ours, values.numpy(), rtol=1e-4, atol=1e-5)
+
+
+def test_a_convolution_is_torchs() -> None:
+    parameters = SMALL_IMAGE.init(KEY, IMAGE, 2, 3, "random")
+    pixels = np.random.default_rng(0).integers(0, 11, (6, IMAGE.features)).astype(np.float32)
+    others = jax.random.uniform(KEY, (6, 2))
+    image = torch.tensor(pixels / 10).reshape(6, 7, 6, 3).permute(0, 3, 1, 2)
+    for layer, size, stride in zip(parameters.filters, (3, 2), (2, 1), strict=True):
+        weight = tensor(layer.weight).reshape(len(layer.weight), size, size, -1)
+        weight = weight.permute(0, 3, 1, 2)
+        image = torch.nn.functional.conv2d(image, weight, tensor(layer.bias), stride).relu()
+    flat = torch.cat([image.permute(0, 2, 3, 1).reshape(6, -1), tensor(others)], dim=-1)
+    (hidden,), output = parameters.head.hidden, parameters.head.output
+    flat = (flat @ tensor(hidden.weight).T + tensor(hidden.bias)).relu()
+    expected = flat @ tensor(output.weight).T + tensor(output.bias)
+    ours = SMALL_IMAGE.apply(parameters, jnp.asarray(pixels), others)
+    np.testing.assert_allclose(ours, expected.numpy(), rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("network", "spec"),
+    [
+        (MLP(()), FLAT),
+        (MLP((5,)), FLAT),
+        (MLP((5, 4), layer_norm=True), FLAT),
+        (SMALL_IMAGE, IMAGE),
+    ],
+    ids=["linear", "one layer", "norm", "image"],
+)
+def test_candidates_are_others_one_by_one(network: Any, spec: TaskSpec) -> None:
+    parameters = network.init(KEY, spec, 2, 3, "random")
+    observation = jax.random.normal(KEY, (6, spec.features))
+    others = jax.random.normal(KEY, (6, 4, 2))
+    together = network.apply(parameters, observation, others)
+    assert together.shape == (6, 4, 3)
+    for k in range(4):
+        alone = network.apply(parameters, observation, others[:, k])
+        np.testing.assert_allclose(together[:, k], alone, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("kind", [TD3, SAC, BCQ, CQL])
+def test_values_start_at_zero_to_the_letter(kind: Any) -> None:
+    spec = TaskSpec(3, "float32", action_size=2)
+    observation, action = jnp.ones((5, 3)), jnp.ones((5, 2))
+    for initial in ("zero", "random"):
+        agent = kind(network=MLP((8,)), initial=initial)
+        state = agent.init(KEY, spec)
+        look = agent.action_value if kind in (BCQ, CQL) else agent.values
+        assert (np.asarray(look(state, observation, action)) == 0).all() == (initial == "zero")
+    assert np.abs(agent.greedy(state, observation[0])).max() > 0  # the policy is random
+
+
+def test_a_dqn_starts_at_zero_and_leaves_it() -> None:
+    agent = DQN(network=MLP((8,)), initial="zero", batch_size=8)
+    state = agent.init(KEY, TaskSpec(3, "float32", num_actions=2))
+    assert not np.asarray(agent.values(state, jnp.ones((5, 3)))).any()
+    result = train(agent, "CartPole-v1", budget=OnlineBudget(steps=30))
+    first = jax.tree.map(lambda leaf: leaf[0], result.state)
+    assert np.asarray(agent.values(first, jnp.ones((5, 4)))).all()
+
+
+def test_images_stay_images(tmp_path: Path) -> None:
+    """Trained with uint8 in the replay, stopped, resumed bit for bit, and loaded."""
+    assert probe_spec(MINIGRID) == TaskSpec(147, "uint8", 7, shape=(7, 7, 3))
+    agent = DQN(network=replace(SMALL_IMAGE, kernels=(3, 3)), batch_size=8, shift=(-0.5, 0.0))
+    budget = OnlineBudget(steps=60, evaluate_every=30, evaluation_episodes=1, checkpoint_every=20)
+    start = partial(train, agent, MINIGRID, seeds=2, budget=budget)
+
+    def stop(step: int, _: Any) -> None:
+        if step == 45:
+            signal.raise_signal(signal.SIGTERM)
+
+    assert not start(folder=tmp_path, on_progress=stop).finished
+    jax.tree.map(np.testing.assert_array_equal, resume(tmp_path).state, start().state)
+    env = gym.make(MINIGRID)
+    image = env.reset(seed=0)[0]["image"]
+    assert 0 <= int(load_policy(tmp_path, 0).act(image.reshape(-1))) < 7
+
+
+def test_a_convolution_acts_in_continuous_tasks() -> None:
+    spec = TaskSpec(IMAGE.features, "uint8", action_size=2, shape=IMAGE.shape)
+    for agent in (TD3(network=SMALL_IMAGE), SAC(network=SMALL_IMAGE)):
+        state = agent.init(KEY, spec)
+        action = agent.greedy(state, jnp.zeros(spec.features, jnp.uint8))
+        assert action.shape == (2,)
+
+
+def test_layer_norm_learns() -> None:
+    agent = TD3(
+        network=MLP((32,), layer_norm=True),
+        gamma=0.5,
+        learning_rate=3e-3,
+        batch_size=16,
+        tau=0.05,
+        warm_up=300,
+    )
+    budget = OnlineBudget(steps=1500, evaluate_every=1500, evaluation_episodes=1)
+    result = train(agent, partial(Aim, goal=1.5), budget=budget)
+    assert result.rows[-1].evaluation_return > 0.9
+
+
+@pytest.mark.parametrize("network", [MLP((8, 4), True, ((0.0, 1.0),)), SMALL_IMAGE])
+def test_networks_go_through_json(network: Any) -> None:
+    assert part_from_json(json.loads(json.dumps(part_to_json(network)))) == network
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: MLP((16, 0)), r"hidden must be a tuple, each a whole number .* got \(16, 0\)"),
+        (lambda: MLP(input_range=((1.0, 1.0),)), "a lower and a higher number"),
+        (lambda: Convolution((4,), (3, 3), (1,)), r"got \(4,\), \(3, 3\) and \(1,\)"),
+        (lambda: Convolution((), (), ()), "one number for each convolution"),
+        (lambda: SMALL_IMAGE.init(KEY, FLAT, 0, 1, "random"), r"have the shape \(3,\)"),
+        (
+            lambda: Convolution((4,), (8,), (1,)).init(KEY, IMAGE, 0, 1, "random"),
+            r"kernels \(8,\) with strides \(1,\) do not fit into an image of the shape \(7, 6, 3\)",
+        ),
+    ],
+)
+def test_bad_networks_are_refused(make: Any, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        make()
