@@ -8,7 +8,6 @@ import pytest
 from rewardshift.errors import InputError
 from rewardshift.experiments import FIGURES, find_figure
 from rewardshift.experiments.maze import Trial
-from rewardshift.report.plots import STYLES
 
 figures = pytest.mark.parametrize("name", FIGURES)
 
@@ -22,7 +21,7 @@ def test_every_declaration_is_whole(name: str) -> None:
     assert [p.decides for p in figure.presets.values()] == [False, True, True]
     assert figure.presets["paper"].note == ""
     assert figure.presets["smoke"].note != ""
-    assert methods <= set(STYLES)
+    assert all(method.style for method in figure.methods)
     assert len(panels) == len(figure.panels)
     assert len({claim.id for claim in figure.claims}) == len(figure.claims)
     for panel in figure.panels:
@@ -35,7 +34,7 @@ def test_every_declaration_is_whole(name: str) -> None:
 
 @pytest.mark.parametrize("name", FIGURES)
 def test_styles_of_a_figure_differ(name: str) -> None:
-    colors = [STYLES[method.name].color for method in FIGURES[name].methods]
+    colors = [FIGURES[name].style(method).color for method in FIGURES[name].methods]
     assert len(set(colors)) == len(colors)
 
 
@@ -47,7 +46,7 @@ def luminance(color: str) -> float:
 @pytest.mark.parametrize("name", sorted(set(FIGURES) - {"curiosity-ablation"}))  # nine lines
 def test_a_figure_can_be_read_in_grey(name: str) -> None:
     """Lines of the same dashes must differ in lightness."""
-    styles = [STYLES[method.name] for method in FIGURES[name].methods]
+    styles = [FIGURES[name].style(method) for method in FIGURES[name].methods]
     for a, b in combinations(styles, 2):
         assert a.line != b.line or abs(luminance(a.color) - luminance(b.color)) > 0.1
 

@@ -21,7 +21,7 @@ from rewardshift.experiments.figure import Curve, Figure
 from rewardshift.experiments.results import write_results
 from rewardshift.report import summary, write_figure, write_page, write_report
 from rewardshift.report.page import render_page
-from rewardshift.report.plots import STYLES, _draw_method, _draw_panel, draw
+from rewardshift.report.plots import _draw_method, _draw_panel, draw
 
 FIGURE = FIGURES["figure1"]
 VALUES = (0.0, 0.1, 0.2, 0.9, 1.0)
@@ -148,7 +148,7 @@ def test_the_picture_shows_every_method_in_its_colour(tmp_path: Path) -> None:
     path = tmp_path / "figure.png"
     path.write_bytes(draw(FIGURE, known_curves(), "a caption")["png"])
     for method in FIGURE.methods:
-        assert contains_colour(path, STYLES[method.name].color)
+        assert contains_colour(path, FIGURE.style(method).color)
 
 
 def contains_colour(path: Path, color: str) -> bool:
@@ -216,7 +216,7 @@ def test_a_browser_shows_the_page_with_its_picture(folder: Path, tmp_path: Path)
         capture_output=True,
         timeout=120,
     )
-    assert contains_colour(screen, STYLES["shift"].color)
+    assert contains_colour(screen, FIGURES["figure1"].style(SHIFT).color)
     assert contains_colour(screen, "#116329")  # a supported claim
 
 
@@ -233,7 +233,7 @@ def test_a_half_drawn_figure_is_not_shown(folder: Path) -> None:
 def test_the_band_is_between_the_quartiles_and_the_line_is_the_mean() -> None:
     axis = Canvas().subplots()
     curves = [Curve("success", "shift", s, [0, 1], [float(v)] * 2) for s, v in enumerate(VALUES)]
-    _draw_method(axis, FIGURE.methods[2], curves)
+    _draw_method(axis, FIGURE, FIGURE.methods[2], curves)
     line = np.asarray(axis.lines[0].get_ydata(), float)
     np.testing.assert_allclose(line, float(np.mean(VALUES)))
     heights = np.asarray(axis.collections[0].get_paths()[0].vertices)[:, 1]

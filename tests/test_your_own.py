@@ -1,8 +1,9 @@
 """Parts from outside the package train, go on after a stop, play and collect like ours."""
 
+import signal
 import subprocess
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ import pytest
 from fuzzing import as_installed
 
 from rewardshift import DQN, TD3, InputError, OnlineBudget, resume, train
+from rewardshift.experiments import register
 from rewardshift.networks import MLP
 
 BUDGET = OnlineBudget(steps=60, evaluate_every=20, evaluation_episodes=1, checkpoint_every=20)
@@ -23,6 +25,8 @@ CASES: dict[str, tuple[Any, str]] = {
         "Pendulum-v1",
     ),
     "bonus": (DQN(intrinsic=outside.Fading(shift=-1.0), **SMALL), "CartPole-v1"),
+    "network": (DQN(network=outside.Fourier(), initial="zero", batch_size=8), "CartPole-v1"),
+    "network of TD3": (TD3(network=outside.Fourier(), warm_up=10, batch_size=8), "Pendulum-v1"),
 }
 own = pytest.mark.parametrize("case", CASES)
 
@@ -68,6 +72,46 @@ def test_the_command_line_finds_a_part_whose_module_is_named(tmp_path: Path) -> 
     )  # fmt: skip
     assert collected.returncode == 0, collected.stderr
     assert "surprise" in (folder / "metrics.csv").read_text().splitlines()[0]
+
+
+@own
+def test_it_survives_a_kill(case: str, tmp_path: Path) -> None:
+    """Killed from outside after its first checkpoint, it goes on bit for bit."""
+    agent, env = CASES[case]
+    whole, killed = tmp_path / "whole", tmp_path / "killed"
+    train(agent, env, seeds=2, budget=BUDGET, folder=whole)
+    code = (
+        "import os, signal, sys, test_your_own as own; from rewardshift import train\n"
+        "agent, env = own.CASES[sys.argv[1]]\n"
+        "kill = lambda step, _: step == 30 and os.kill(os.getpid(), signal.SIGKILL)\n"
+        "train(agent, env, seeds=2, budget=own.BUDGET, folder=sys.argv[2], on_progress=kill)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, case, str(killed)],
+        cwd=Path(outside.__file__).parent,
+        check=False,
+    )
+    assert done.returncode == -signal.SIGKILL
+    assert resume(killed).finished
+    for name in ("metrics.csv", "parameters.npz", "config.json"):
+        assert (whole / name).read_bytes() == (killed / name).read_bytes()
+
+
+def test_a_figure_is_reproduced_in_processes_and_shown(tmp_path: Path) -> None:
+    arguments = ("reproduce", "my-figure", "--out", tmp_path, "--jobs", 2)
+    assert command(*arguments).returncode == 2  # nobody knows it yet
+    done = command("--import", "outside", *arguments)
+    assert done.returncode == 0, done.stderr
+    assert "A shift of -0.5 helps" in (tmp_path / "report.html").read_text()
+    for name in ("claims.json", "figure.png", "figure.svg", "results.csv", "provenance.json"):
+        assert (tmp_path / "my-figure" / name).stat().st_size > 0
+    assert "my-figure" in command("--import", "outside", "list").stdout
+
+
+def test_a_figure_needs_a_name_of_its_own() -> None:
+    for name, words in (("figure1", "take another name"), ("../up", "lower-case letters")):
+        with pytest.raises(InputError, match=words):
+            register(replace(outside.FIGURE, name=name), module="outside")
 
 
 def test_importing_a_module_that_is_not_there_is_refused() -> None:

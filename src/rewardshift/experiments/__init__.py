@@ -1,8 +1,9 @@
-"""The paper's figures, by name."""
+"""Figures by name: the paper's, ours, and those that users register."""
 
+import re
 from difflib import get_close_matches
 
-from rewardshift.errors import InputError
+from rewardshift.errors import InputError, shown
 from rewardshift.experiments.control import (
     CONTROL,
     CONTROL_ABLATION,
@@ -31,6 +32,27 @@ FIGURES = {
         FETCH,
     )
 }
+
+
+# The modules of registered figures, which worker processes import.
+MODULES: dict[str, str] = {}
+
+
+def register(figure: Figure, *, module: str) -> None:
+    """Adds a figure of your own, for `rewardshift --import MODULE reproduce FIGURE`.
+
+    Args:
+        figure: The figure; its name becomes the name of a folder.
+        module: The module that registers it, `__name__`. Worker processes import it.
+    """
+    if not re.fullmatch(r"[a-z0-9][a-z0-9._-]*", figure.name):
+        raise InputError(
+            "the name of a figure must be lower-case letters, digits, dots, dashes and underlines,"
+            f" beginning with a letter or a digit, got {shown(figure.name)}"
+        )
+    if figure.name in FIGURES and MODULES.get(figure.name) != module:
+        raise InputError(f"there is a figure called {figure.name!r} already; take another name")
+    FIGURES[figure.name], MODULES[figure.name] = figure, module
 
 
 def find_figure(name: str) -> Figure:

@@ -5,7 +5,7 @@ from typing import Any
 
 from rewardshift.agents.td3 import TD3
 from rewardshift.envs import SPARSE_CHEETAH
-from rewardshift.experiments.figure import Claim, Figure, Method, Preset
+from rewardshift.experiments.figure import Claim, Figure, Method, Preset, Style
 from rewardshift.experiments.online import (
     METRICS,
     Task,
@@ -115,14 +115,15 @@ CONTROL = Figure(
     tasks=TASKS,
     panels=return_panels(tuple(TASKS)),
     methods=(
-        Method("td3", "TD3", TD3()),
-        Method("ensemble-td3", "Ensemble TD3", TD3(shift=(0.0,) * 3)),
+        Method("td3", "TD3", TD3(), Style("#525252", "--")),
+        Method("ensemble-td3", "Ensemble TD3", TD3(shift=(0.0,) * 3), Style("#e69f00", "-.")),
         Method(
             "bootstrapped-td3",
             "Bootstrapped TD3",
             TD3(shift=(0.0,) * 3, own_actors=True, lead_steps=0),
+            Style("#cc5f9e", ":"),
         ),
-        Method("rrs-3", "RRS-3", TD3(shift=RRS_3)),
+        Method("rrs-3", "RRS-3", TD3(shift=RRS_3), Style("#08519c", "-")),
     ),
     claims=tuple(
         claim
@@ -152,16 +153,27 @@ CONTROL_ABLATION = replace(
     name="control-ablation",
     title="Random Reward Shift: how many members, how far apart, how often drawn",
     methods=(
-        Method("rrs-3", "RRS-3 0.5", TD3(shift=RRS_3)),
-        Method("rrs-3-1.0", "RRS-3 1.0", TD3(shift=(-1.0, 0.0, 1.0))),
-        Method("rrs-7", "RRS-7 0.5", TD3(shift=RRS_7)),
-        Method("rrs-7-1.0", "RRS-7 1.0", TD3(shift=(-1.0, -0.67, -0.33, 0.0, 0.33, 0.67, 1.0))),
+        Method("rrs-3", "RRS-3 0.5", TD3(shift=RRS_3), Style("#08519c", "-")),
+        Method("rrs-3-1.0", "RRS-3 1.0", TD3(shift=(-1.0, 0.0, 1.0)), Style("#6baed6", "--")),
+        Method("rrs-7", "RRS-7 0.5", TD3(shift=RRS_7), Style("#005a32", "-.")),
+        Method(
+            "rrs-7-1.0",
+            "RRS-7 1.0",
+            TD3(shift=(-1.0, -0.67, -0.33, 0.0, 0.33, 0.67, 1.0)),
+            Style("#74c476", ":"),
+        ),
         Method(
             "rrs-3-step",
             "RRS-3 0.5, every step",
             TD3(shift=RRS_3, lead_episodes=0, lead_steps=0),
+            Style("#d94801", "--"),
         ),
-        Method("rrs-3-ten", "RRS-3 0.5, every ten episodes", TD3(shift=RRS_3, lead_episodes=10)),
+        Method(
+            "rrs-3-ten",
+            "RRS-3 0.5, every ten episodes",
+            TD3(shift=RRS_3, lead_episodes=10),
+            Style("#807dba", "-."),
+        ),
     ),
     claims=tuple(
         _alike(task, method, statement)
@@ -189,9 +201,9 @@ CONTROL_ABLATION = replace(
 
 def _single_shifts(size: float) -> tuple[Method, ...]:
     return (
-        Method(f"td3-{size:g}", f"TD3 -{size:g}", TD3(shift=-size)),
-        Method("td3", "TD3", TD3()),
-        Method(f"td3+{size:g}", f"TD3 +{size:g}", TD3(shift=size)),
+        Method(f"td3-{size:g}", f"TD3 -{size:g}", TD3(shift=-size), Style("#2171b5", "-")),
+        Method("td3", "TD3", TD3(), Style("#525252", "--")),
+        Method(f"td3+{size:g}", f"TD3 +{size:g}", TD3(shift=size), Style("#d94801", "-.")),
     )
 
 

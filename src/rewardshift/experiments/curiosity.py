@@ -6,7 +6,15 @@ from typing import Any
 from rewardshift.agents.dqn import DQN
 from rewardshift.agents.intrinsic import RND
 from rewardshift.envs.minigrid import four_rooms_id
-from rewardshift.experiments.figure import Claim, Figure, Method, Panel, Preset, Source
+from rewardshift.experiments.figure import (
+    Claim,
+    Figure,
+    Method,
+    Panel,
+    Preset,
+    Source,
+    Style,
+)
 from rewardshift.experiments.online import online_lifetimes, run_online, with_terminal
 from rewardshift.networks import MLP, InputRange
 from rewardshift.shift import Terminal
@@ -107,14 +115,28 @@ def _panels(task: str) -> tuple[Panel, Panel]:
 # Returns that differ by less than this share of their range are called alike.
 ALIKE = 0.1
 
-UNSHIFTED = Method("dqn", "DQN", DQN())
-HALF = Method("dqn-0.5", "DQN -0.5", DQN(shift=-0.5))
+UNSHIFTED = Method("dqn", "DQN", DQN(), Style("#525252", "--"))
+HALF = Method("dqn-0.5", "DQN -0.5", DQN(shift=-0.5), Style("#2171b5", "-"))
+
+
+RND_STYLES = {
+    0.0: Style("#d94801", "-."),
+    -0.05: Style("#fdae6b", "--"),
+    -0.15: Style("#c7a76c", "-."),
+    -1.0: Style("#74c476", "-."),
+    -1.5: Style("#005a32", "-"),
+    -2.0: Style("#41ab9d", "--"),
+    -2.5: Style("#1d6996", ":"),
+    -5.0: Style("#807dba", "-"),
+    -10.0: Style("#3f007d", ":"),
+}
 
 
 def rnd_method(bias: float) -> Method:
     """RND with its reward shifted; 0 is the original."""
     name = f"rnd{bias:g}" if bias else "rnd"
-    return Method(name, f"RND {bias:g}" if bias else "RND", DQN(intrinsic=RND(bias)))
+    label = f"RND {bias:g}" if bias else "RND"
+    return Method(name, label, DQN(intrinsic=RND(bias)), RND_STYLES[bias])
 
 
 # The first of each is above the second.
@@ -167,8 +189,10 @@ CURIOSITY = Figure(
         HALF,
         rnd_method(-1.0),
         rnd_method(-1.5),
-        Method("dqn-scaled", "DQN, scaled inputs", Scaled(DQN())),
-        Method("dqn-0.5-scaled", "DQN -0.5, scaled inputs", Scaled(HALF.agent)),
+        Method("dqn-scaled", "DQN, scaled inputs", Scaled(DQN()), Style("#969696", ":")),
+        Method(
+            "dqn-0.5-scaled", "DQN -0.5, scaled inputs", Scaled(HALF.agent), Style("#6baed6", "--")
+        ),
     ),
     claims=tuple(
         Claim(f"{task}-{better}-above-{worse}", task, statement, better, worse, source=source)
@@ -217,7 +241,12 @@ CURIOSITY_ABLATION = replace(
     },
 )
 
-STORED = Method("rnd-1-stored", "RND -1, stored", DQN(intrinsic=RND(-1.0, evaluated="stored")))
+STORED = Method(
+    "rnd-1-stored",
+    "RND -1, stored",
+    DQN(intrinsic=RND(-1.0, evaluated="stored")),
+    Style("#ae017e", "--"),
+)
 
 CURIOSITY_STORED = replace(
     CURIOSITY,
@@ -245,15 +274,19 @@ CURIOSITY_STORED = replace(
 )
 
 
-def _piled(bias: float) -> Method:
+def _piled(bias: float, style: Style) -> Method:
     """RND as in the authors' code, whose predictor never forgets a gradient."""
     clean = rnd_method(bias)
     agent = DQN(intrinsic=RND(bias, clear_gradients=False))
-    return Method(f"{clean.name}-piled", f"{clean.label}, gradients pile up", agent)
+    return Method(f"{clean.name}-piled", f"{clean.label}, gradients pile up", agent, style)
 
 
-PILED = tuple(_piled(bias) for bias in (0.0, -1.0, -1.5))
-PLUS_ONE = Method("dqn+1", "DQN +1", DQN(shift=1.0))
+PILED = (
+    _piled(0.0, Style("#fd8d3c", "-")),
+    _piled(-1.0, Style("#74c476", "--")),
+    _piled(-1.5, Style("#005a32", "-")),
+)
+PLUS_ONE = Method("dqn+1", "DQN +1", DQN(shift=1.0), Style("#cb181d", ":"))
 CONSTANTS = (PLUS_ONE, UNSHIFTED, HALF)
 
 CURIOSITY_EXPLAINED = replace(

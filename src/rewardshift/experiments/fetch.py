@@ -3,7 +3,7 @@
 from dataclasses import dataclass, replace
 
 from rewardshift.agents.td3 import TD3, ddpg
-from rewardshift.experiments.figure import Claim, Figure, Method, Panel, Preset
+from rewardshift.experiments.figure import Claim, Figure, Method, Panel, Preset, Style
 from rewardshift.experiments.online import Task, online_lifetimes, run_online, with_terminal
 from rewardshift.hindsight import Hindsight
 from rewardshift.networks import MLP
@@ -52,7 +52,7 @@ class FetchBudget:
         )
 
 
-def _method(bias: float, label: str) -> Method:
+def _method(bias: float, label: str, style: Style) -> Method:
     """DDPG with hindsight, in its authors' setting but for the clipping of targets.
 
     Clipped to what rewards can add up to, values forget at once that they began outside of it, and
@@ -67,7 +67,7 @@ def _method(bias: float, label: str) -> Method:
         normalise=True,
         hindsight=Hindsight(),
     )
-    return Method(f"fetch{bias:+g}", label, agent)
+    return Method(f"fetch{bias:+g}", label, agent, style)
 
 
 TASKS = {name: Task(f"{name}-v4") for name in ("FetchReach", "FetchPush")}
@@ -101,9 +101,9 @@ FETCH = Figure(
         Panel(t, t, "success rate", task=t, measure="success_rate", y_range=(0, 1)) for t in TASKS
     ),
     methods=(
-        _method(0.0, "-1, 0 (default)"),
-        _method(1.0, "0, +1 (shift +1)"),
-        _method(-1.0, "-2, -1 (shift -1)"),
+        _method(0.0, "-1, 0 (default)", Style("#525252", "--")),
+        _method(1.0, "0, +1 (shift +1)", Style("#d94801", "-.")),
+        _method(-1.0, "-2, -1 (shift -1)", Style("#2171b5", "-")),
     ),
     claims=tuple(claim for task in TASKS for claim in _claims(task)),
     presets={

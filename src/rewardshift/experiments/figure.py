@@ -41,6 +41,26 @@ class Curve(NamedTuple):
     values: Sequence[float]
 
 
+class Style(NamedTuple):
+    """How a method is drawn: its colour, and its line in Matplotlib's words."""
+
+    color: str
+    line: str
+
+
+# For methods without a style: distinct in colour, and without it by their dashes.
+PALETTE = (
+    Style("#525252", "--"),
+    Style("#2171b5", "-"),
+    Style("#d94801", "-."),
+    Style("#005a32", ":"),
+    Style("#6a51a3", "-"),
+    Style("#cc5f9e", "--"),
+    Style("#e69f00", "-."),
+    Style("#41ab9d", ":"),
+)
+
+
 @dataclass(frozen=True)
 class Panel:
     """One plot of a figure.
@@ -75,14 +95,16 @@ class Method:
     """One line in every panel.
 
     Args:
-        name: As it stands in `results.csv`; the line's colour hangs on it.
+        name: As it stands in `results.csv`.
         label: In the legend.
         agent: The configured agent.
+        style: How it is drawn. None takes one that its place in the figure gives it.
     """
 
     name: str
     label: str
     agent: Any
+    style: Style | None = None
 
 
 @dataclass(frozen=True)
@@ -186,6 +208,10 @@ class Figure:
             tasks={name: task for name, task in self.tasks.items() if name not in left_out},
             panels=tuple(panel for panel in self.panels if panel.task not in left_out),
         )
+
+    def style(self, method: Method) -> Style:
+        """How a method of the figure is drawn."""
+        return method.style or PALETTE[self.methods.index(method) % len(PALETTE)]
 
     def unit(self, preset: str, terminal: Terminal, group: Group, seeds: Sequence[int]) -> Unit:
         """These seeds of a group, as a unit of work."""

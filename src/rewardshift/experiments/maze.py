@@ -10,7 +10,16 @@ import numpy as np
 
 from rewardshift.agents.tabular import QLearning
 from rewardshift.envs.maze import Maze
-from rewardshift.experiments.figure import Claim, Curve, Figure, Method, Panel, Preset, Unit
+from rewardshift.experiments.figure import (
+    Claim,
+    Curve,
+    Figure,
+    Method,
+    Panel,
+    Preset,
+    Style,
+    Unit,
+)
 from rewardshift.shift import Shift, Terminal
 from rewardshift.training.tabular import TabularBudget, train_tabular
 
@@ -34,15 +43,18 @@ def _trial(bias: float, bonus: float = 0.0, **order: bool) -> Trial:
     return Trial(QLearning(Shift(bias, gamma=GAMMA), bonus=bonus), **order)
 
 
-EPSILON_GREEDY = Method("epsilon-greedy", "epsilon-greedy", _trial(0.0))
-COUNT = Method("count", "count bonus", _trial(0.0, bonus=0.1))
+EPSILON_GREEDY = Method("epsilon-greedy", "epsilon-greedy", _trial(0.0), Style("#7f7f7f", "--"))
+COUNT = Method("count", "count bonus", _trial(0.0, bonus=0.1), Style("#e69f00", "-."))
 COUNT_FIRST = Method(
     "count-evaluated-first",
     "count bonus, evaluated before training",
     _trial(0.0, bonus=0.1, evaluate_first=True),
+    Style("#8c6d31", ":"),
 )
-SHIFT = Method("shift", "shift -0.02", _trial(-0.02))
-COUNT_SHIFT = Method("count+shift", "count bonus and shift", _trial(-0.02, bonus=0.1))
+SHIFT = Method("shift", "shift -0.02", _trial(-0.02), Style("#08306b", "-"))
+COUNT_SHIFT = Method(
+    "count+shift", "count bonus and shift", _trial(-0.02, bonus=0.1), Style("#cc5f9e", ":")
+)
 
 SIZES = (2, 5, 10, 15, 20)
 

@@ -10,7 +10,16 @@ from pathlib import Path
 from rewardshift.agents.dqn import DQN
 from rewardshift.agents.td3 import TD3
 from rewardshift.experiments.behaviour import Behaviour
-from rewardshift.experiments.figure import Claim, Curve, Figure, Method, Panel, Preset, Unit
+from rewardshift.experiments.figure import (
+    Claim,
+    Curve,
+    Figure,
+    Method,
+    Panel,
+    Preset,
+    Style,
+    Unit,
+)
 from rewardshift.experiments.online import curves_of
 from rewardshift.networks import MLP
 from rewardshift.shift import Shift, Terminal
@@ -120,6 +129,14 @@ def _tasks() -> dict[str, Task]:
 
 TASKS = _tasks()
 OPTIMISM = (-5.0, -2.0, -1.0, 0.0, 1.0, 2.0)
+STYLES = (
+    Style("#00441b", "-"),
+    Style("#238b45", "-."),
+    Style("#74c476", "--"),
+    Style("#525252", ":"),
+    Style("#2171b5", "--"),
+    Style("#6a51a3", "-"),
+)
 
 
 def _name(optimism: float) -> str:
@@ -162,7 +179,8 @@ OFFLINE_MECHANISM = Figure(
         for name in TASKS
     ),
     methods=tuple(
-        Method(_name(optimism), f"optimism {optimism:g}", optimism) for optimism in OPTIMISM
+        Method(_name(optimism), f"optimism {optimism:g}", optimism, style)
+        for optimism, style in zip(OPTIMISM, STYLES, strict=True)
     ),
     claims=tuple(claim for task in TASKS for claim in _claims(task)),
     presets={

@@ -8,7 +8,17 @@ from rewardshift.agents.cql import CQL
 from rewardshift.data.dataset import Dataset
 from rewardshift.data.loading import load_dataset
 from rewardshift.errors import InputError
-from rewardshift.experiments.figure import Claim, Curve, Figure, Method, Metric, Panel, Preset, Unit
+from rewardshift.experiments.figure import (
+    Claim,
+    Curve,
+    Figure,
+    Method,
+    Metric,
+    Panel,
+    Preset,
+    Style,
+    Unit,
+)
 from rewardshift.experiments.online import curves_of
 from rewardshift.networks import MLP
 from rewardshift.shift import Shift, Terminal
@@ -237,13 +247,14 @@ OFFLINE = Figure(
         for panel in _panels(task, PLAIN if task == "BCQ-hopper-imitate" else None)
     ),
     methods=(
-        Method("unshifted", "unshifted", Treatment()),
-        Method("positive", "positive", Treatment(sign=1.0)),
-        Method("negative", "negative", Treatment(sign=-1.0)),
+        Method("unshifted", "unshifted", Treatment(), Style("#525252", "--")),
+        Method("positive", "positive", Treatment(sign=1.0), Style("#005a32", "-")),
+        Method("negative", "negative", Treatment(sign=-1.0), Style("#d94801", "-.")),
         Method(
             "positive-absorbing",
             "positive, absorbing",
             Treatment(sign=1.0, terminal="absorbing"),
+            Style("#74c476", ":"),
         ),
     ),
     claims=(
@@ -261,6 +272,12 @@ OFFLINE = Figure(
 )
 
 CONSTANTS = (1.0, 8.0, 20.0, 50.0)
+STYLES = (
+    Style("#a1d99b", "-"),
+    Style("#41ab5d", "-."),
+    Style("#238b8b", ":"),
+    Style("#00441b", "-"),
+)
 LARGER = ("unshifted", *(f"+{bias:g}" for bias in CONSTANTS[1:]))
 
 
@@ -279,8 +296,11 @@ OFFLINE_ABLATION = replace(
         for panel in _panels(task, None if task == "CQL-hopper-medium" else LARGER)
     ),
     methods=(
-        Method("unshifted", "unshifted", Treatment()),
-        *(Method(f"+{bias:g}", f"+{bias:g}", Treatment(bias=bias)) for bias in CONSTANTS),
+        Method("unshifted", "unshifted", Treatment(), Style("#525252", "--")),
+        *(
+            Method(f"+{bias:g}", f"+{bias:g}", Treatment(bias=bias), style)
+            for bias, style in zip(CONSTANTS, STYLES, strict=True)
+        ),
     ),
     claims=(
         *(

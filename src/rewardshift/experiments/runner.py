@@ -6,6 +6,7 @@ trains for long from its last checkpoint. A unit that fails does not take the ot
 """
 
 import contextlib
+import importlib
 import importlib.metadata
 import itertools
 import json
@@ -17,12 +18,12 @@ import tempfile
 import time
 import traceback
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple, Protocol, runtime_checkable
 
 from rewardshift.errors import InputError, TrainingError
-from rewardshift.experiments import find_figure
+from rewardshift.experiments import MODULES, find_figure
 from rewardshift.experiments.figure import Group, Unit
 from rewardshift.experiments.results import (
     UnitResult,
@@ -48,6 +49,7 @@ class Plan:
         seeds: How many; 0, 1, 2, ... are run.
         terminal: How terminal states are treated: the paper's `"zero"`, or `"absorbing"`.
         out: The results go to the folder `out/figure`.
+        module: The module that registered the figure, if it is not one of ours.
     """
 
     figure: str
@@ -55,12 +57,14 @@ class Plan:
     seeds: int
     terminal: Terminal
     out: Path
+    module: str | None = field(init=False)
 
     def __post_init__(self) -> None:
         presets = find_figure(self.figure).presets
         if self.preset not in presets:
             raise InputError(f"preset must be one of {', '.join(presets)}, got {self.preset!r}")
         check_count(self.seeds)
+        object.__setattr__(self, "module", MODULES.get(self.figure))
 
     @property
     def folder(self) -> Path:
@@ -153,6 +157,8 @@ def run_units(plan: Plan, units: list[Unit], place: Place) -> Iterator[Outcome]:
 
 def perform(plan: Plan, unit: Unit) -> Outcome:
     """Performs one unit, or goes on with it, wherever this is called."""
+    if plan.module is not None:
+        importlib.import_module(plan.module)
     figure = find_figure(plan.figure)
     started = time.perf_counter()
     try:

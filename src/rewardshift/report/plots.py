@@ -3,7 +3,7 @@
 import io
 import textwrap
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import matplotlib
 import numpy as np
@@ -13,71 +13,6 @@ from matplotlib.figure import Figure as Canvas
 from rewardshift.data.picture import plain_texts
 from rewardshift.errors import plain
 from rewardshift.experiments.figure import Curve, Figure, Method, Panel
-
-
-class Style(NamedTuple):
-    """How a method is drawn, in every figure of the project."""
-
-    color: str
-    line: str
-
-
-# Those of one figure are distinct in colour, and without it by their dashes.
-STYLES = {
-    "epsilon-greedy": Style("#7f7f7f", "--"),
-    "count": Style("#e69f00", "-."),
-    "count-evaluated-first": Style("#8c6d31", ":"),
-    "shift": Style("#08306b", "-"),
-    "count+shift": Style("#cc5f9e", ":"),
-    "dqn": Style("#525252", "--"),
-    "dqn-0.5": Style("#2171b5", "-"),
-    "dqn+1": Style("#cb181d", ":"),
-    "dqn-scaled": Style("#969696", ":"),
-    "dqn-0.5-scaled": Style("#6baed6", "--"),
-    "rnd": Style("#d94801", "-."),
-    "rnd-piled": Style("#fd8d3c", "-"),
-    "rnd-1-piled": Style("#74c476", "--"),
-    "rnd-1.5-piled": Style("#005a32", "-"),
-    "rnd-0.05": Style("#fdae6b", "--"),
-    "rnd-0.15": Style("#c7a76c", "-."),
-    "rnd-1": Style("#74c476", "-."),
-    "rnd-1-stored": Style("#ae017e", "--"),
-    "rnd-1.5": Style("#005a32", "-"),
-    "rnd-2": Style("#41ab9d", "--"),
-    "rnd-2.5": Style("#1d6996", ":"),
-    "rnd-5": Style("#807dba", "-"),
-    "rnd-10": Style("#3f007d", ":"),
-    "td3": Style("#525252", "--"),
-    "ensemble-td3": Style("#e69f00", "-."),
-    "bootstrapped-td3": Style("#cc5f9e", ":"),
-    "rrs-3": Style("#08519c", "-"),
-    "rrs-3-1.0": Style("#6baed6", "--"),
-    "rrs-7": Style("#005a32", "-."),
-    "rrs-7-1.0": Style("#74c476", ":"),
-    "rrs-3-step": Style("#d94801", "--"),
-    "rrs-3-ten": Style("#807dba", "-."),
-    "td3-0.5": Style("#2171b5", "-"),
-    "td3+0.5": Style("#d94801", "-."),
-    "td3-5": Style("#2171b5", "-"),
-    "td3+5": Style("#d94801", "-."),
-    "fetch+0": Style("#525252", "--"),
-    "fetch+1": Style("#d94801", "-."),
-    "fetch-1": Style("#2171b5", "-"),
-    "unshifted": Style("#525252", "--"),
-    "positive": Style("#005a32", "-"),
-    "negative": Style("#d94801", "-."),
-    "positive-absorbing": Style("#74c476", ":"),
-    "+1": Style("#a1d99b", "-"),
-    "+8": Style("#41ab5d", "-."),
-    "+20": Style("#238b8b", ":"),
-    "+50": Style("#00441b", "-"),
-    "optimism-5": Style("#00441b", "-"),
-    "optimism-2": Style("#238b45", "-."),
-    "optimism-1": Style("#74c476", "--"),
-    "optimism+0": Style("#525252", ":"),
-    "optimism+1": Style("#2171b5", "--"),
-    "optimism+2": Style("#6a51a3", "-"),
-}
 
 PANELS_PER_ROW = 3
 
@@ -119,7 +54,7 @@ def _draw_panel(axis: Axes, figure: Figure, panel: Panel, curves: Sequence[Curve
     for method in figure.methods:
         mine = [c for c in curves if (c.panel, c.method) == (panel.name, method.name)]
         if mine and panel.shows(method.name):
-            _draw_method(axis, method, mine)
+            _draw_method(axis, figure, method, mine)
     axis.set_title(panel.title)
     axis.set_xlabel(figure.x_label)
     axis.set_ylabel(panel.y_label)
@@ -131,8 +66,8 @@ def _draw_panel(axis: Axes, figure: Figure, panel: Panel, curves: Sequence[Curve
     axis.spines[["top", "right"]].set_visible(False)
 
 
-def _draw_method(axis: Axes, method: Method, curves: Sequence[Curve]) -> None:
-    style = STYLES[method.name]
+def _draw_method(axis: Axes, figure: Figure, method: Method, curves: Sequence[Curve]) -> None:
+    style = figure.style(method)
     values = np.array([curve.values for curve in curves])
     steps = np.array(curves[0].steps)
     low, high = np.quantile(values, (0.25, 0.75), axis=0)
