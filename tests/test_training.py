@@ -239,11 +239,8 @@ def test_a_budget_of_nothing_is_refused(name: str) -> None:
         (["--env", "MountainCar-v0", "--seeds", "0"], "seeds must be 1 or more"),
         (["--env", "MountainCar-v0", "--gamma", "1"], "gamma must be in [0, 1)"),
         (["--env", "MountainCar-v0", "--shift", "nan"], "bias must be finite"),
-        (["--env", "MountainCar-v0", "--shift"], "--shift needs a number"),
-        (
-            ["--env", "MountainCar-v0", "--intrinsic-shift", "-1"],
-            "an --intrinsic reward; say",
-        ),
+        (["--env", "MountainCar-v0", "--shift"], "--shift must be a number, or one for each"),
+        (["--env", "MountainCar-v0", "--intrinsic", "rnd(width=0)"], "width must be a whole"),
         (["--env", "CartPole-v1", "--engine", "envpool"], "engine 'envpool' runs"),
         (["--env", "MountainCar-v0", "--capacity", "2000000000"], "the replay needs"),
     ],
