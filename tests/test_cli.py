@@ -251,20 +251,6 @@ def test_the_core_does_without_torch() -> None:
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        (["--temperature=5"], "--temperature is for --selection progress-softmax, not uniform"),
-        (["--selection=mean", "--beta=1"], "--beta is for --selection optimistic, not mean"),
-    ],
-)
-def test_settings_of_another_selection_are_refused(
-    options: list[str], message: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert main(["train", "td3", "--env=Pendulum-v1", *options]) == 2
-    assert message in capsys.readouterr().err
-
-
 def test_an_interrupted_command_that_keeps_nothing_promises_nothing(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -117,7 +117,7 @@ def test_what_is_of_another_kind_is_refused() -> None:
 
 
 TINY = (
-    *("--hidden", "4", "--batch-size=4", "--steps=20"),
+    *("--network=mlp(hidden=(4,))", "--batch-size=4", "--steps=20"),
     *("--evaluate-every=20", "--evaluation-episodes=1"),
 )
 

@@ -116,6 +116,14 @@ ANY = st.one_of(
     st.text(max_size=6),
 )
 NUMBER = st.sampled_from(["0", "1", "-1", "0.5", "0.99", "3", "nan", "inf", "1e308", "x", "9" * 25])
+PART = st.one_of(
+    ANY,
+    st.sampled_from(["none", "rnd", "count(shift=-1)", "rnd(width=0)", "rnd(wide=1)", "rnd(1)"]),
+    st.sampled_from(["mean", "optimistic(beta=2)", "mean(", "mean)", "mean()()", "mean(**{})"]),
+    st.sampled_from(["future(ratio=1e999)", "final(reward_range=(0, -1))", f"mean({'(' * 999}"]),
+    st.sampled_from(["os:system(command='touch x')", "no.module:X", "a:b:c", ":", "f()"]),
+    st.text(max_size=6).map("optimistic(beta={})".format),
+)
 # None of these can be trained in: they are not there, or not for this agent.
 UNFIT = {
     "dqn": ["Nope-v0", "", "..", "[/]", "a\nb", "a:b:c", "no.module:X-v0", "Pendulum-v1", "\0"],
@@ -124,12 +132,12 @@ UNFIT = {
 }
 TRAINING = {
     "--shift": NUMBER, "--seeds": NUMBER, "--first-seed": NUMBER, "--out": ANY, "--gamma": NUMBER,
-    "--terminal": ANY, "--hidden": NUMBER, "--learning-rate": NUMBER, "--batch-size": NUMBER,
+    "--terminal": ANY, "--network": ANY, "--learning-rate": NUMBER, "--batch-size": NUMBER,
     "--tau": NUMBER, "--evaluate-every": NUMBER, "--checkpoint-every": NUMBER,
 }  # fmt: skip
 ONLINE = {
-    **TRAINING, "--engine": ANY, "--hindsight": ANY, "--n-step": NUMBER,
-    "--hindsight-ratio": NUMBER, "--steps": NUMBER, "--capacity": NUMBER,
+    **TRAINING, "--engine": ANY, "--hindsight": PART, "--n-step": NUMBER, "--selection": PART,
+    "--steps": NUMBER, "--capacity": NUMBER,
 }  # fmt: skip
 OPTIONS: dict[str, dict[str, st.SearchStrategy[Any]]] = {
     "suggest": {
@@ -141,8 +149,8 @@ OPTIONS: dict[str, dict[str, st.SearchStrategy[Any]]] = {
     "report": {},
     "data inspect": {"--gamma": NUMBER, "--picture": ANY},
     "data list": {},
-    "train dqn": {**ONLINE, "--intrinsic": ANY, "--intrinsic-shift": NUMBER, "--epsilon": ANY},
-    "train td3": {**ONLINE, "--noise": NUMBER, "--twins": NUMBER, "--selection": ANY},
+    "train dqn": {**ONLINE, "--intrinsic": PART, "--input-range": NUMBER, "--epsilon": ANY},
+    "train td3": {**ONLINE, "--noise": NUMBER, "--twins": NUMBER},
     "train sac": {**ONLINE, "--temperature": NUMBER, "--target-entropy": NUMBER},
     "train bcq": {**TRAINING, "--candidates": NUMBER, "--updates": NUMBER, "--data-seed": NUMBER},
     "train cql": {**TRAINING, "--threshold": NUMBER, "--transitions": NUMBER, "--pick": ANY},

@@ -140,18 +140,16 @@ def test_a_policy_keeps_its_scale(reached: Path) -> None:
 
 
 def test_from_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    small = "--steps 60 --evaluate-every 30 --evaluation-episodes 1 --batch-size 4 --hidden 4"
+    small = "--steps 60 --evaluate-every 30 --evaluation-episodes 1 --batch-size 4 --network mlp(hidden=(4,))"
     reach = f"train td3 --env FetchReach-v4 --warm-up 10 --shift 1 {small}".split()
-    more = "--hindsight final --hindsight-ratio 2 --reward-range -1 0 --normalise --success-ends"
+    final = "final(ratio=2, reward_range=(-1, 0), success_ends=True)"
     run = tmp_path / "run"
-    assert main([*reach, *more.split(), "--out", str(run)]) == 0
+    assert main([*reach, "--hindsight", final, "--normalise", "--out", str(run)]) == 0
     header, *lines = (run / "metrics.csv").read_text().splitlines()
     rate = [line.split(",")[header.split(",").index("success_rate")] for line in lines]
     assert set(rate) <= {"0", "1"}
     assert re.search(r"over 1 seed, success rate [01]\.00\n", capsys.readouterr().out)
     assert '"type": "Hindsight"' in (run / "config.json").read_text()
     assert collect(run, 60).observation.shape == (60, 16)
-    assert main([*reach, "--hindsight-ratio", "2", "--out", str(tmp_path / "none")]) == 2
-    assert "are for --hindsight" in capsys.readouterr().err
     assert main([*reach, "--hindsight", "future", "--env", "Pendulum-v1"]) == 2
     assert "hindsight needs observations that are a Dict" in capsys.readouterr().err

@@ -131,8 +131,8 @@ def complaint(arguments: tuple[Any, ...], fault: Fault) -> str:
 
 
 HER = (
-    *("train", "dqn", "--env=rewardshift/BitFlip-v0", "--hindsight=future"),
-    *("--success-ends", "--hidden", "8"),
+    *("train", "dqn", "--env=rewardshift/BitFlip-v0", "--network=mlp(hidden=(8,))"),
+    *("--hindsight=future(success_ends=True)",),
     *("--batch-size=8", "--seeds=2", "--steps=100", "--capacity=50", "--evaluate-every=20"),
     *("--evaluation-episodes=1", "--checkpoint-every=10"),
 )

@@ -13,7 +13,16 @@ from rewardshift.cli import main
 from rewardshift.networks import MLP
 
 SMALL = (
-    *("--hidden", "8", "8", "--batch-size", "8", "--updates", "6", "--evaluate-every", "3"),
+    *(
+        "--network",
+        "mlp(hidden=(8, 8))",
+        "--batch-size",
+        "8",
+        "--updates",
+        "6",
+        "--evaluate-every",
+        "3",
+    ),
     *("--evaluation-episodes", "1", "--checkpoint-every", "3"),
 )
 ENV = ("--env", "Pendulum-v1")
@@ -28,7 +37,7 @@ def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.parametrize(
     ("agent", "options"),
     [
-        ("bcq", ("--proposer-hidden", "8", "--candidates", "2")),
+        ("bcq", ("--proposer=mlp(hidden=(8,))", "--candidates", "2")),
         ("cql", ("--candidates", "2", "--cloning-updates", "2", "--threshold", "5")),
     ],
 )

@@ -16,13 +16,8 @@ from test_td3_runs import stopped_and_resumed
 from rewardshift import SAC, Hindsight, OfflineBudget, OnlineBudget, train, train_offline
 from rewardshift.agents.selection import (
     Mean,
-    Optimistic,
-    ProgressArgmax,
-    ProgressSoftmax,
-    Uniform,
 )
 from rewardshift.cli import main
-from rewardshift.cli.sac import SACOptions
 from rewardshift.errors import InputError
 from rewardshift.networks import MLP
 
@@ -70,7 +65,13 @@ def test_nothing_is_learned_in_the_warm_up() -> None:
 
 def test_from_the_command_line(tmp_path: Any, capsys: pytest.CaptureFixture[str]) -> None:
     folder = tmp_path / "run"
-    small = ["--hidden", "8", "--batch-size=8", "--warm-up=20", "--steps=60", "--seeds=2"]
+    small = [
+        "--network=mlp(hidden=(8,))",
+        "--batch-size=8",
+        "--warm-up=20",
+        "--steps=60",
+        "--seeds=2",
+    ]
     small += ["--evaluate-every=30", "--evaluation-episodes=1", f"--out={folder}"]
     command = ["train", "sac", "--env=Pendulum-v1", "--target-entropy=-0.5"]
     assert main([*command, "--shift", "-0.5", "0", "0.5", *small]) == 0
@@ -82,24 +83,6 @@ def test_from_the_command_line(tmp_path: Any, capsys: pytest.CaptureFixture[str]
         assert not any("optimiser" in name for name in parameters)
     assert main([*command, "--temperature=0.2", *small]) == 2
     assert "target_entropy is for a tuned temperature" in capsys.readouterr().err
-
-
-@pytest.mark.parametrize(
-    ("name", "options", "selection"),
-    [
-        ("uniform", {}, Uniform()),
-        ("progress-softmax", {"selection_temperature": 0.3}, ProgressSoftmax(0.3)),
-        ("progress-argmax", {"selection_epsilon": 0.4}, ProgressArgmax(0.4)),
-        ("optimistic", {"selection_beta": 0.2}, Optimistic(0.2)),
-        ("mean", {}, Mean()),
-    ],
-)
-def test_a_selection_takes_its_own_options(name: Any, options: Any, selection: Any) -> None:
-    made = SACOptions(env="Pendulum-v1", selection=name, temperature=0.7, **options).agent()
-    assert (made.selection, made.temperature) == (selection, 0.7)
-    if options:
-        with pytest.raises(InputError, match=r"--selection-\w+ is for --selection .*, not mean"):
-            SACOptions(env="Pendulum-v1", selection="mean", **options).agent()
 
 
 def test_on_a_data_set() -> None:

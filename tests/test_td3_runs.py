@@ -19,13 +19,9 @@ from test_td3 import BUDGET, SMALL, assert_same
 from rewardshift import OnlineBudget, train
 from rewardshift.agents.selection import (
     Mean,
-    Optimistic,
-    ProgressArgmax,
     ProgressSoftmax,
-    Uniform,
 )
 from rewardshift.cli import main
-from rewardshift.cli.options import TD3Options
 from rewardshift.envs import SPARSE_CHEETAH
 from rewardshift.envs.engines import make_engine
 from rewardshift.envs.tasks import TaskSpec
@@ -153,9 +149,15 @@ def test_the_sparse_cheetah_pays_for_speed_alone() -> None:
 
 def test_from_the_command_line(tmp_path: Any, capsys: pytest.CaptureFixture[str]) -> None:
     folder = tmp_path / "run"
-    small = ["--hidden", "8", "--batch-size=8", "--warm-up=20", "--steps=60", "--seeds=2"]
+    small = [
+        "--network=mlp(hidden=(8,))",
+        "--batch-size=8",
+        "--warm-up=20",
+        "--steps=60",
+        "--seeds=2",
+    ]
     small += ["--evaluate-every=30", "--evaluation-episodes=1", f"--out={folder}"]
-    command = ["train", "td3", "--env=Pendulum-v1", "--selection=optimistic", "--beta=0.2"]
+    command = ["train", "td3", "--env=Pendulum-v1", "--selection=optimistic(beta=0.2)"]
     assert main([*command, "--shift", "-0.5", "0", "0.5", *small]) == 0
     assert "over 2 seeds" in capsys.readouterr().out
     assert main(["resume", str(folder)]) == 0
@@ -196,17 +198,3 @@ def test_a_stopped_run_ends_the_same(tmp_path: Path) -> None:
     )
     resumed = stopped_and_resumed(agent, tmp_path)
     assert np.abs(resumed.state.lead.progress).min() > 0
-
-
-@pytest.mark.parametrize(
-    ("name", "options", "selection"),
-    [
-        ("uniform", {}, Uniform()),
-        ("progress-softmax", {"temperature": 0.3}, ProgressSoftmax(0.3)),
-        ("progress-argmax", {"epsilon": 0.4}, ProgressArgmax(0.4)),
-        ("optimistic", {"beta": 0.2}, Optimistic(0.2)),
-        ("mean", {}, Mean()),
-    ],
-)
-def test_a_selection_takes_its_own_options(name: Any, options: Any, selection: Any) -> None:
-    assert TD3Options(env="Pendulum-v1", selection=name, **options).agent().selection == selection

@@ -90,7 +90,8 @@ def test_an_interrupted_run_ends_the_same(at: int, undisturbed: Path, tmp_path: 
 def test_a_killed_run_ends_the_same(tmp_path: Path) -> None:
     """SIGKILL at random moments, also while a checkpoint is written."""
     arguments = [
-        *("train", "dqn", "--env=MountainCar-v0", "--shift=-0.5", "--seeds=2", "--hidden", "8"),
+        *("train", "dqn", "--env=MountainCar-v0", "--shift=-0.5", "--seeds=2"),
+        "--network=mlp(hidden=(8,))",
         *("--steps=6000", "--capacity=3000", "--evaluate-every=1500", "--evaluation-episodes=1"),
         *("--checkpoint-every=300", "--batch-size=8"),
     ]
@@ -240,11 +241,8 @@ def test_a_budget_of_nothing_is_refused(name: str) -> None:
         (["--env", "MountainCar-v0", "--seeds", "0"], "seeds must be 1 or more"),
         (["--env", "MountainCar-v0", "--gamma", "1"], "gamma must be in [0, 1)"),
         (["--env", "MountainCar-v0", "--shift", "nan"], "bias must be finite"),
-        (["--env", "MountainCar-v0", "--shift"], "--shift needs a number"),
-        (
-            ["--env", "MountainCar-v0", "--intrinsic-shift", "-1"],
-            "an --intrinsic reward; say",
-        ),
+        (["--env", "MountainCar-v0", "--shift"], "--shift must be a number, or one for each"),
+        (["--env", "MountainCar-v0", "--intrinsic", "rnd(width=0)"], "width must be a whole"),
         (["--env", "CartPole-v1", "--engine", "envpool"], "engine 'envpool' runs"),
         (["--env", "MountainCar-v0", "--capacity", "2000000000"], "the replay needs"),
     ],

@@ -16,8 +16,10 @@ from typing import Any, NoReturn
 
 import tyro
 
+from rewardshift.cli.agents import jobs
 from rewardshift.cli.data import collect_data, data
 from rewardshift.cli.figures import list_figures, report, reproduce
+from rewardshift.cli.parts import REGISTRY, PartError
 from rewardshift.cli.suggest import suggest
 from rewardshift.cli.training import play, resume_run, train_agent
 from rewardshift.errors import InputError, TrainingError, one_line
@@ -56,18 +58,24 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if any("\0" in argument for argument in arguments):
             raise InputError("an argument holds a NUL character, which no name has")
         arguments = _import_modules(arguments)
+        train_agent.__annotations__["job"] = jobs(arguments)
         tyro.extras.subcommand_cli_from_dict(
             commands,
             prog="rewardshift",
             description="Reward shifting for value-based agents, r' = k r + b. Parts of your own"
             " that a run names are found with: rewardshift --import MODULE COMMAND ...",
             args=arguments,
+            config=(tyro.conf.OmitArgPrefixes, tyro.conf.OmitSubcommandPrefixes),
+            registry=REGISTRY,
         )
     except BrokenPipeError:  # nobody to tell
         raise
-    except (InputError, TrainingError, OSError) as error:
+    except (InputError, PartError, TrainingError, OSError) as error:
         print(f"rewardshift: {one_line(error)}", file=sys.stderr)
-        given = isinstance(error, InputError) or getattr(error, "errno", None) in PATH_ERRORS
+        given = (
+            isinstance(error, InputError | PartError)
+            or getattr(error, "errno", None) in PATH_ERRORS
+        )
         return 2 if given else 1
     except KeyboardInterrupt:
         hint = "; the same command goes on from here" if arguments[0] in RESUMABLE else ""

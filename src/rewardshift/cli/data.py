@@ -145,12 +145,8 @@ class ListSets:
 
 
 def data(
-    options: tyro.conf.OmitArgPrefixes[
-        tyro.conf.OmitSubcommandPrefixes[
-            Annotated[Inspect, tyro.conf.subcommand("inspect")]
-            | Annotated[ListSets, tyro.conf.subcommand("list")]
-        ]
-    ],
+    options: Annotated[Inspect, tyro.conf.subcommand("inspect")]
+    | Annotated[ListSets, tyro.conf.subcommand("list")],
 ) -> None:
     """Look at data sets.
 

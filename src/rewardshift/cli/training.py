@@ -8,53 +8,25 @@ from typing import Annotated, Any
 import numpy as np
 import tyro
 
-from rewardshift.cli.options import (
-    BCQOptions,
-    CQLOptions,
-    DQNOptions,
-    OfflineOptions,
-    TD3Options,
-)
+from rewardshift.cli.agents import Job
 from rewardshift.cli.progress import counting_bar
-from rewardshift.cli.sac import SACOptions
-from rewardshift.errors import InputError
 from rewardshift.training.config import read_config
 from rewardshift.training.play import record_episode
-from rewardshift.training.runs import Result, offline_run, online_run, resume
-from rewardshift.training.seeds import check_count
+from rewardshift.training.runs import Result, resume
 from rewardshift.training.trainer import OnProgress
 
 
-def train_agent(
-    options: tyro.conf.OmitArgPrefixes[
-        tyro.conf.OmitSubcommandPrefixes[
-            Annotated[DQNOptions, tyro.conf.subcommand("dqn")]
-            | Annotated[TD3Options, tyro.conf.subcommand("td3")]
-            | Annotated[SACOptions, tyro.conf.subcommand("sac")]
-            | Annotated[BCQOptions, tyro.conf.subcommand("bcq")]
-            | Annotated[CQLOptions, tyro.conf.subcommand("cql")]
-        ]
-    ],
-) -> None:
+def train_agent(job: Job) -> None:
     """Train an agent, all its seeds in one process.
 
     The run goes to a folder of its own, with checkpoints: when it is stopped, the same
     command, or `rewardshift resume FOLDER`, goes on and ends as if nothing had happened.
 
     Args:
-        options: The algorithm's options.
+        job: The agent, by its name or as MODULE:CLASS of your own.
     """
-    try:
-        agent = options.agent()
-    except ValueError as error:
-        raise InputError(str(error)) from error
-    check_count(options.seeds)
-    seeds = tuple(range(options.first_seed, options.first_seed + options.seeds))
-    if isinstance(options, OfflineOptions):
-        run = offline_run(agent, options.data, options.env, seeds, options.budget, options.subset())
-    else:
-        run = online_run(agent, options.env, seeds, options.budget, options.engine)
-    folder = options.out or Path("runs") / run.config.name
+    run = job.prepare()
+    folder = job.options.out or Path("runs") / run.config.name
     with _training_bar(folder.name, run.config.budget.steps) as on_progress:
         result = run.start(folder, on_progress)
     _print_run(folder, result)

@@ -18,7 +18,7 @@ from rewardshift.data.columns import (
     reward_column,
 )
 from rewardshift.data.dataset import Dataset
-from rewardshift.envs.tasks import find_env
+from rewardshift.envs.tasks import check_imported, find_env
 from rewardshift.errors import InputError, one_line
 
 if TYPE_CHECKING:  # minari is slow to import
@@ -65,18 +65,46 @@ def minari_dataset(source: str | Path) -> "MinariDataset":
             this machine is downloaded by Minari.
     """
     import minari  # noqa: PLC0415  slow to import
+    from minari.storage import get_dataset_path  # noqa: PLC0415
 
     folder = _folder(source)
     what = f"the Minari data set {str(source)!r} cannot be loaded"
     with _minari_errors(what):
-        if folder is not None:
-            return minari.MinariDataset(folder / "data")
-        check_id(str(source))
+        if folder is None:
+            check_id(str(source))
     with (
-        _minari_errors(what, "; those that are here: rewardshift data list"),
+        _minari_errors(what, "" if folder else "; those that are here: rewardshift data list"),
         contextlib.redirect_stdout(sys.stderr),  # Minari tells of a download
     ):
-        return minari.load_dataset(str(source), download=True)
+        place = (folder or get_dataset_path(str(source))) / "data"
+        if not place.exists():
+            minari.download_dataset(str(source))
+        _check_entry_points(place, what)
+        return minari.MinariDataset(place)
+
+
+def _check_entry_points(place: Path, what: str) -> None:
+    """Raises if Minari would import a module, or call a function, of the file's choice.
+
+    Minari makes the environment of a data set that does not say its spaces.
+    """
+    metadata = json.loads((place / "metadata.json").read_text())
+    if {"observation_space", "action_space"} <= metadata.keys():
+        return
+    spec = json.loads(metadata["env_spec"])
+    entries = [spec["entry_point"], *(each["entry_point"] for each in spec["additional_wrappers"])]
+    with contextlib.suppress(gym.error.Error, ImportError, InputError):
+        if _registered(spec["id"]).entry_point == entries[0]:
+            del entries[0]
+    for entry in map(str, entries):
+        module, _, name = entry.partition(":")
+        found = getattr(sys.modules.get(module), name, None)
+        if not (isinstance(found, type) and issubclass(found, gym.Env)):
+            raise InputError(
+                f"{what}: its environment is made by {entry!r}, which is no environment or wrapper"
+                " of an imported module: import that first, or on the command line: rewardshift"
+                f" --import {module} ..."
+            )
 
 
 def read_minari(source: str | Path) -> Dataset:
@@ -200,14 +228,20 @@ def _environment(found: "MinariDataset") -> tuple[str | None, str]:
     if spec is None:
         return None, note
     try:
-        registered = find_env(spec.id)
-    except (gym.error.Error, ImportError):
+        registered = _registered(spec.id)
+    except (gym.error.Error, ImportError, InputError):
         return spec.id, note  # which nobody can make here
     ours, theirs = _settings(registered), _settings(spec)
     other = {key: theirs.get(key) for key in ours | theirs if ours.get(key) != theirs.get(key)}
     if other:
         return None, f"{note} (of {spec.id} with {json.dumps(other, sort_keys=True)})".strip()
     return spec.id, note
+
+
+def _registered(env: str) -> EnvSpec:
+    """What is registered by an id that a file names."""
+    check_imported(env)
+    return find_env(env)
 
 
 def _settings(spec: EnvSpec) -> dict[str, Any]:

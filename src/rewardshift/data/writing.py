@@ -12,7 +12,7 @@ import numpy as np
 from rewardshift.data.card import data_card
 from rewardshift.data.dataset import FIELDS, Dataset
 from rewardshift.data.minari_sets import PREFIX, check_id, holds_minari
-from rewardshift.envs.tasks import find_env
+from rewardshift.envs.tasks import check_imported, find_env
 from rewardshift.errors import InputError, one_line
 from rewardshift.files import naming
 
@@ -156,6 +156,7 @@ def _task(dataset: Dataset) -> tuple[Any, gym.Space[Any]]:
         if size:
             return None, gym.spaces.Box(-np.inf, np.inf, size, np.float32)
         return None, gym.spaces.Discrete(int(dataset.action.max()) + 1)
+    check_imported(dataset.env)
     try:
         spec = find_env(dataset.env)
         spec.to_json()

@@ -3,6 +3,7 @@
 import contextlib
 import importlib.util
 import io
+import sys
 from collections.abc import Callable
 from functools import partial
 from types import FunctionType
@@ -112,6 +113,20 @@ def find_env(env: str) -> gym.envs.registration.EnvSpec:
         with contextlib.redirect_stderr(io.StringIO()):  # a note about tasks of the Adroit hand
             importlib.import_module("gymnasium_robotics")  # registers its tasks
         return gym.spec(env)
+
+
+def check_imported(env: str) -> None:
+    """Raises if an id that a file says is in a module which nobody has imported.
+
+    `find_env` imports the module of an id such as `module:Name-v0`. That is for the user to ask
+    for: a file must not decide what is imported.
+    """
+    module, colon, _ = env.rpartition(":")
+    if colon and not env.startswith(FUNCTION) and module not in sys.modules:
+        raise InputError(
+            f"the environment {env!r} is from the module {module!r}, which is not imported: import"
+            f" it first, or on the command line: rewardshift --import {module} ..."
+        )
 
 
 def to_unit_box(env: str | MakeEnv, actions: np.ndarray) -> np.ndarray:

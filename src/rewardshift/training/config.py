@@ -16,7 +16,7 @@ from rewardshift.data.dataset import Dataset, Subset
 from rewardshift.data.loading import load_dataset
 from rewardshift.envs.engines import EngineName, resolve_engine
 from rewardshift.envs.goals import probe_goals
-from rewardshift.envs.tasks import MakeEnv, env_name, probe_spec
+from rewardshift.envs.tasks import MakeEnv, check_imported, env_name, probe_spec
 from rewardshift.errors import InputError, one_line, shown
 from rewardshift.files import DAMAGE, LEFTOVER, LOCK, write_atomic
 from rewardshift.hindsight import Hindsight
@@ -112,7 +112,9 @@ class RunConfig:
             parts = part_from_json(data["parts"])
             data = DataConfig(data["source"], data["digest"], parts)
         budget = (OfflineBudget if data else OnlineBudget)(**body["budget"])
-        return cls(agent, body["env"], tuple(body["seeds"]), budget, body["engine"], data)
+        config = cls(agent, body["env"], tuple(body["seeds"]), budget, body["engine"], data)
+        check_imported(config.env)
+        return config
 
     @property
     def name(self) -> str:

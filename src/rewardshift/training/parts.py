@@ -48,7 +48,7 @@ def part_from_json(body: Any) -> Any:
     if not isinstance(body, dict):
         return body
     fields = {name: part_from_json(value) for name, value in body.items()}
-    return _find(fields.pop("type"))(**fields)
+    return find_part(fields.pop("type"))(**fields)
 
 
 def check_restorable(part: Any) -> None:
@@ -89,7 +89,7 @@ def _look_up(name: str) -> Any:
     return found
 
 
-def _find(name: str) -> Any:
+def find_part(name: str) -> Any:
     """The class of a part, which a file names."""
     found = _look_up(name)
     if isinstance(found, type) and dataclasses.is_dataclass(found):

@@ -19,7 +19,7 @@ from rewardshift.agents.contract import Agent, OnlineAgent
 from rewardshift.data.dataset import Dataset, Subset
 from rewardshift.data.loading import load_dataset, whole_name
 from rewardshift.envs.engines import EngineName
-from rewardshift.envs.tasks import MakeEnv
+from rewardshift.envs.tasks import MakeEnv, check_imported
 from rewardshift.errors import InputError
 from rewardshift.files import held, writable_folder, write_atomic
 from rewardshift.training.checkpoints import (
@@ -124,6 +124,8 @@ def offline_run(
             f"the data set {loaded.name!r} does not say its environment; name one: env, or on the"
             " command line --env"
         )
+    if env is None:
+        check_imported(str(place))  # which the data set names
     # Whole, so that the run may go on from another folder.
     source = DataConfig(whole_name(loaded.name), loaded.digest, loaded.parts)
     config = make_offline_config(agent, place, seeds, budget or OfflineBudget(), source)

@@ -1,0 +1,203 @@
+"""Settings whose value is a part, or a shift, as texts of the command line.
+
+A part is written as its name, with settings if they are not the defaults: `mean`,
+`rnd(shift=-1, width=64)`. A part of your own is written as `mymodule:Mine(beta=2)`. A text never
+makes us import a module: `rewardshift --import mymodule` does.
+"""
+
+import ast
+import inspect
+import re
+from collections.abc import Callable
+from dataclasses import is_dataclass
+from functools import partial
+from types import NoneType
+from typing import Any, NamedTuple, get_args
+
+from tyro.constructors import (
+    ConstructorRegistry,
+    PrimitiveConstructorSpec,
+    PrimitiveTypeInfo,
+)
+
+from rewardshift.agents.intrinsic import RND, CountBonus, Intrinsic
+from rewardshift.agents.selection import SELECTIONS, Drawing
+from rewardshift.errors import InputError, one_line, shown
+from rewardshift.hindsight import Hindsight
+from rewardshift.networks import MLP, Convolution, Network
+from rewardshift.shift import Shift
+from rewardshift.training.parts import find_part
+
+TEXT = re.compile(r"(?P<name>[\w.:-]+)\s*(\((?P<settings>.*)\))?", re.DOTALL)
+NONE = "none"
+OWN = "MODULE:CLASS(...)"
+
+Makers = dict[str, Callable[..., Any]]
+
+
+class Slot(NamedTuple):
+    """A kind of setting whose value is a part.
+
+    Args:
+        name: The slot in messages.
+        makers: What makes its parts, by name.
+        optional: Whether it may be empty.
+    """
+
+    name: str
+    makers: Makers
+    optional: bool
+
+    @property
+    def metavar(self) -> str:
+        """All choices, each with its settings and their defaults."""
+        known = [_call(name, _defaults(make)) for name, make in self.makers.items()]
+        return " | ".join([*([NONE] if self.optional else []), *known, OWN])
+
+
+# The slots by their types. A type that is not here takes parts of your own alone.
+SLOTS: dict[Any, tuple[str, Makers]] = {
+    Intrinsic: ("intrinsic", {"rnd": RND, "count": CountBonus}),
+    Drawing: ("selection", dict(SELECTIONS)),
+    Network: ("network", {"mlp": MLP, "convolution": Convolution}),
+    Hindsight: (
+        "hindsight",
+        {name: partial(Hindsight, name) for name in ("future", "final", "episode")},
+    ),
+}
+REGISTRY = ConstructorRegistry()
+
+
+class PartError(Exception):
+    """A text that describes no part. It is no `ValueError`, which tyro would show as its own."""
+
+
+@REGISTRY.primitive_rule
+def slot_rule(info: PrimitiveTypeInfo) -> PrimitiveConstructorSpec[Any] | None:
+    """How tyro reads a part."""
+    kinds = get_args(info.type) or (info.type,)
+    alone = len(kinds) == 1 and is_dataclass(info.type) and info.type not in SLOTS
+    if alone or set(kinds) == {NoneType} or Shift in kinds or not all(map(_is_part, kinds)):
+        return None
+    name, makers = next((SLOTS[kind] for kind in kinds if kind in SLOTS), ("a part", {}))
+    slot = Slot(name, makers, NoneType in kinds)
+    return PrimitiveConstructorSpec(
+        nargs=1,
+        metavar=slot.metavar,
+        instance_from_str=lambda texts: _part_or_error(texts[0], slot),
+        is_instance=lambda value: isinstance(value, kinds),
+        str_from_instance=lambda part: [part_to_text(part, slot)],
+    )
+
+
+@REGISTRY.primitive_rule
+def shift_rule(info: PrimitiveTypeInfo) -> PrimitiveConstructorSpec[Any] | None:
+    """How tyro reads the shift of an agent: a number, or one for each member."""
+    kinds = get_args(info.type)
+    if Shift not in kinds:
+        return None
+    several = any(get_args(kind) for kind in kinds)  # a tuple of shifts is among the types
+    return PrimitiveConstructorSpec(
+        nargs="*",
+        metavar="FLOAT [FLOAT ...]" if several else "FLOAT",
+        instance_from_str=lambda texts: _shift_from_texts(texts, several),
+        is_instance=lambda value: isinstance(value, float | Shift | tuple),
+        str_from_instance=_shift_to_texts,
+    )
+
+
+def part_from_text(text: str, slot: Slot) -> Any:
+    """The part that a text describes."""
+    found = TEXT.fullmatch(text.strip())
+    if found is None:
+        raise InputError(f"{slot.name} must be {slot.metavar}, got {shown(text)}")
+    name, settings = found["name"], found["settings"]
+    if slot.optional and name == NONE and settings is None:
+        return None
+    if ":" in name:
+        make = find_part(name)
+    elif name in slot.makers:
+        make = slot.makers[name]
+    else:
+        names = ", ".join([*([NONE] if slot.optional else []), *slot.makers, OWN])
+        raise InputError(f"{slot.name} must be one of {names}, got {shown(name)}")
+    values = _literals(settings or "", f"{slot.name} {name}")
+    known = inspect.signature(make).parameters
+    for setting in values:
+        if setting not in known:
+            has = f"it has {', '.join(known)}" if known else "it has none"
+            raise InputError(f"{slot.name} {name} has no setting {setting!r}; {has}")
+    missing = [key for key, one in known.items() if one.default is one.empty and key not in values]
+    if missing:
+        raise InputError(f"{slot.name} {name} needs the setting {missing[0]!r}")
+    return make(**values)
+
+
+def part_to_text(part: Any, slot: Slot) -> str:
+    """The text that describes a part."""
+    if part is None:
+        return NONE
+    for name, make in slot.makers.items():
+        defaults = _defaults(make)
+        changed = {
+            key: value
+            for key in defaults
+            if (value := getattr(part, key, defaults[key])) != defaults[key]
+        }
+        if make(**changed) == part:
+            return _call(name, changed)
+    return f"{type(part).__module__}:{part!r}"
+
+
+def _part_or_error(text: str, slot: Slot) -> Any:
+    try:
+        return part_from_text(text, slot)
+    except ValueError as error:
+        raise PartError(one_line(error)) from error
+
+
+def _is_part(kind: Any) -> bool:
+    return kind is NoneType or is_dataclass(kind) or getattr(kind, "_is_protocol", False)
+
+
+def _defaults(make: Callable[..., Any]) -> dict[str, Any]:
+    """The settings of a part of ours and their defaults."""
+    return {name: one.default for name, one in inspect.signature(make).parameters.items()}
+
+
+def _call(name: str, settings: dict[str, Any]) -> str:
+    said = ", ".join(f"{key}={value!r}" for key, value in settings.items())
+    return f"{name}({said})" if said else name
+
+
+def _literals(text: str, what: str) -> dict[str, Any]:
+    """The values of `name=value, ...`, each a Python literal."""
+    try:
+        call = ast.parse(f"f({text})", mode="eval").body
+        if not (isinstance(call, ast.Call) and isinstance(call.func, ast.Name)) or call.args:
+            raise ValueError
+        return {_name(keyword): ast.literal_eval(keyword.value) for keyword in call.keywords}
+    except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError) as error:
+        raise InputError(
+            f"the settings of {what} must be like (name=value, ...), with numbers, texts in quotes,"
+            f" tuples, True, False or None, got {shown(text)}"
+        ) from error
+
+
+def _name(keyword: ast.keyword) -> str:
+    if keyword.arg is None:  # as in `**settings`
+        raise ValueError
+    return keyword.arg
+
+
+def _shift_from_texts(texts: list[str], several: bool) -> Any:
+    if not texts or (len(texts) > 1 and not several):
+        each = ", or one for each member" if several else ""
+        raise PartError(f"--shift must be a number{each}, got {' '.join(texts) or 'none'}")
+    biases = tuple(map(float, texts))
+    return biases if several else biases[0]
+
+
+def _shift_to_texts(shift: Any) -> list[str]:
+    members = shift if isinstance(shift, tuple) else (shift,)
+    return [str(one.bias if isinstance(one, Shift) else one) for one in members]

@@ -1,0 +1,210 @@
+"""The flags of `rewardshift train` are the settings of agents, budgets and parts."""
+
+import re
+from dataclasses import dataclass, fields
+from functools import partial
+from typing import Any
+
+import outside
+import pytest
+import tyro
+from fuzzing import as_installed
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rewardshift import DQN, RND, SAC, TD3, CountBonus, Hindsight, OnlineBudget, Shift
+from rewardshift.agents.intrinsic import Intrinsic
+from rewardshift.agents.selection import Drawing, Optimistic, ProgressSoftmax
+from rewardshift.cli import main
+from rewardshift.cli.agents import AGENTS, Job, jobs
+from rewardshift.cli.parts import REGISTRY, SLOTS, PartError, Slot, part_from_text, part_to_text
+from rewardshift.errors import InputError
+
+SHORT = {"dqn": "--env=CartPole-v1", "td3": "--env=Pendulum-v1", "sac": "--env=Pendulum-v1"}
+agents = pytest.mark.parametrize("name", AGENTS)
+
+
+def parse(*arguments: str) -> Job:
+    """What a command line asks for, without doing it."""
+    markers = (tyro.conf.OmitArgPrefixes, tyro.conf.OmitSubcommandPrefixes)
+    kind = jobs(["train", *arguments])
+    with as_installed():
+        job: Job = tyro.cli(kind, args=arguments, config=markers, registry=REGISTRY)
+    return job
+
+
+def needed(name: str) -> str:
+    return SHORT.get(name, "--data=a.npz")
+
+
+def flags(name: str, monkeypatch: Any, capsys: Any) -> dict[str, str]:
+    """The flags of an agent, each with its help."""
+    monkeypatch.setenv("COLUMNS", "100")  # wider, and they stand side by side
+    with pytest.raises(SystemExit) as end:
+        main(["train", name, "--help"])
+    assert end.value.code == 0
+    lines = [line.strip("│ \n") for line in capsys.readouterr().out.splitlines()]
+    blocks = re.split(r"\n(?=--)", "\n".join(lines))[1:]
+    return {block.split()[0].strip(",").split("=")[0]: block for block in blocks}
+
+
+@agents
+def test_every_setting_has_a_flag_with_a_help(name: str, monkeypatch: Any, capsys: Any) -> None:
+    kind, budget = AGENTS[name]
+    found = flags(name, monkeypatch, capsys)
+    for field in (*fields(kind), *fields(budget)):
+        text = found[f"--{field.name.replace('_', '-')}"]
+        assert re.search(r"[a-z]{3}[^.]*\.\s", text.replace("(...)", "")), text
+        assert "{fixed}" not in text
+
+
+@agents
+def test_no_flag_gives_the_defaults(name: str) -> None:
+    kind, budget = AGENTS[name]
+    job = parse(name, needed(name))
+    assert (job.agent, job.budget) == (kind(), budget)
+    assert job.options.shifted(job.agent) == kind()
+
+
+def test_flags_give_what_python_gives() -> None:
+    job = parse(
+        *("dqn", "--env=CartPole-v1", "--shift", "-0.5", "0.5", "--scale=2", "--no-double"),
+        *("--terminal=absorbing", "--input-range", "-1", "1", "0", "2", "--hidden", "8", "4"),
+        *("--intrinsic", "rnd(shift=-1, clear_gradients=False)", "--steps=7", "--diagnose"),
+        *("--selection=progress-softmax(temperature=0.5)", "--epsilon=exponential"),
+    )
+    shift = tuple(Shift(bias, 2.0, None, "absorbing") for bias in (-0.5, 0.5))
+    assert job.options.shifted(job.agent) == DQN(
+        shift=shift,
+        hidden=(8, 4),
+        input_range=((-1.0, 1.0), (0.0, 2.0)),
+        intrinsic=RND(-1.0, clear_gradients=False),
+        selection=ProgressSoftmax(0.5),
+        epsilon="exponential",
+    )
+    assert job.budget == OnlineBudget(steps=7, diagnose=True)
+    smooth = parse("td3", "--env=Pendulum-v1", "--target-noise-clip=0.3", "--shift=1").agent
+    assert smooth == TD3(shift=1.0, target_noise_clip=0.3)
+    soft = parse("sac", "--env=Pendulum-v1", "--temperature=0.2").agent
+    assert soft == SAC(temperature=0.2)
+    tuned = parse("sac", "--env=Pendulum-v1", "--temperature=None", "--hindsight=none").agent
+    assert tuned == SAC()
+
+
+def slot(kind: Any, optional: bool = True) -> Slot:
+    return Slot(*SLOTS[kind], optional)
+
+
+numbers = st.floats(-5, 5)
+parts = st.one_of(
+    st.tuples(st.just(Intrinsic), st.none()),
+    st.tuples(st.just(Intrinsic), st.builds(RND, numbers, st.integers(1, 9))),
+    st.tuples(st.just(Intrinsic), st.builds(CountBonus, numbers, evaluated=st.just("stored"))),
+    st.tuples(st.just(Drawing), st.builds(Optimistic, st.floats(0, 1))),
+    st.tuples(
+        st.just(Hindsight),
+        st.builds(
+            Hindsight,
+            st.sampled_from(["future", "final", "episode"]),
+            st.floats(0, 9),
+            st.booleans(),
+            st.tuples(st.floats(-2, 0), st.floats(0, 2)) | st.none(),
+        ),
+    ),
+)
+
+
+@given(parts)
+def test_a_part_comes_back_from_its_text(case: tuple[Any, Any]) -> None:
+    kind, part = case
+    assert part_from_text(part_to_text(part, slot(kind)), slot(kind)) == part
+
+
+def test_a_part_of_ones_own() -> None:
+    part = outside.Fading(shift=-1.0, speed=0.5)
+    text = part_to_text(part, slot(Intrinsic))
+    assert text == "outside:Fading(shift=-1.0, speed=0.5)"
+    assert part_from_text(text, slot(Intrinsic)) == part
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "intrinsic must be none | rnd(shift=0.0, width=512, .* got ''"),
+        ("rdn", r"intrinsic must be one of none, rnd, count, MODULE:CLASS\(...\), got 'rdn'"),
+        ("rnd(wide=3)", "intrinsic rnd has no setting 'wide'; it has shift, width, "),
+        ("rnd(width=0)", "width must be a whole number of 1 or more, below 2.31, got 0"),
+        ("rnd(3)", r"settings of intrinsic rnd must be like \(name=value, ...\), .* got '3'"),
+        ("rnd(width=len)", "must be like"),
+        ("rnd(width=1, width=2)", "must be like"),
+        ("rnd(**{'width': 1})", "must be like"),
+        ("rnd(width=1)(2)", "must be like"),
+        ("os:system(command='true')", "the module 'os' has no dataclass 'system'"),
+        ("no_such_module:X", "'no_such_module', which is not imported"),
+        ("none()", r"intrinsic must be one of none, rnd, .* got 'none'"),
+    ],
+)
+def test_a_text_that_is_no_part_is_refused(text: str, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        part_from_text(text, slot(Intrinsic))
+    with pytest.raises(PartError, match=message):
+        parse("dqn", "--env=CartPole-v1", "--intrinsic", text)
+
+
+def test_a_part_for_another_slot_is_refused() -> None:
+    with pytest.raises(InputError, match="intrinsic must be a Intrinsic or None, got Alternating"):
+        parse("dqn", "--env=CartPole-v1", "--intrinsic=outside:Alternating")
+
+
+@dataclass(frozen=True)
+class Needy(outside.Linear):
+    """An agent that needs a setting and refuses some values.
+
+    Args:
+        seed_of_doubt: How much it doubts.
+        helper: A part of its own kind.
+    """
+
+    seed_of_doubt: int = 1
+    helper: outside.Fading | None = None
+
+    def __post_init__(self) -> None:
+        if self.seed_of_doubt > 3:
+            raise ValueError("seed_of_doubt must be at most 3")
+
+
+@dataclass(frozen=True)
+class Clashing(outside.Linear):
+    steps: int = 3
+
+
+def test_an_agent_of_ones_own() -> None:
+    name = f"{__name__}:Needy"
+    arguments = (name, "--env=CartPole-v1", "--helper=outside:Fading(speed=2)")
+    made = parse(*arguments, "--seed-of-doubt=2")
+    assert made.agent == Needy(seed_of_doubt=2, helper=outside.Fading(speed=2))
+    assert made.budget == OnlineBudget()
+    with pytest.raises(InputError, match="seed_of_doubt must be at most 3"):
+        parse(*arguments, "--seed-of-doubt=4")
+    with pytest.raises(InputError, match="--scale and --terminal are for agents that hold a Shift"):
+        made.options.__class__(env="CartPole-v1", scale=2.0).shifted(made.agent)
+    with pytest.raises(InputError, match=r"the setting 'steps' of .*:Clashing has the name of"):
+        parse(f"{__name__}:Clashing", "--env=CartPole-v1")
+    for wrong, message in (("nowhere:X", "not imported"), (f"{__name__}:parse", "no dataclass")):
+        with pytest.raises(InputError, match=message):
+            parse(wrong, "--env=CartPole-v1")
+
+
+def test_one_shift_for_an_agent_with_one() -> None:
+    assert parse("bcq", "--data=a.npz", "--shift=8").agent == AGENTS["bcq"][0](shift=8.0)
+    with pytest.raises(PartError, match="--shift must be a number, got 1 2"):
+        parse("bcq", "--data=a.npz", "--shift", "1", "2")
+
+
+def test_bad_settings_are_one_line(capsys: pytest.CaptureFixture[str]) -> None:
+    refused = partial(main, ["train", "dqn", "--env=CartPole-v1", "--selection=men"])
+    with as_installed():
+        assert refused() == 2
+    said = capsys.readouterr().err
+    assert said.startswith("rewardshift: selection must be one of uniform, ")
+    assert said.count("\n") == 1
