@@ -130,9 +130,9 @@ def test_a_part_of_ones_own() -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("", "intrinsic must be none | rnd(shift=0.0, width=512, .* got ''"),
+        ("", r"intrinsic must be none \| rnd\(shift=0.0, width=512, .* got ''"),
         ("rdn", r"intrinsic must be one of none, rnd, count, MODULE:CLASS\(...\), got 'rdn'"),
-        ("rnd(wide=3)", "intrinsic rnd has no setting 'wide'; it has shift, width, "),
+        ("rnd(wide=3)", "intrinsic rnd got an unexpected .*'wide'; its settings are: shift, width"),
         ("rnd(width=0)", "width must be a whole number of 1 or more, below 2.31, got 0"),
         ("rnd(3)", r"settings of intrinsic rnd must be like \(name=value, ...\), .* got '3'"),
         ("rnd(width=len)", "must be like"),

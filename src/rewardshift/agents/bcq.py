@@ -54,13 +54,13 @@ class BCQ(Offline):
 
     Args:
         hidden: Widths of the hidden layers of the perturbing actor and the critics.
-        proposer_hidden: Those of the auto-encoder's two halves.
+        proposer_hidden: Widths of the hidden layers of the auto-encoder's two halves.
         learning_rate: Adam's learning rate, for all networks.
         perturbation: How far the actor may move a proposed action.
         candidates: Proposed actions per following state, in a target.
         acting_candidates: Proposed actions of which the best is taken.
         minimum_weight: The share of the lower twin in a target; the rest is the higher one's.
-        latent_clip: How far from 0 a latent number is drawn.
+        latent_clip: The bound on the latent numbers that are drawn.
         divergence_weight: The weight of the latent distribution's divergence from a normal one.
     """
 

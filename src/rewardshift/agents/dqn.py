@@ -44,23 +44,25 @@ class DQN:
     and one of them, drawn anew for every episode, chooses the actions.
 
     Args:
-        shift: What is done to the rewards: a number, a `Shift`, or several, one for each member.
+        shift: The shift of the rewards: a number, or several, one for each member. Each may
+            also be a `Shift`, in Python.
         gamma: The discount.
         hidden: Widths of the hidden layers.
         learning_rate: Adam's learning rate.
         batch_size: Transitions per update.
         tau: How far the target networks move to the online ones at every update.
         double: Whether the online network chooses the action that the target one values.
-        n_step: How many rewards a target sums up.
-        epsilon: `"linear"`: from 0.9 to 0.05 over the first fifth of training, the paper's
-            word. `"exponential"`: 0.05 + 0.85 exp(-steps / 200), the authors' code.
-        input_range: The lowest and the highest value of each number of an observation, or of all
-            of them if it is one pair. The networks then see inputs from 0 to 1; if it is empty,
-            they see the observations as they are.
+        n_step: The number of rewards that a target sums up.
+        epsilon: `"linear"`: from 0.9 to 0.05 over the first fifth of training, as in the
+            paper. `"exponential"`: 0.05 + 0.85 exp(-steps / 200), as in the authors' code.
+        input_range: The lowest and the highest value of each number of an observation, or one pair
+            for all of them. The networks then see inputs from 0 to 1. If it is empty, they see the
+            observations as they are.
         intrinsic: An intrinsic reward that is added to the extrinsic one.
         selection: Which member leads.
-        lead_episodes: Episodes that a member leads at least. 0 allows a switch within an episode.
-        lead_steps: Steps that a member leads at least.
+        lead_episodes: The least number of episodes that a member leads. 0 allows a switch within an
+            episode.
+        lead_steps: The least number of steps that a member leads.
         hindsight: How goals are relabelled, in a goal task.
     """
 

@@ -72,7 +72,8 @@ class SAC:
     lower critic of the leading member, or, for selections that mix, a weighted sum over members.
 
     Args:
-        shift: What is done to the rewards: a number, a `Shift`, or several, one for each member.
+        shift: The shift of the rewards: a number, or several, one for each member. Each may
+            also be a `Shift`, in Python.
         gamma: The discount.
         hidden: Widths of the hidden layers of the policy and the critics.
         learning_rate: Adam's learning rate.

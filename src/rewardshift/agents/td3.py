@@ -75,25 +75,27 @@ class TD3:
     that leads, or, for selections that mix, a weighted sum.
 
     Args:
-        shift: What is done to the rewards: a number, a `Shift`, or several, one for each member.
+        shift: The shift of the rewards: a number, or several, one for each member. Each may
+            also be a `Shift`, in Python.
         gamma: The discount.
         hidden: Widths of the hidden layers of actors and critics.
         learning_rate: Adam's learning rate.
         batch_size: Transitions per update.
         tau: How far the target networks move at every update of the policy.
         noise: Standard deviation of the exploration noise; actions are in [-1, 1].
-        random_actions: The probability of an action that is drawn uniformly instead.
+        random_actions: The probability of a uniformly random action instead.
         target_noise: Standard deviation of the noise that smooths the target policy.
-        target_noise_clip: Where that noise is cut off.
+        target_noise_clip: The bound on that noise.
         policy_delay: Updates of the critics per update of the policy.
         twins: Critics of a member, whose minimum is the target.
-        warm_up: Steps with random actions and without updates, at first.
-        n_step: How many rewards a target sums up.
-        own_actors: Whether every member has an actor, which leads with it.
-        mask: The share of the transitions that a member learns from, another share for each.
+        warm_up: Steps with random actions and without updates, at the start.
+        n_step: The number of rewards that a target sums up.
+        own_actors: Whether every member has an actor of its own: Bootstrapped TD3.
+        mask: The share of the transitions that a member learns from, drawn for each member.
         selection: Which member leads.
-        lead_episodes: Episodes that a member leads at least. 0 allows a switch within an episode.
-        lead_steps: Steps that a member leads at least.
+        lead_episodes: The least number of episodes that a member leads. 0 allows a switch within an
+            episode.
+        lead_steps: The least number of steps that a member leads.
         normalise: Whether observations are scaled by their running mean and deviation.
         hindsight: How goals are relabelled, in a goal task.
     """
