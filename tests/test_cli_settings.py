@@ -1,7 +1,7 @@
 """The flags of `rewardshift train` are the settings of agents, budgets and parts."""
 
 import re
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import partial
 from typing import Any
 
@@ -12,7 +12,7 @@ from fuzzing import as_installed
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rewardshift import DQN, RND, SAC, TD3, CountBonus, Hindsight, OnlineBudget, Shift
+from rewardshift import DQN, MLP, RND, SAC, TD3, CountBonus, Hindsight, OnlineBudget, Shift
 from rewardshift.agents.intrinsic import Intrinsic
 from rewardshift.agents.selection import Drawing, Optimistic, ProgressSoftmax
 from rewardshift.cli import main
@@ -69,15 +69,14 @@ def test_no_flag_gives_the_defaults(name: str) -> None:
 def test_flags_give_what_python_gives() -> None:
     job = parse(
         *("dqn", "--env=CartPole-v1", "--shift", "-0.5", "0.5", "--scale=2", "--no-double"),
-        *("--terminal=absorbing", "--input-range", "-1", "1", "0", "2", "--hidden", "8", "4"),
+        *("--terminal=absorbing", "--network=mlp(hidden=(8, 4), input_range=((-1, 1), (0, 2)))"),
         *("--intrinsic", "rnd(shift=-1, clear_gradients=False)", "--steps=7", "--diagnose"),
         *("--selection=progress-softmax(temperature=0.5)", "--epsilon=exponential"),
     )
     shift = tuple(Shift(bias, 2.0, None, "absorbing") for bias in (-0.5, 0.5))
     assert job.options.shifted(job.agent) == DQN(
         shift=shift,
-        hidden=(8, 4),
-        input_range=((-1.0, 1.0), (0.0, 2.0)),
+        network=MLP((8, 4), input_range=((-1.0, 1.0), (0.0, 2.0))),
         intrinsic=RND(-1.0, clear_gradients=False),
         selection=ProgressSoftmax(0.5),
         epsilon="exponential",
@@ -130,9 +129,9 @@ def test_a_part_of_ones_own() -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("", "intrinsic must be none | rnd(shift=0.0, width=512, .* got ''"),
+        ("", r"intrinsic must be none \| rnd\(shift=0.0, width=512, .* got ''"),
         ("rdn", r"intrinsic must be one of none, rnd, count, MODULE:CLASS\(...\), got 'rdn'"),
-        ("rnd(wide=3)", "intrinsic rnd has no setting 'wide'; it has shift, width, "),
+        ("rnd(wide=3)", "intrinsic rnd got an unexpected .*'wide'; its settings are: shift, width"),
         ("rnd(width=0)", "width must be a whole number of 1 or more, below 2.31, got 0"),
         ("rnd(3)", r"settings of intrinsic rnd must be like \(name=value, ...\), .* got '3'"),
         ("rnd(width=len)", "must be like"),
@@ -187,7 +186,7 @@ def test_an_agent_of_ones_own() -> None:
     with pytest.raises(InputError, match="seed_of_doubt must be at most 3"):
         parse(*arguments, "--seed-of-doubt=4")
     with pytest.raises(InputError, match="--scale and --terminal are for agents that hold a Shift"):
-        made.options.__class__(env="CartPole-v1", scale=2.0).shifted(made.agent)
+        replace(made.options, scale=2.0).shifted(made.agent)
     with pytest.raises(InputError, match=r"the setting 'steps' of .*:Clashing has the name of"):
         parse(f"{__name__}:Clashing", "--env=CartPole-v1")
     for wrong, message in (("nowhere:X", "not imported"), (f"{__name__}:parse", "no dataclass")):

@@ -135,7 +135,8 @@ def test_the_module_of_an_environment_is_imported(
     assert main(["train", "dqn", f"--env={name}", *TINY, f"--out={run}"]) == 0
     del gym.registry["Theirs-v0"], sys.modules["their_tasks"]  # as in a new process
     made = f"--folder={tmp_path / 'made'}"
-    assert main(["collect", run, "--id=their/own-v0", "--transitions=20", made]) == 0
+    collect = ["collect", run, "--id=their/own-v0", "--transitions=20", made]
+    assert main(["--import", "their_tasks", *collect]) == 0
     for wrong in ("their_tasks:Ours-v0", "no_such_module:Theirs-v0", "their tasks:Theirs-v0"):
         capsys.readouterr()
         assert main(["train", "dqn", f"--env={wrong}", *TINY]) == 2

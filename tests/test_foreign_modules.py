@@ -4,17 +4,18 @@ Every module here leaves a trace when it is imported.
 """
 
 import json
-import os
-import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from unittest.mock import ANY
 
+import gymnasium as gym
 import pytest
 from data_makers import small, write
+from fuzzing import run
 
-from rewardshift import OnlineBudget, train
-from rewardshift.agents.dqn import DQN
+from rewardshift import DQN, MLP, OnlineBudget, load_dataset, train
 
 BUDGET = OnlineBudget(steps=20, evaluate_every=20, evaluation_episodes=1)
 MODULE = """
@@ -30,60 +31,58 @@ gymnasium.register("Swing-v0", "mymod:Env", max_episode_steps=9)
 
 
 @pytest.fixture
-def trace(tmp_path: Path) -> Path:
-    """The file that importing `mymod` makes."""
+def trace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """The file that importing `mymod`, which could be imported, makes."""
     path = tmp_path / "imported"
     text = MODULE.format(trace=str(path), harm=str(tmp_path / "harm"))
     (tmp_path / "mymod.py").write_text(text)
-    return path
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)
+    yield path
+    forget()
 
 
-def command(folder: Path, *arguments: Any) -> subprocess.CompletedProcess[str]:
-    """The command line in a process of its own, which could import `mymod`."""
-    code = "import sys; from rewardshift.cli import main; sys.exit(main(sys.argv[1:]))"
-    return subprocess.run(
-        [sys.executable, "-c", code, *map(str, arguments)],
-        cwd=folder,
-        env={**os.environ, "PYTHONPATH": os.pathsep.join([str(folder), *sys.path])},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+def forget() -> None:
+    """As in a new process."""
+    sys.modules.pop("mymod", None)
+    for name in ("Chain-v0", "Swing-v0"):
+        gym.registry.pop(name, None)
 
 
-def assert_refused(done: subprocess.CompletedProcess[str], trace: Path) -> None:
-    assert done.returncode == 2, done.stderr
-    assert "rewardshift --import mymod ..." in done.stderr
-    assert done.stderr.count("\n") == 1
+def command(*arguments: Any) -> tuple[int, str]:
+    """The exit code of a command and what it says of errors."""
+    code, told, _ = run(list(map(str, arguments)))
+    return code, told
+
+
+def assert_refused(done: tuple[int, str], trace: Path) -> None:
+    code, told = done
+    assert code == 2, told
+    assert "rewardshift --import mymod ..." in told
+    assert told.count("\n") == 1
     assert not trace.exists()
 
 
 def test_a_run_folder_names_an_environment(tmp_path: Path, trace: Path) -> None:
-    run = tmp_path / "run"
-    train(DQN(hidden=(4,), batch_size=4), "CartPole-v1", budget=BUDGET, folder=run)
-    config = run / "config.json"
+    folder = tmp_path / "run"
+    train(DQN(network=MLP((4,)), batch_size=4), "CartPole-v1", budget=BUDGET, folder=folder)
+    config = folder / "config.json"
     config.write_text(config.read_text().replace("CartPole-v1", "mymod:Chain-v0"))
-    collect = ("collect", run, "--id=own/chain-v0", "--transitions=9", "--folder", tmp_path / "set")
-    for arguments in (("resume", run), ("play", run), collect):
-        assert_refused(command(tmp_path, *arguments), trace)
-    done = command(tmp_path, "--import", "mymod", *collect)
-    assert done.returncode == 0, done.stderr
+    made = tmp_path / "set"
+    collect = ("collect", folder, "--id=own/chain-v0", "--transitions=9", "--folder", made)
+    for arguments in (("resume", folder), ("play", folder), collect):
+        assert_refused(command(*arguments), trace)
+    code, told = command("--import", "mymod", *collect)
+    assert code == 0, told
     assert trace.exists()
 
 
 def test_what_the_user_types_is_imported(tmp_path: Path, trace: Path) -> None:
-    done = command(
-        *(
-            tmp_path,
-            "train",
-            "dqn",
-            "--env=mymod:Chain-v0",
-            "--network=mlp(hidden=(4,))",
-            "--batch-size=4",
-        ),
+    code, told = command(
+        *("train", "dqn", "--env=mymod:Chain-v0", "--network=mlp(hidden=(4,))", "--batch-size=4"),
         *("--steps=20", "--evaluate-every=20", "--evaluation-episodes=1"),
     )
-    assert done.returncode == 0, done.stderr
+    assert code == 0, told
     assert trace.exists()
 
 
@@ -109,11 +108,9 @@ WRAPPER = {"name": "Wrapper", "entry_point": "mymod:Wrapper", "kwargs": None}
 def test_a_data_set_names_an_environment(tmp_path: Path, trace: Path) -> None:
     place = data_set(tmp_path, id="mymod:Swing-v0", max_episode_steps=9)
     bcq = ("train", "bcq", "--data", place, *TRAIN, "--out", tmp_path / "run")
-    assert_refused(command(tmp_path, *bcq), trace)
-    looked = command(tmp_path, "data", "inspect", place)
-    assert "mymod:Swing-v0" in looked.stdout
-    assert not trace.exists()
-    assert command(tmp_path, *bcq, "--env=Pendulum-v1").returncode == 0
+    assert_refused(command(*bcq), trace)
+    assert load_dataset(place).env == "mymod:Swing-v0"
+    assert command(*bcq, "--env=Pendulum-v1") == (0, ANY)
     assert not trace.exists()
 
 
@@ -129,20 +126,18 @@ def test_a_data_set_without_spaces_names_what_makes_it(
     changes: dict[str, Any], tmp_path: Path, trace: Path
 ) -> None:
     place = data_set(tmp_path, spaces=False, **changes)
-    assert_refused(command(tmp_path, "data", "inspect", place), trace)
-    done = command(tmp_path, "--import", "mymod", "data", "inspect", place)
-    assert done.returncode == 0, done.stderr
+    assert_refused(command("data", "inspect", place), trace)
+    assert command("--import", "mymod", "data", "inspect", place) == (0, "")
 
 
 def test_a_data_set_calls_no_function(tmp_path: Path, trace: Path) -> None:
     """Of an imported module neither: an entry point may be any name in it."""
     place = data_set(tmp_path, spaces=False, entry_point="mymod:harm", kwargs={})
-    assert command(tmp_path, "--import", "mymod", "data", "inspect", place).returncode == 2
+    assert command("--import", "mymod", "data", "inspect", place) == (2, ANY)
     assert trace.exists()
     assert not (tmp_path / "harm").exists()
 
 
 def test_a_data_set_without_spaces_of_a_registered_environment(tmp_path: Path) -> None:
     place = data_set(tmp_path, spaces=False)
-    done = command(tmp_path, "data", "inspect", place)
-    assert done.returncode == 0, done.stderr
+    assert command("data", "inspect", place) == (0, "")

@@ -101,8 +101,8 @@ def test_settings_are_usable_or_refused_by_name(case: tuple[type[Any], dict[str,
     if kind in (RND, CountBonus):
         config = DQN(intrinsic=config)
     if hasattr(config, "greedy"):
-        spec = TaskSpec(3, "float32")
-        spec = spec._replace(**{"action_size" if config.continuous else "num_actions": 2})
+        actions = (0, 2) if config.continuous else (2, 0)
+        spec = TaskSpec(3, "float32", *actions)
         jax.eval_shape(lambda key: config.init(key, spec), jax.random.key(0))
 
 

@@ -140,7 +140,8 @@ def test_a_policy_keeps_its_scale(reached: Path) -> None:
 
 
 def test_from_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    small = "--steps 60 --evaluate-every 30 --evaluation-episodes 1 --batch-size 4 --network mlp(hidden=(4,))"
+    small = "--steps 60 --evaluate-every 30 --evaluation-episodes 1 --batch-size 4"
+    small += " --network mlp(hidden=(4,))"
     reach = f"train td3 --env FetchReach-v4 --warm-up 10 --shift 1 {small}".split()
     final = "final(ratio=2, reward_range=(-1, 0), success_ends=True)"
     run = tmp_path / "run"

@@ -140,7 +140,8 @@ def test_images_stay_images(tmp_path: Path) -> None:
 
 def test_a_convolution_acts_in_continuous_tasks() -> None:
     spec = TaskSpec(IMAGE.features, "uint8", action_size=2, shape=IMAGE.shape)
-    for agent in (TD3(network=SMALL_IMAGE), SAC(network=SMALL_IMAGE)):
+    agents: tuple[Any, ...] = (TD3(network=SMALL_IMAGE), SAC(network=SMALL_IMAGE))
+    for agent in agents:
         state = agent.init(KEY, spec)
         action = agent.greedy(state, jnp.zeros(spec.features, jnp.uint8))
         assert action.shape == (2,)

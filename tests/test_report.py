@@ -216,7 +216,7 @@ def test_a_browser_shows_the_page_with_its_picture(folder: Path, tmp_path: Path)
         capture_output=True,
         timeout=120,
     )
-    assert contains_colour(screen, FIGURES["figure1"].style(SHIFT).color)
+    assert contains_colour(screen, "#08306b")
     assert contains_colour(screen, "#116329")  # a supported claim
 
 

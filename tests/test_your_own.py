@@ -114,6 +114,24 @@ def test_a_figure_needs_a_name_of_its_own() -> None:
             register(replace(outside.FIGURE, name=name), module="outside")
 
 
+def test_the_command_line_trains_an_agent_whose_module_is_named(tmp_path: Path) -> None:
+    mine, same = tmp_path / "mine", tmp_path / "same"
+    train(*CASES["agent"], budget=BUDGET, folder=mine)
+    flags = (
+        "--steps=60",
+        "--evaluate-every=20",
+        "--evaluation-episodes=1",
+        "--checkpoint-every=20",
+    )
+    own = ("train", "outside:Linear", "--env=CartPole-v1", "--shift=-0.5", *flags, "--out", same)
+    refused = command(*own)
+    assert refused.returncode == 2
+    assert "Linear is from the module 'outside', which is not imported" in refused.stderr
+    trained = command("--import", "outside", *own)
+    assert trained.returncode == 0, trained.stderr
+    assert (mine / "config.json").read_bytes() == (same / "config.json").read_bytes()
+
+
 def test_importing_a_module_that_is_not_there_is_refused() -> None:
     for arguments in (
         ["--import"],

@@ -52,7 +52,7 @@ class BCQ(Offline):
         candidates: Proposed actions per following state, in a target.
         acting_candidates: Proposed actions of which the best is taken.
         minimum_weight: The share of the lower twin in a target; the rest is the higher one's.
-        latent_clip: How far from 0 a latent number is drawn.
+        latent_clip: The bound on the latent numbers that are drawn.
         divergence_weight: The weight of the latent distribution's divergence from a normal one.
     """
 

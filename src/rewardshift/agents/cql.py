@@ -51,10 +51,10 @@ class CQL(Offline):
         candidates: Actions that the penalty looks at from each of three sources: random ones, the
             policy's and those that the policy would take in the following state.
         weight: The weight of the penalty.
-        threshold: If given, the penalty gets another factor, from 1 on, which is tuned so that the
-            penalty stays about there (the Lagrange form).
+        threshold: The value at which a tuned factor keeps the penalty (the Lagrange form). None
+            leaves the penalty without that factor.
         entropy_backup: Whether targets count the policy's entropy.
-        cloning_updates: For how many updates the policy imitates the data, at first.
+        cloning_updates: Updates at the start in which the policy imitates the data.
     """
 
     network: Network = field(default_factory=lambda: MLP((256, 256, 256)))

@@ -44,8 +44,8 @@ class DQN(Online):
 
     Args:
         double: Whether the online network chooses the action that the target network values.
-        epsilon: `"linear"`: from 0.9 to 0.05 over the first fifth of training, the paper's
-            word. `"exponential"`: 0.05 + 0.85 exp(-steps / 200), the authors' code.
+        epsilon: `"linear"`: from 0.9 to 0.05 over the first fifth of training, as in the
+            paper. `"exponential"`: 0.05 + 0.85 exp(-steps / 200), as in the authors' code.
         intrinsic: An intrinsic reward that is added to the extrinsic one.
     """
 

@@ -16,7 +16,8 @@ class Offline:
     """Settings of every agent that learns from fixed data.
 
     Args:
-        shift: What is done to the rewards: a number or a `Shift`. Above 0 it is caution.
+        shift: The shift of the rewards: a number, or in Python also a `Shift`. A shift above 0
+            makes the agent cautious.
         gamma: The discount.
         batch_size: Transitions per update.
         tau: The share by which an update moves the target networks towards the learned ones.

@@ -19,7 +19,8 @@ class Online:
     """Settings of every agent that learns in an environment, with one member per shift.
 
     Args:
-        shift: What is done to the rewards: a number, a `Shift`, or several, one for each member.
+        shift: The shift of the rewards: a number, or several, one for each member. Each may
+            also be a `Shift`, in Python.
         gamma: The discount.
         network: The networks of the agent.
         initial: `"zero"` starts the output layer of the value networks at zero, so that every

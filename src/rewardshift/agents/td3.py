@@ -53,14 +53,14 @@ class TD3(Online):
 
     Args:
         noise: Standard deviation of the exploration noise; actions are in [-1, 1].
-        random_actions: The probability of an action that is drawn uniformly instead.
+        random_actions: The probability of a uniformly random action instead.
         target_noise: Standard deviation of the noise that smooths the target policy.
-        target_noise_clip: The largest size of that noise.
+        target_noise_clip: The bound on that noise.
         policy_delay: Updates of the critics per update of the policy.
         twins: Critics of a member, whose minimum is the target.
         warm_up: Steps with random actions and without updates, at the start.
-        own_actors: Whether every member has an actor, which leads with it.
-        mask: The share of the transitions that a member learns from, another share for each.
+        own_actors: Whether every member has an actor of its own: Bootstrapped TD3.
+        mask: The share of the transitions that a member learns from, drawn for each member.
         normalise: Whether observations are scaled by their running mean and deviation.
     """
 

@@ -62,8 +62,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         tyro.extras.subcommand_cli_from_dict(
             commands,
             prog="rewardshift",
-            description="Reward shifting for value-based agents, r' = k r + b. Parts of your own"
-            " that a run names are found with: rewardshift --import MODULE COMMAND ...",
+            description="Reward shifting for value-based agents, r' = k r + b. Agents, parts and"
+            " environments of your own are found with: rewardshift --import MODULE COMMAND ...",
             args=arguments,
             config=(tyro.conf.OmitArgPrefixes, tyro.conf.OmitSubcommandPrefixes),
             registry=REGISTRY,

@@ -122,14 +122,12 @@ def part_from_text(text: str, slot: Slot) -> Any:
         names = ", ".join([*([NONE] if slot.optional else []), *slot.makers, OWN])
         raise InputError(f"{slot.name} must be one of {names}, got {shown(name)}")
     values = _literals(settings or "", f"{slot.name} {name}")
-    known = inspect.signature(make).parameters
-    for setting in values:
-        if setting not in known:
-            has = f"it has {', '.join(known)}" if known else "it has none"
-            raise InputError(f"{slot.name} {name} has no setting {setting!r}; {has}")
-    missing = [key for key, one in known.items() if one.default is one.empty and key not in values]
-    if missing:
-        raise InputError(f"{slot.name} {name} needs the setting {missing[0]!r}")
+    known = inspect.signature(make)
+    try:
+        known.bind(**values)
+    except TypeError as error:
+        settings = ", ".join(known.parameters) or "none"
+        raise InputError(f"{slot.name} {name} {error}; its settings are: {settings}") from error
     return make(**values)
 
 
@@ -138,14 +136,12 @@ def part_to_text(part: Any, slot: Slot) -> str:
     if part is None:
         return NONE
     for name, make in slot.makers.items():
-        defaults = _defaults(make)
-        changed = {
-            key: value
-            for key in defaults
-            if (value := getattr(part, key, defaults[key])) != defaults[key]
-        }
-        if make(**changed) == part:
-            return _call(name, changed)
+        if type(make()) is type(part):
+            defaults = _defaults(make)
+            values = {key: getattr(part, key) for key in defaults}
+            if make(**values) == part:
+                changed = {key: value for key, value in values.items() if value != defaults[key]}
+                return _call(name, changed)
     return f"{type(part).__module__}:{part!r}"
 
 
@@ -176,18 +172,15 @@ def _literals(text: str, what: str) -> dict[str, Any]:
         call = ast.parse(f"f({text})", mode="eval").body
         if not (isinstance(call, ast.Call) and isinstance(call.func, ast.Name)) or call.args:
             raise ValueError
-        return {_name(keyword): ast.literal_eval(keyword.value) for keyword in call.keywords}
+        values = {str(one.arg): ast.literal_eval(one.value) for one in call.keywords}
+        if "None" in values or len(values) < len(call.keywords):  # `**settings`, or a name twice
+            raise ValueError
+        return values
     except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError) as error:
         raise InputError(
             f"the settings of {what} must be like (name=value, ...), with numbers, texts in quotes,"
             f" tuples, True, False or None, got {shown(text)}"
         ) from error
-
-
-def _name(keyword: ast.keyword) -> str:
-    if keyword.arg is None:  # as in `**settings`
-        raise ValueError
-    return keyword.arg
 
 
 def _shift_from_texts(texts: list[str], several: bool) -> Any:

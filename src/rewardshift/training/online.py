@@ -46,10 +46,10 @@ class OnlineBudget:
         capacity: Transitions that the replay keeps of each seed.
         evaluate_every: Steps between two evaluations.
         evaluation_episodes: Greedy episodes of one evaluation.
-        checkpoint_every: Steps between two checkpoints. Part of what decides the results,
-            because episodes are truncated there.
-        diagnose: Whether to look, at every evaluation, at what is thought of visited and of
-            unvisited actions; see `rewardshift.training.diagnostics`.
+        checkpoint_every: Steps between two checkpoints. It changes the results, because episodes
+            are truncated there.
+        diagnose: Whether to compare, at every evaluation, the values of visited and of unvisited
+            actions; see `rewardshift.training.diagnostics`.
     """
 
     steps: Count = 200_000
