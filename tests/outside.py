@@ -1,15 +1,12 @@
 """Parts of somebody's own, made of public names alone."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, NamedTuple
 
 import jax
 import jax.numpy as jnp
 
-from rewardshift import DQN, MLP, OnlineBudget, Shift
-from rewardshift.experiments import register
-from rewardshift.experiments.figure import Claim, Figure, Method, Preset
-from rewardshift.experiments.online import Task, return_panels, run_online
+from rewardshift import Shift
 
 
 class TableState(NamedTuple):
@@ -119,41 +116,3 @@ class Fourier:
             inputs = jnp.concatenate([inputs, others], axis=-1)
         angles = jax.lax.stop_gradient(parameters.angles)
         return jnp.cos(inputs @ angles.T) @ parameters.output.T
-
-
-@dataclass(frozen=True)
-class Budget:
-    """How much of the figure below to run."""
-
-    steps: int
-
-    def configure(self, agent: Any, task: Any, terminal: str) -> Any:
-        return replace(agent, network=MLP((8,)), batch_size=8)
-
-    def online(self, task: str) -> OnlineBudget:
-        return OnlineBudget(steps=self.steps, evaluate_every=20, evaluation_episodes=1)
-
-
-FIGURE = Figure(
-    name="my-figure",
-    title="Does a shift help on CartPole?",
-    tasks={"CartPole": Task("CartPole-v1")},
-    panels=return_panels(["CartPole"]),
-    methods=(Method("none", "none", DQN()), Method("shifted", "-0.5", DQN(shift=-0.5))),
-    claims=(
-        Claim(
-            "shift-helps",
-            "CartPole",
-            "A shift of -0.5 helps.",
-            better="shifted",
-            worse="none",
-            source="ours",
-        ),
-    ),
-    presets={"quick": Preset(seeds=2, budget=Budget(60), seconds=10)},
-    x_label="steps",
-    run=run_online,
-    unit_spans=(),
-    seeds_per_unit=2,
-)
-register(FIGURE, module=__name__)

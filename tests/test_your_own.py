@@ -12,7 +12,7 @@ import pytest
 from fuzzing import as_installed
 
 from rewardshift import DQN, TD3, InputError, OnlineBudget, resume, train
-from rewardshift.experiments import register
+from rewardshift.experiments import FIGURES, register
 from rewardshift.networks import MLP
 
 BUDGET = OnlineBudget(steps=60, evaluate_every=20, evaluation_episodes=1, checkpoint_every=20)
@@ -100,18 +100,18 @@ def test_it_survives_a_kill(case: str, tmp_path: Path) -> None:
 def test_a_figure_is_reproduced_in_processes_and_shown(tmp_path: Path) -> None:
     arguments = ("reproduce", "my-figure", "--out", tmp_path, "--jobs", 2)
     assert command(*arguments).returncode == 2  # nobody knows it yet
-    done = command("--import", "outside", *arguments)
+    done = command("--import", "outside_figure", *arguments)
     assert done.returncode == 0, done.stderr
     assert "A shift of -0.5 helps" in (tmp_path / "report.html").read_text()
     for name in ("claims.json", "figure.png", "figure.svg", "results.csv", "provenance.json"):
         assert (tmp_path / "my-figure" / name).stat().st_size > 0
-    assert "my-figure" in command("--import", "outside", "list").stdout
+    assert "my-figure" in command("--import", "outside_figure", "list").stdout
 
 
 def test_a_figure_needs_a_name_of_its_own() -> None:
     for name, words in (("figure1", "take another name"), ("../up", "lower-case letters")):
         with pytest.raises(InputError, match=words):
-            register(replace(outside.FIGURE, name=name), module="outside")
+            register(replace(FIGURES["fetch"], name=name), module="outside")
 
 
 def test_the_command_line_trains_an_agent_whose_module_is_named(tmp_path: Path) -> None:
