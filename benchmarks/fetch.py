@@ -60,9 +60,9 @@ def measure(kind: str, width: int) -> float:
         random_actions=0.3,
         normalise=True,
         warm_up=WARM_UP,
-        hindsight=Hindsight(reward_range=(-1.0, 0.0)),
+        reward_range=(-1.0, 0.0),
     )
-    return steps_per_second(agent, ENV, 1, WARM_UP + SETTLE, STEPS)
+    return steps_per_second(agent, ENV, 1, WARM_UP + SETTLE, STEPS, Hindsight())
 
 
 def _ours(kind: str, width: int, processes: int) -> float:

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from rewardshift import OnlineBudget
+from rewardshift import Hindsight, OnlineBudget
 from rewardshift.training.online import OnlineTrainer
 
 FOLDER = Path("out") / "bench"
@@ -85,10 +85,15 @@ def rate_of(python: str, code: str, arguments: list[str], processes: int = 1) ->
     return sum(float(output.split("RATE")[1]) for output in outputs)
 
 
-def steps_per_second(agent: Any, env: str, seeds: int, first: int, steps: int) -> float:
+def steps_per_second(
+    agent: Any, env: str, seeds: int, first: int, steps: int, hindsight: Hindsight | None = None
+) -> float:
     """Of all seeds together, after the first steps, without evaluations."""
     total = first + steps
-    budget = OnlineBudget(steps=total, evaluate_every=10 * total, checkpoint_every=10 * total)
+    never = 10 * total
+    budget = OnlineBudget(
+        steps=total, evaluate_every=never, checkpoint_every=never, hindsight=hindsight
+    )
     trainer = OnlineTrainer(agent, env, tuple(range(seeds)), budget)
     started = 0.0
 

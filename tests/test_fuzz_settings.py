@@ -120,7 +120,7 @@ PART = st.one_of(
     ANY,
     st.sampled_from(["none", "rnd", "count(shift=-1)", "rnd(width=0)", "rnd(wide=1)", "rnd(1)"]),
     st.sampled_from(["mean", "optimistic(beta=2)", "mean(", "mean)", "mean()()", "mean(**{})"]),
-    st.sampled_from(["future(ratio=1e999)", "final(reward_range=(0, -1))", f"mean({'(' * 999}"]),
+    st.sampled_from(["future(ratio=1e999)", "final(ratio=-1)", f"mean({'(' * 999}"]),
     st.sampled_from(["os:system(command='touch x')", "no.module:X", "a:b:c", ":", "f()"]),
     st.text(max_size=6).map("optimistic(beta={})".format),
 )

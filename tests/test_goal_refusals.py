@@ -9,7 +9,7 @@ import gymnasium as gym
 import numpy as np
 import pytest
 
-from rewardshift import DQN, TD3, Hindsight, OnlineBudget, train
+from rewardshift import DQN, RND, TD3, Hindsight, OnlineBudget, train
 from rewardshift.envs import BIT_FLIP
 from rewardshift.envs.bits import BitFlip
 from rewardshift.envs.goals import goal_reward, probe_goals
@@ -18,9 +18,10 @@ from rewardshift.networks import MLP
 from rewardshift.training import evaluation
 
 BITS = DQN(network=MLP((8,)), batch_size=2)
-HER = replace(BITS, hindsight=Hindsight(success_ends=True))
-REACH = TD3(hindsight=Hindsight(reward_range=(-1.0, 0.0)))
-TINY = OnlineBudget(steps=160, capacity=160, evaluate_every=80, evaluation_episodes=1)
+REACH = TD3(reward_range=(-1.0, 0.0))
+PLAIN = OnlineBudget(steps=160, capacity=160, evaluate_every=80, evaluation_episodes=1)
+TINY = replace(PLAIN, hindsight=Hindsight())
+ENDING = replace(PLAIN, hindsight=Hindsight(success_ends=True))
 
 
 class Strange(BitFlip):
@@ -70,7 +71,7 @@ class Mute(BitFlip):
 )
 def test_what_cannot_be_relabelled_is_refused(make: Any, message: str, tmp_path: Path) -> None:
     with pytest.raises(InputError, match=message):
-        train(HER, make, budget=TINY, folder=tmp_path / "run")
+        train(BITS, make, budget=ENDING, folder=tmp_path / "run")
     assert not (tmp_path / "run").exists()
 
 
@@ -78,18 +79,18 @@ def test_what_cannot_be_relabelled_is_refused(make: Any, message: str, tmp_path:
     ("agent", "make", "limit"),
     [
         (REACH, "FetchReach-v4", 50),
-        (HER, BIT_FLIP, 16),
-        (HER, lambda: gym.wrappers.TimeLimit(BitFlip(30), 20), 20),
+        (BITS, BIT_FLIP, 16),
+        (BITS, lambda: gym.wrappers.TimeLimit(BitFlip(30), 20), 20),
     ],
     ids=["fetch", "bits", "own limit"],
 )
 def test_a_replay_too_small_for_an_episode_is_refused(agent: Any, make: Any, limit: int) -> None:
     with pytest.raises(InputError, match=rf"capacity of {limit - 1} is too small .* {limit} steps"):
-        train(agent, make, budget=replace(TINY, capacity=limit - 1))
+        train(agent, make, budget=replace(ENDING, capacity=limit - 1))
 
 
 def test_a_range_that_the_rewards_leave_is_refused() -> None:
-    shifted = replace(REACH, shift=1.0, hindsight=Hindsight(reward_range=(0.0, 1.0)))
+    shifted = replace(REACH, shift=1.0, reward_range=(0.0, 1.0))
     with pytest.raises(InputError, match="before any shift, -1 to 0 and maybe more; got 0 to 1"):
         train(shifted, "FetchReach-v4", budget=TINY)
 
@@ -108,23 +109,28 @@ class Reserved(BitFlip):
     compute_terminated = None  # type: ignore[assignment]
 
 
-@pytest.mark.parametrize(
-    ("hindsight", "message"),
-    [
-        (Hindsight(), "terminates at its goal: hindsight needs success_ends"),
-        (Hindsight(reward_range=(-1.0, 0.0)), "the task terminates: reward_range without"),
-    ],
-)
-def test_a_task_that_ends_where_it_must_not_is_refused(hindsight: Hindsight, message: str) -> None:
-    with pytest.raises(InputError, match=message):
-        train(replace(HER, hindsight=hindsight), lambda: Reserved(2), budget=TINY)
+def test_a_task_that_ends_where_it_must_not_is_refused() -> None:
+    with pytest.raises(InputError, match="terminates at its goal: hindsight needs success_ends"):
+        train(BITS, lambda: Reserved(2), budget=TINY)
+
+
+@pytest.mark.parametrize("agent", [TD3(n_step=3), replace(BITS, n_step=3)])
+def test_hindsight_takes_single_steps(agent: Any) -> None:
+    env = BIT_FLIP if isinstance(agent, DQN) else "FetchReach-v4"
+    with pytest.raises(InputError, match="hindsight needs n_step=1, got 3"):
+        train(agent, env, budget=TINY)
+
+
+def test_hindsight_goes_with_no_intrinsic_reward() -> None:
+    with pytest.raises(InputError, match="does not go with an intrinsic reward"):
+        train(replace(BITS, intrinsic=RND()), BIT_FLIP, budget=ENDING)
 
 
 def test_a_task_that_says_that_it_ends_at_its_goal_is_refused_before_any_work() -> None:
     """After so few steps nobody has been at the goal."""
     one = replace(TINY, steps=1, evaluate_every=1)
     with pytest.raises(InputError, match="BitFlip-v0 terminates at its goal: hindsight needs"):
-        train(replace(HER, hindsight=Hindsight()), BIT_FLIP, budget=one)
+        train(BITS, BIT_FLIP, budget=one)
 
 
 class Line(gym.Env[Any, Any]):
@@ -169,7 +175,7 @@ def test_each_goal_keeps_its_own_type() -> None:
 
 def test_success_cannot_end_what_pays_more_than_two_values() -> None:
     with pytest.raises(InputError, match=r"for rewards of two values, .* pays more, such as -"):
-        train(HER, partial(Line, REALS, dense=True), budget=TINY)
+        train(BITS, partial(Line, REALS, dense=True), budget=ENDING)
 
 
 def test_a_threshold_that_rounding_crosses_is_told_as_such() -> None:
@@ -181,4 +187,4 @@ def test_a_threshold_that_rounding_crosses_is_told_as_such() -> None:
 def test_an_evaluation_without_end_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(evaluation, "LONGEST_EPISODE", 30)
     with pytest.raises(TrainingError, match="after step 80 has not ended in 30 steps; does the"):
-        train(BITS, partial(Line, REALS), budget=TINY)
+        train(BITS, partial(Line, REALS), budget=PLAIN)

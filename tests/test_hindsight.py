@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 
 from rewardshift import DQN, RND, TD3, Shift
-from rewardshift.agents.targets import member_targets
+from rewardshift.agents.targets import member_targets, value_range
 from rewardshift.envs.goals import goal_reward
 from rewardshift.envs.tasks import TaskSpec
 from rewardshift.errors import InputError
@@ -205,12 +205,12 @@ def reward_of_reach() -> Any:
 biases = st.floats(-3, 3, allow_nan=False)
 
 
-@given(biases, st.floats(0.0, 0.99), st.booleans())
-def test_a_range_is_shifted_as_the_values_are(bias: float, gamma: float, ends: bool) -> None:
-    """With absorbing goals, or none that end, another bias is another initial value."""
-    hindsight = Hindsight(reward_range=(-1.0, 0.5), success_ends=ends)
-    plain = hindsight.value_range(Shift(0.0, gamma=gamma, terminal="absorbing"))
-    shifted = hindsight.value_range(Shift(bias, gamma=gamma, terminal="absorbing"))
+@given(biases, st.floats(0.0, 0.99))
+def test_a_range_is_shifted_as_the_values_are(bias: float, gamma: float) -> None:
+    """With absorbing ends another bias is another initial value."""
+    plain, shifted = (
+        value_range(Shift(b, gamma=gamma, terminal="absorbing"), (-1.0, 0.5)) for b in (0.0, bias)
+    )
     moved = [value + bias / (1 - gamma) for value in plain]
     np.testing.assert_allclose(shifted, moved, rtol=1e-4, atol=1e-3)
 
@@ -218,7 +218,7 @@ def test_a_range_is_shifted_as_the_values_are(bias: float, gamma: float, ends: b
 @given(biases, st.integers(1, 30), st.sampled_from(["zero", "absorbing"]))
 def test_no_sum_of_rewards_is_out_of_the_range(bias: float, steps: int, terminal: Any) -> None:
     shift = Shift(bias, gamma=0.9, terminal=terminal)
-    least, most = Hindsight(reward_range=(-1.0, 0.0), success_ends=True).value_range(shift)
+    least, most = value_range(shift, (-1.0, 0.0))
     for reward in (-1.0, 0.0):
         value = shift.reward(reward, True)
         for _ in range(steps - 1):
@@ -228,12 +228,13 @@ def test_no_sum_of_rewards_is_out_of_the_range(bias: float, steps: int, terminal
 
 @pytest.mark.parametrize("agent", [TD3, DQN])
 def test_targets_stay_in_the_range_unless_the_task_ends(agent: Any) -> None:
-    bound = agent(shift=(0.0, -1.0), gamma=0.9, hindsight=Hindsight(reward_range=(-1.0, 0.0)))
+    bound = agent(shift=(0.0, -1.0), gamma=0.9, reward_range=(-1.0, 0.0))
     flag = np.array([False, False, True])
     zeros = jnp.zeros((3, 1))
     batch = Batch(zeros, zeros, jnp.full(3, -1.0), zeros, flag, *(jnp.ones(3),) * 3)  # type: ignore[arg-type]
     value = jnp.array([[-50.0, 50.0, 50.0]] * 2)
-    expected = [[-10.0, 0.0, -1.0], [-20.0, -10.0, -2.0]]
+    # Of the second member the best is one reward of -1, and then the end.
+    expected = [[-10.0, 0.0, -1.0], [-20.0, -1.0, -2.0]]
     np.testing.assert_allclose(member_targets(bound, batch, value), expected, rtol=1e-5)
 
 
@@ -242,11 +243,6 @@ def test_targets_stay_in_the_range_unless_the_task_ends(agent: Any) -> None:
     [
         ({"ratio": -1.0}, "ratio must be 0 or more, got -1.0"),
         ({"ratio": float("nan")}, "ratio must be 0 or more, got nan"),
-        ({"reward_range": (0.0, -1.0)}, r"the lower number first, got \(0.0, -1.0\)"),
-        (
-            {"reward_range": (-float("inf"), 0.0)},
-            r"a tuple of 2 numbers, each finite.* got \(-inf",
-        ),
     ],
 )
 def test_bad_settings_are_named(settings: dict[str, Any], message: str) -> None:
@@ -254,17 +250,23 @@ def test_bad_settings_are_named(settings: dict[str, Any], message: str) -> None:
         Hindsight(**settings)
 
 
-@pytest.mark.parametrize("agent", [TD3, DQN])
-def test_hindsight_takes_single_steps(agent: Any) -> None:
-    with pytest.raises(ValueError, match="hindsight needs n_step=1, got 3"):
-        agent(n_step=3, hindsight=Hindsight())
-
-
-def test_hindsight_goes_with_no_intrinsic_reward() -> None:
-    with pytest.raises(ValueError, match="does not go with an intrinsic reward"):
-        DQN(intrinsic=RND(), hindsight=Hindsight())
+@pytest.mark.parametrize(
+    ("numbers", "message"),
+    [
+        ((0.0, -1.0), r"the lower number first, got \(0.0, -1.0\)"),
+        ((-float("inf"), 0.0), r"a tuple of 2 numbers, each finite.* got \(-inf"),
+    ],
+)
+def test_bad_ranges_are_named(numbers: Any, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        TD3(reward_range=numbers)
 
 
 def test_a_range_of_any_numbers_is_kept_as_floats() -> None:
     numbers: Any = (np.float64(-1), 0)
-    assert repr(Hindsight(reward_range=numbers).reward_range) == "(-1.0, 0.0)"
+    assert repr(TD3(reward_range=numbers).reward_range) == "(-1.0, 0.0)"
+
+
+def test_a_range_goes_with_no_intrinsic_reward() -> None:
+    with pytest.raises(ValueError, match="takes values out of the reward_range"):
+        DQN(intrinsic=RND(), reward_range=(0.0, 1.0))

@@ -5,6 +5,7 @@ import random
 import signal
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from functools import cache, partial
 from pathlib import Path
 from typing import Any
@@ -33,6 +34,7 @@ from rewardshift.networks import MLP
 ONLINE = OnlineBudget(
     steps=100, capacity=50, evaluate_every=20, evaluation_episodes=1, checkpoint_every=10
 )
+RELABELLED = replace(ONLINE, hindsight=Hindsight(success_ends=True))
 OFFLINE = OfflineBudget(updates=40, evaluate_every=8, evaluation_episodes=1, checkpoint_every=4)
 SMALL: dict[str, Any] = {"network": MLP((8,)), "batch_size": 8}
 
@@ -64,9 +66,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Callable[..., An
         "dqn-rnd": partial(online, DQN(intrinsic=RND(-1.0, width=8), **SMALL), corridor),
         "td3": partial(online, TD3(shift=(-0.5, 0.0, 0.5), warm_up=10, **SMALL), aim),
         "sac": partial(online, SAC(shift=(-0.5, 0.0, 0.5), warm_up=10, **SMALL), aim),
-        "her": partial(
-            online, DQN(hindsight=Hindsight(success_ends=True), **SMALL), "rewardshift/BitFlip-v0"
-        ),
+        "her": partial(online, DQN(**SMALL), "rewardshift/BitFlip-v0", budget=RELABELLED),
         "bcq": partial(offline, bcq, str(file), "Pendulum-v1"),
         "cql": partial(
             offline, CQL(cloning_updates=6, candidates=2, **SMALL), str(file), "Pendulum-v1"

@@ -22,7 +22,6 @@ from rewardshift.agents.tabular import QLearning, TableSpec, Transition
 from rewardshift.agents.td3 import TD3
 from rewardshift.data.dataset import Dataset
 from rewardshift.errors import InputError
-from rewardshift.hindsight import Hindsight
 from rewardshift.networks import MLP
 from rewardshift.shift import Shift
 from rewardshift.training import offline
@@ -230,8 +229,6 @@ def test_what_does_not_fit_is_refused_before_any_work(aims: Dataset, tmp_path: P
         run(BCQ_SMALL, aims, AIM, seeds=(2**31,))
     with pytest.raises(InputError, match="n_step must be 1, got 3"):
         run(TD3(n_step=3), aims, AIM)
-    with pytest.raises(InputError, match="hindsight relabels what is collected"):
-        run(TD3(hindsight=Hindsight()), aims, AIM)
     with pytest.raises(InputError, match="normalise is by what is collected"):
         run(TD3(normalise=True), aims, AIM)
     with pytest.raises(InputError, match="CQL learns from a data set"):

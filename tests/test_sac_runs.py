@@ -13,7 +13,7 @@ from probes import Aim
 from test_sac import SMALL
 from test_td3_runs import stopped_and_resumed
 
-from rewardshift import SAC, Hindsight, OfflineBudget, OnlineBudget, train, train_offline
+from rewardshift import SAC, OfflineBudget, OnlineBudget, train, train_offline
 from rewardshift.agents.selection import (
     Mean,
 )
@@ -41,8 +41,7 @@ BUDGET = OnlineBudget(steps=100, evaluate_every=50, evaluation_episodes=1)
             "target_entropy must be finite or None, got nan",
         ),
         ({"target_entropy": -1.0}, r"got a temperature of 0\.5 and a target_entropy of -1\.0"),
-        ({"hindsight": Hindsight(reward_range=(-1.0, 0.0))}, r"needs temperature=0.*got 0\.5"),
-        ({"hindsight": Hindsight(), "n_step": 2}, "hindsight needs n_step=1"),
+        ({"reward_range": (-1.0, 0.0)}, r"needs temperature=0.*got 0\.5"),
     ],
 )
 def test_bad_settings_are_refused(changes: dict[str, Any], match: str) -> None:

@@ -6,18 +6,16 @@ replay, and shifted where the others are, so the two can never disagree.
 """
 
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
-import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float, Int, UInt32
 
-from rewardshift.checks import Finite, NonNegative, check
+from rewardshift.checks import NonNegative, check
 from rewardshift.envs.goals import GoalReward
 from rewardshift.envs.tasks import TaskSpec
 from rewardshift.errors import InputError
 from rewardshift.replay import RecordLayout, Replay
-from rewardshift.shift import Shift
 
 Strategy = Literal["future", "final", "episode"]
 RUNNING = np.iinfo(np.int64).max
@@ -27,7 +25,7 @@ TOLERANCE, FEWEST_WRONG, WRONG_SHARE = 1e-4, 20, 0.01
 
 @dataclass(frozen=True)
 class Hindsight:
-    """How transitions are relabelled when they are sampled.
+    """How the replay of a goal task relabels transitions when they are sampled.
 
     Args:
         strategy: With what was achieved at a random later step of the episode (`"future"`, from
@@ -38,35 +36,14 @@ class Hindsight:
             is terminal. It reaches it if it pays what achieving exactly the desired goal pays, so
             this is for rewards of two values. A task that ends at its goal needs it. (One that
             ends there and pays more than two values cannot be relabelled.)
-        reward_range: The lowest and the highest primal reward, if targets are to be kept within
-            what such rewards can add up to. The range is shifted as the rewards are. Without
-            `success_ends` the task must be one that never terminates.
     """
 
     strategy: Strategy = "future"
     ratio: NonNegative = 4.0
     success_ends: bool = False
-    reward_range: tuple[Finite, Finite] | None = None
 
     def __post_init__(self) -> None:
         check(self)
-        if self.reward_range is not None:
-            low, high = self.reward_range
-            if low > high:
-                raise InputError(
-                    f"reward_range must have the lower number first, got {self.reward_range}"
-                )
-
-    def value_range(self, shift: Shift) -> tuple[Any, Any]:
-        """What rewards in `reward_range` can add up to, shifted: over all time, or up to a goal."""
-        assert self.reward_range is not None
-        assert shift.gamma is not None
-        low, high = self.reward_range
-        least, most = (shift.reward(reward, False) / (1 - shift.gamma) for reward in (low, high))
-        if self.success_ends:
-            least = jnp.minimum(least, shift.reward(low, True))
-            most = jnp.maximum(most, shift.reward(high, True))
-        return least, most
 
 
 class HindsightReplay(Replay):
@@ -116,13 +93,9 @@ class HindsightReplay(Replay):
             self._began[row] = self.added
 
     def _check_end(self, fields: dict[str, np.ndarray]) -> None:
-        """Refuses terminal states where it was said, or would have to be true, that none are."""
+        """Raises if the task terminates at its goal although the settings rule it out."""
         if self.hindsight.success_ends:
             return
-        if self.hindsight.reward_range is not None:
-            raise InputError(
-                "the task terminates: reward_range without success_ends is for tasks that never do"
-            )
         flat = fields["next_observation"][fields["terminated"]]
         if self._reached(self.spec.achieved(flat), self.spec.desired(flat)).any():
             raise InputError("the task terminates at its goal: hindsight needs success_ends")

@@ -12,7 +12,6 @@ from typing import Any, Protocol, TypeVar, runtime_checkable
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from rewardshift.envs.tasks import TaskSpec
-from rewardshift.hindsight import Hindsight
 from rewardshift.replay import Batch
 from rewardshift.shift import Shift
 
@@ -122,12 +121,12 @@ class Multistep(Protocol):
 
 
 @runtime_checkable
-class Relabelling(Protocol):
-    """An agent that may learn from relabelled goals."""
+class Bounding(Protocol):
+    """An agent that may keep its targets within a range of values."""
 
     @property
-    def hindsight(self) -> Hindsight | None:
-        """How goals are relabelled, or None if they are not."""
+    def reward_range(self) -> tuple[float, float] | None:
+        """The lowest and the highest primal reward, or None if targets are not bounded."""
         ...
 
 

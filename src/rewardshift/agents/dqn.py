@@ -68,6 +68,10 @@ class DQN(Online):
         super().__post_init__()
         if self.intrinsic is not None and self.n_step != 1:
             raise InputError(f"an intrinsic reward needs n_step=1, got {self.n_step}")
+        if self.intrinsic is not None and self.reward_range is not None:
+            raise InputError(
+                f"an intrinsic reward takes values out of the reward_range, got {self.reward_range}"
+            )
 
     def check_offline(self, updates: int) -> None:
         """See `Choosy`."""

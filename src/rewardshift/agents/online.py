@@ -5,11 +5,10 @@ from typing import Any, cast
 
 from jaxtyping import Array, Float
 
-from rewardshift.agents.checks import check_hindsight, check_offline
 from rewardshift.agents.members import keep_leading
 from rewardshift.agents.selection import Mixing, Selection, Uniform
-from rewardshift.checks import Count, Discount, Natural, Positive, Rate, check
-from rewardshift.hindsight import Hindsight
+from rewardshift.checks import Count, Discount, Finite, Natural, Positive, Rate, check
+from rewardshift.errors import InputError
 from rewardshift.networks import MLP, Initial, Network
 from rewardshift.shift import Shift, ShiftLike, as_members, lifetime
 
@@ -33,7 +32,8 @@ class Online:
         lead_episodes: The least number of episodes that a member leads. 0 allows a switch within
             an episode.
         lead_steps: The least number of steps that a member leads.
-        hindsight: How goals are relabelled, in a goal task.
+        reward_range: The lowest and the highest primal reward, if targets are to be kept within
+            what such rewards can add up to. The range is shifted as the rewards are.
     """
 
     shift: ShiftLike = 0.0
@@ -47,12 +47,15 @@ class Online:
     selection: Selection = field(default_factory=Uniform)
     lead_episodes: Natural = 1
     lead_steps: Natural = 1000
-    hindsight: Hindsight | None = None
+    reward_range: tuple[Finite, Finite] | None = None
 
     def __post_init__(self) -> None:
         check(self)
         object.__setattr__(self, "shift", as_members(self.shift, self.gamma))
-        check_hindsight(self)
+        if self.reward_range is not None and self.reward_range[0] > self.reward_range[1]:
+            raise InputError(
+                f"reward_range must have the lower number first, got {self.reward_range}"
+            )
 
     @property
     def members(self) -> tuple[Shift, ...]:
@@ -66,7 +69,13 @@ class Online:
 
     def check_offline(self, updates: int) -> None:
         """See `Choosy`."""
-        check_offline(self, mixes=isinstance(self.selection, Mixing))
+        if self.n_step != 1:
+            raise InputError(f"on a data set n_step must be 1, got {self.n_step}")
+        if len(self.members) > 1 and not isinstance(self.selection, Mixing):
+            raise InputError(
+                "on a data set no episode ends, so no other member comes to lead: one shift, or a"
+                f" selection that mixes, got {len(self.members)} shifts"
+            )
 
     def lead(self, state: Any, draw: Float[Array, ""], ended: Any, total: Any) -> Any:
         """Decides, after a step, which member leads on."""

@@ -75,11 +75,10 @@ class SAC(Online):
                 "target_entropy is for a tuned temperature, which is None; got a temperature of"
                 f" {self.temperature} and a target_entropy of {self.target_entropy}"
             )
-        bounded = self.hindsight is not None and self.hindsight.reward_range is not None
-        if bounded and self.temperature != 0:
+        if self.reward_range is not None and self.temperature != 0:
             raise InputError(
-                "hindsight with a reward_range needs temperature=0, because entropy takes values"
-                f" out of that range; got {self.temperature}"
+                "a reward_range needs temperature=0, because entropy takes values out of that"
+                f" range; got {self.temperature}"
             )
 
     def init(self, key: PRNGKeyArray, spec: TaskSpec) -> SACState:

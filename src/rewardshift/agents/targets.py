@@ -6,7 +6,6 @@ from typing import Any, Protocol, runtime_checkable
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from rewardshift.hindsight import Hindsight
 from rewardshift.replay import Batch
 from rewardshift.shift import Shift
 
@@ -31,8 +30,8 @@ class Members(Protocol):
         ...
 
     @property
-    def hindsight(self) -> Hindsight | None:
-        """How goals are relabelled, and in which range values then are."""
+    def reward_range(self) -> tuple[float, float] | None:
+        """The lowest and the highest primal reward, if they bound the targets."""
         ...
 
 
@@ -59,13 +58,29 @@ def member_targets(
     shift = _stack(agent.members, agent.gamma)
     if agent.n_step == 1:
         target = one_step_target(shift, batch, value, bonus)
-        if agent.hindsight is None or agent.hindsight.reward_range is None:
-            return target
-        possible = jnp.clip(target, *agent.hindsight.value_range(shift))
-        return jnp.where(batch.terminated, target, possible)
-    reward = shift.multistep_return(batch.reward, batch.steps, batch.terminated)
-    discount = shift.gamma**batch.steps
-    return reward + bonus + discount * jnp.where(batch.terminated, 0.0, value)
+    else:
+        reward = shift.multistep_return(batch.reward, batch.steps, batch.terminated)
+        discount = shift.gamma**batch.steps
+        target = reward + bonus + discount * jnp.where(batch.terminated, 0.0, value)
+    if agent.reward_range is None:
+        return target
+    possible = jnp.clip(target, *value_range(shift, agent.reward_range))
+    return jnp.where(batch.terminated, target, possible)
+
+
+def value_range(shift: Shift, rewards: tuple[float, float]) -> tuple[Any, Any]:
+    """The lowest and the highest value: of one reward up to a terminal state, or for ever.
+
+    Args:
+        shift: With the discount.
+        rewards: The lowest and the highest primal reward.
+    """
+    assert shift.gamma is not None
+    (low, low_end), (high, high_end) = (
+        (shift.reward(reward, False) / (1 - shift.gamma), shift.reward(reward, True))
+        for reward in rewards
+    )
+    return jnp.minimum(low, low_end), jnp.maximum(high, high_end)
 
 
 def one_step_target(

@@ -45,6 +45,7 @@ class FetchBudget:
         """See `OnlineFigureBudget`."""
         steps = self.reach_steps if task == "FetchReach" else self.push_steps
         return OnlineBudget(
+            hindsight=Hindsight(),
             steps=steps,
             capacity=steps,
             evaluate_every=steps // self.evaluations,
@@ -65,7 +66,6 @@ def _method(bias: float, label: str, style: Style) -> Method:
         noise=0.2,
         random_actions=0.3,
         normalise=True,
-        hindsight=Hindsight(),
     )
     return Method(f"fetch{bias:+g}", label, agent, style)
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from rewardshift.agents.contract import Agent, Choosy, OnlineAgent, Relabelling, Valuing
+from rewardshift.agents.contract import Agent, Bounding, Choosy, Multistep, OnlineAgent, Valuing
 from rewardshift.checks import check
 from rewardshift.data.dataset import Dataset, Subset
 from rewardshift.data.loading import load_dataset
@@ -97,7 +97,7 @@ class RunConfig:
             "agent": part_to_json(self.agent),
             "env": self.env,
             "seeds": list(self.seeds),
-            "budget": dataclasses.asdict(self.budget),
+            "budget": part_to_json(self.budget),
             "engine": self.engine,
             "data": None
             if self.data is None
@@ -111,7 +111,7 @@ class RunConfig:
         if data is not None:
             parts = part_from_json(data["parts"])
             data = DataConfig(data["source"], data["digest"], parts)
-        budget = (OfflineBudget if data else OnlineBudget)(**body["budget"])
+        budget = part_from_json(body["budget"])
         config = cls(agent, body["env"], tuple(body["seeds"]), budget, body["engine"], data)
         check_imported(config.env)
         return config
@@ -143,8 +143,8 @@ def make_config(
         raise InputError(f"{type(agent).__name__} learns from a data set, not from {env}")
     _check_budget(budget, OnlineBudget)
     _check_task(agent, env)
-    if isinstance(agent, Relabelling) and agent.hindsight is not None:
-        _check_goals(agent.hindsight, env, budget)
+    if budget.hindsight is not None:
+        _check_goals(budget.hindsight, agent, env, budget.capacity)
     if agent.warm_up >= budget.steps:
         raise InputError(
             f"nothing would be learned: the warm-up is {agent.warm_up} steps,"
@@ -181,16 +181,26 @@ def make_offline_config(
     return RunConfig(agent, env_name(env), chosen_seeds(seeds), budget, engine, data)
 
 
-def _check_goals(hindsight: Hindsight, env: str | MakeEnv, budget: OnlineBudget) -> None:
+def _check_goals(
+    hindsight: Hindsight, agent: Agent[Any], env: str | MakeEnv, capacity: int
+) -> None:
     """Refuses what hindsight cannot relabel, or not from whole episodes."""
-    task = probe_goals(env)
-    if task.longest is not None and budget.capacity < task.longest:
+    if isinstance(agent, Multistep) and agent.n_step != 1:
+        raise InputError(f"hindsight needs n_step=1, got {agent.n_step}")
+    if getattr(agent, "intrinsic", None) is not None:
         raise InputError(
-            f"a capacity of {budget.capacity} is too small for hindsight: an episode of {env} has"
+            "hindsight does not go with an intrinsic reward, which would be another goal's, got"
+            f" {shown(agent)}"
+        )
+    task = probe_goals(env)
+    if task.longest is not None and capacity < task.longest:
+        raise InputError(
+            f"a capacity of {capacity} is too small for hindsight: an episode of {env} has"
             f" up to {task.longest} steps"
         )
     lowest, highest = task.rewards[0], task.rewards[-1]
-    low, high = hindsight.reward_range or (lowest, highest)
+    declared = agent.reward_range if isinstance(agent, Bounding) else None
+    low, high = declared or (lowest, highest)
     if not low <= lowest <= highest <= high:
         raise InputError(
             f"reward_range must hold the rewards of {env} before any shift, {lowest:g} to"

@@ -21,14 +21,13 @@ from rewardshift.agents.contract import (
     Multistep,
     Observing,
     OnlineAgent,
-    Relabelling,
 )
 from rewardshift.checks import Count, check
 from rewardshift.envs.engines import EngineName, make_engine
 from rewardshift.envs.goals import goal_reward
 from rewardshift.envs.tasks import MakeEnv
 from rewardshift.errors import TrainingError
-from rewardshift.hindsight import HindsightReplay
+from rewardshift.hindsight import Hindsight, HindsightReplay
 from rewardshift.replay import RecordLayout, Replay
 from rewardshift.training.diagnostics import Diagnosis, diagnose
 from rewardshift.training.draws import Draws, draws_from
@@ -46,6 +45,7 @@ class OnlineBudget:
         capacity: Transitions that the replay keeps of each seed.
         evaluate_every: Steps between two evaluations.
         evaluation_episodes: Greedy episodes of one evaluation.
+        hindsight: How the replay relabels goals, in a goal task.
         checkpoint_every: Steps between two checkpoints. It changes the results, because episodes
             are truncated there.
         diagnose: Whether to compare, at every evaluation, the values of visited and of unvisited
@@ -54,6 +54,7 @@ class OnlineBudget:
 
     steps: Count = 200_000
     capacity: Count = 100_000
+    hindsight: Hindsight | None = None
     evaluate_every: Count = 2_000
     evaluation_episodes: Count = 10
     checkpoint_every: Count = 10_000
@@ -112,7 +113,7 @@ class OnlineTrainer:
         spec = self.engine.spec
         self.layout = RecordLayout(spec.features, spec.dtype, spec.action_size)
         size = (len(seeds), min(budget.capacity, budget.steps), self.layout)
-        hindsight = agent.hindsight if isinstance(agent, Relabelling) else None
+        hindsight = budget.hindsight
         n_step = agent.n_step if isinstance(agent, Multistep) else 1
         self.replay = (
             Replay(*size, gamma=agent.gamma, n_step=n_step)
