@@ -13,14 +13,16 @@ from rewardshift.agents.checks import check_hindsight, check_offline
 from rewardshift.agents.intrinsic import Intrinsic
 from rewardshift.agents.members import keep_leading, mixing_weights
 from rewardshift.agents.selection import Lead, Mixing, Selection, Uniform, first_lead
+from rewardshift.agents.shifts import ShiftLike, as_members
 from rewardshift.agents.targets import member_targets
 from rewardshift.checks import Count, Discount, Natural, Positive, Rate, Widths, check
 from rewardshift.envs.tasks import TaskSpec
 from rewardshift.errors import InputError
 from rewardshift.hindsight import Hindsight
 from rewardshift.networks import MLP, adam_step, apply_mlp, huber, init_mlp, soft_update
+from rewardshift.optimism import lifetime
 from rewardshift.replay import Batch, as_floats
-from rewardshift.shift import Shift, ShiftLike, as_members, lifetime
+from rewardshift.shift import Shift
 
 Schedule = Literal["linear", "exponential"]
 

@@ -16,6 +16,7 @@ from rewardshift.agents.members import (
     member_values,
 )
 from rewardshift.agents.selection import Lead, Mixing, Selection, Uniform, first_lead
+from rewardshift.agents.shifts import ShiftLike, as_members
 from rewardshift.agents.soft import (
     Multiplier,
     draw_actions,
@@ -41,8 +42,9 @@ from rewardshift.envs.tasks import TaskSpec
 from rewardshift.errors import InputError
 from rewardshift.hindsight import Hindsight
 from rewardshift.networks import MLP, init_mlp, init_mlps, normal_from_uniform, soft_update
+from rewardshift.optimism import lifetime
 from rewardshift.replay import Batch, as_floats
-from rewardshift.shift import Shift, ShiftLike, as_members, lifetime
+from rewardshift.shift import Shift
 
 TWINS = 2
 

@@ -22,6 +22,7 @@ from rewardshift.agents.members import (
 )
 from rewardshift.agents.normaliser import Normaliser, init_normaliser, normalise, take_note
 from rewardshift.agents.selection import Lead, Mixing, Selection, Uniform, first_lead
+from rewardshift.agents.shifts import ShiftLike, as_members
 from rewardshift.agents.targets import member_targets
 from rewardshift.checks import (
     Count,
@@ -45,8 +46,9 @@ from rewardshift.networks import (
     normal_from_uniform,
     soft_update,
 )
+from rewardshift.optimism import lifetime
 from rewardshift.replay import Batch, as_floats
-from rewardshift.shift import Shift, ShiftLike, as_members, lifetime
+from rewardshift.shift import Shift
 
 
 class TD3State(NamedTuple):
