@@ -30,6 +30,7 @@ docs: $(VENV)/dev.done
 	$(BIN)/sphinx-build --fresh-env --fail-on-warning --keep-going --quiet docs docs/_build/html
 
 bench: $(VENV)/dev.done
+	$(BIN)/python benchmarks/imports.py
 	$(BIN)/python benchmarks/wrappers.py
 	$(BIN)/python benchmarks/maze.py
 	$(BIN)/python benchmarks/online.py

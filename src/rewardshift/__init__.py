@@ -1,7 +1,6 @@
 """Reward shifting, `r' = k r + b`, for value-based agents."""
 
 import importlib
-import importlib.metadata
 from typing import TYPE_CHECKING, Any
 
 from rewardshift import envs  # noqa: F401  registers the environments
@@ -85,7 +84,9 @@ if not TYPE_CHECKING:  # type checkers have the imports above, and know what is 
 
     def __getattr__(name: str) -> Any:
         if name == "__version__":
-            return importlib.metadata.version("rewardshift")
+            from importlib.metadata import version  # noqa: PLC0415  slow to import
+
+            return version("rewardshift")
         if name not in _LAZY:
             raise AttributeError(f"module 'rewardshift' has no attribute {name!r}")
         with needs("agents"):

@@ -22,7 +22,7 @@ def needs(extra: str) -> Iterator[None]:
     try:
         yield
     except ModuleNotFoundError as error:
-        raise MissingExtraError(str(error.name), extra) from error
+        raise MissingExtraError(str(error.name).partition(".")[0], extra) from error
 
 
 def require(package: str, extra: str) -> None:

@@ -264,5 +264,5 @@ def _unflatten(terminal: Terminal, leaves: Any) -> Shift:
     return shift
 
 
-if "jax" in sys.modules:
+if sys.modules.get("jax"):
     register_pytree()
