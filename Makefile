@@ -9,7 +9,7 @@ INSTALL := $(BIN)/python $(PIP) constraints.txt
 
 .PHONY: demo test d3rlpy lint types docs bench reproduce embedded clean
 
-demo: $(VENV)/core.done
+demo: $(VENV)/paper.done
 	$(BIN)/rewardshift reproduce figure1 --preset paper --out out
 
 test: lint types docs d3rlpy
@@ -30,6 +30,7 @@ docs: $(VENV)/dev.done
 	$(BIN)/sphinx-build --fresh-env --fail-on-warning --keep-going --quiet docs docs/_build/html
 
 bench: $(VENV)/dev.done
+	$(BIN)/python benchmarks/imports.py
 	$(BIN)/python benchmarks/wrappers.py
 	$(BIN)/python benchmarks/maze.py
 	$(BIN)/python benchmarks/online.py
@@ -39,7 +40,7 @@ bench: $(VENV)/dev.done
 	$(BIN)/python benchmarks/scaling.py
 
 # The results that are kept with the source. Runs resume, so this can be stopped at any time.
-reproduce: $(VENV)/core.done
+reproduce: $(VENV)/paper.done
 	$(BIN)/rewardshift reproduce figure1 --preset paper --out results
 	$(BIN)/rewardshift reproduce maze-sizes --preset paper --out results
 	$(BIN)/rewardshift reproduce figure1 --preset paper --terminal absorbing --out results/absorbing
@@ -56,7 +57,7 @@ reproduce: $(VENV)/core.done
 # is chaotic, so another machine comes to other policies.
 POLICY := --capacity 400000 --batch-size 100 --learning-rate 0.001 --warm-up 5000 --evaluate-every 10000
 COLLECT := --transitions 10000 --folder out/embedded
-embedded: $(VENV)/core.done
+embedded: $(VENV)/paper.done
 	$(BIN)/rewardshift train td3 --env Hopper-v5 --steps 350000 $(POLICY) --out out/policies/hopper-expert
 	$(BIN)/rewardshift train td3 --env Hopper-v5 --steps 100000 $(POLICY) --out out/policies/hopper-medium
 	$(BIN)/rewardshift train td3 --env Walker2d-v5 --steps 130000 $(POLICY) --out out/policies/walker2d-medium
@@ -68,19 +69,19 @@ embedded: $(VENV)/core.done
 clean:
 	rm -rf $(VENV) $(D3RLPY) out docs/_build
 
-$(VENV)/core.done: pyproject.toml constraints.txt
+$(VENV)/paper.done: pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 		{ echo "rewardshift needs Python 3.11 or newer; name one with: make PYTHON=python3.11 ..."; exit 2; }
 	@echo "Installing into $(VENV) (once)"
 	@$(PYTHON) -m venv $(VENV)
-	@$(INSTALL) --editable .
+	@$(INSTALL) --editable '.[paper]'
 	@touch $@
 
-# Torch first and alone: tests compare with it, and the core does without.
-$(VENV)/dev.done: $(VENV)/core.done
+# Torch first and alone: tests compare with it, and our agents do without.
+$(VENV)/dev.done: $(VENV)/paper.done
 	@echo "Installing what tests and docs need (once)"
 	@$(INSTALL) torch==2.13.0
-	@$(INSTALL) --editable '.[cluster,dev,docs,envpool,sb3,video]'
+	@$(INSTALL) --editable '.[dev,docs]'
 	@touch $@
 
 $(D3RLPY)/done: pyproject.toml constraints-d3rlpy.txt

@@ -247,7 +247,7 @@ def test_both_terminal_treatments_live_side_by_side(
 
 
 def test_the_core_does_without_torch() -> None:
-    code = "import sys, rewardshift, rewardshift.cli; sys.exit('torch' in sys.modules)"
+    code = "import sys, rewardshift.cli.commands; sys.exit('torch' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 
@@ -257,7 +257,7 @@ def test_an_interrupted_command_that_keeps_nothing_promises_nothing(
     def interrupt(source: str) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(sys.modules["rewardshift.cli.data"], "load_dataset", interrupt)
+    monkeypatch.setattr("rewardshift.cli.data.load_dataset", interrupt)
     assert main(["data", "inspect", "embedded/hopper-medium"]) == 130
     assert capsys.readouterr().err == "rewardshift: stopped\n"
 

@@ -2,13 +2,18 @@
 
 import ast
 import re
+import sys
 from pathlib import Path
 
 import pytest
 
 ROOT = Path(__file__).parents[1]
 SOURCE = ROOT / "src" / "rewardshift"
-ROOMS = re.findall(r"^  (\w+)(?:\.py|/)", (ROOT / "docs" / "design.md").read_text(), re.M)
+DESIGN = (ROOT / "docs" / "design.md").read_text()
+ROOM = re.compile(r"^  (\w+)(?:\.py|/)", re.M)
+ROOMS = ROOM.findall(DESIGN)
+CORE = ROOM.findall(DESIGN.split("(core:")[1].split("(extra:")[0])
+ADAPTERS = "integrations"  # each imports its library
 FILES = sorted(SOURCE.rglob("*.py"))
 
 
@@ -16,11 +21,14 @@ def room(module: str) -> str:
     return module.split(".")[1] if "." in module else "__init__"
 
 
-def our_imports(path: Path) -> set[str]:
-    tree = ast.parse(path.read_text())
-    modules = {node.module or "" for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)} | {
+def imports(tree: ast.AST) -> set[str]:
+    return {node.module or "" for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)} | {
         name.name for node in ast.walk(tree) if isinstance(node, ast.Import) for name in node.names
     }
+
+
+def our_imports(path: Path) -> set[str]:
+    modules = imports(ast.parse(path.read_text()))
     return {module for module in modules if module.split(".")[0] == "rewardshift"}
 
 
@@ -32,10 +40,17 @@ def test_the_design_names_every_room() -> None:
 @pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(SOURCE)))
 def test_imports_point_upwards(path: Path) -> None:
     here = path.relative_to(SOURCE).parts[0].removesuffix(".py")
-    if here == "__init__":
-        return
+    order = [*ROOMS[:-1], "__init__", ROOMS[-1]]  # the package offers all rooms but the command
     for module in our_imports(path):
-        assert ROOMS.index(room(module)) <= ROOMS.index(here), f"{path} imports {module}"
+        assert order.index(room(module)) <= order.index(here), f"{path} imports {module}"
+
+
+@pytest.mark.parametrize("name", sorted({*CORE} - {ADAPTERS}))
+def test_the_core_imports_nothing_but_numpy_and_gymnasium(name: str) -> None:
+    tree = ast.parse((SOURCE / f"{name}.py").read_text())
+    at_import = [node for node in tree.body if not isinstance(node, ast.FunctionDef)]
+    packages = {module.split(".")[0] for node in at_import for module in imports(node)}
+    assert packages - sys.stdlib_module_names <= {"numpy", "gymnasium", "rewardshift"}
 
 
 def test_nothing_reads_or_writes_pickles() -> None:

@@ -10,6 +10,7 @@ from minigrid.core.constants import IDX_TO_COLOR, IDX_TO_OBJECT
 from minigrid.core.grid import Grid
 from minigrid.core.world_object import Door, Goal, Wall, WorldObj
 
+from rewardshift.envs import four_rooms_id
 from rewardshift.envs.engines import (
     ENVPOOL_TASKS,
     EnvPoolEngine,
@@ -17,7 +18,7 @@ from rewardshift.envs.engines import (
     make_engine,
     resolve_engine,
 )
-from rewardshift.envs.minigrid import MAX_STEPS, four_rooms_id
+from rewardshift.envs.minigrid import MAX_STEPS
 from rewardshift.envs.tasks import TaskSpec, env_maker, task_spec
 from rewardshift.errors import InputError
 

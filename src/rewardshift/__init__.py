@@ -1,26 +1,30 @@
 """Reward shifting, `r' = k r + b`, for value-based agents."""
 
-from rewardshift.agents.bcq import BCQ
-from rewardshift.agents.cql import CQL
-from rewardshift.agents.dqn import DQN
-from rewardshift.agents.intrinsic import RND, CountBonus
-from rewardshift.agents.sac import SAC
-from rewardshift.agents.td3 import TD3, ddpg
-from rewardshift.data import Dataset, Subset, load_dataset
+import importlib
+from typing import TYPE_CHECKING, Any
+
+from rewardshift import envs  # noqa: F401  registers the environments
 from rewardshift.errors import InputError
-from rewardshift.hindsight import Hindsight
-from rewardshift.networks import MLP, Convolution
-from rewardshift.shift import (
-    Shift,
-    equivalent_bias,
-    lifetime,
-    optimistic_value,
-    suggest_shift,
-)
-from rewardshift.training.offline import OfflineBudget
-from rewardshift.training.online import OnlineBudget
-from rewardshift.training.runs import resume, train, train_offline
+from rewardshift.extras import needs
+from rewardshift.optimism import equivalent_bias, lifetime, optimistic_value, suggest_shift
+from rewardshift.shift import Shift, register_pytree
 from rewardshift.wrappers import ShiftReward, VectorShiftReward
+
+if TYPE_CHECKING:
+    from rewardshift.agents.bcq import BCQ
+    from rewardshift.agents.cql import CQL
+    from rewardshift.agents.dqn import DQN
+    from rewardshift.agents.intrinsic import RND, CountBonus
+    from rewardshift.agents.sac import SAC
+    from rewardshift.agents.td3 import TD3, ddpg
+    from rewardshift.data import Dataset, Subset, load_dataset
+    from rewardshift.hindsight import Hindsight
+    from rewardshift.networks import MLP, Convolution
+    from rewardshift.training.offline import OfflineBudget
+    from rewardshift.training.online import OnlineBudget
+    from rewardshift.training.runs import resume, train, train_offline
+
+    __version__: str
 
 __all__ = [
     "BCQ",
@@ -46,8 +50,51 @@ __all__ = [
     "lifetime",
     "load_dataset",
     "optimistic_value",
+    "register_pytree",
     "resume",
     "suggest_shift",
     "train",
     "train_offline",
 ]
+
+# The names that need the extra `agents`, imported when they are first used.
+_LAZY = {
+    "BCQ": "agents.bcq",
+    "CQL": "agents.cql",
+    "DQN": "agents.dqn",
+    "MLP": "networks",
+    "RND": "agents.intrinsic",
+    "SAC": "agents.sac",
+    "TD3": "agents.td3",
+    "Convolution": "networks",
+    "CountBonus": "agents.intrinsic",
+    "Dataset": "data",
+    "Hindsight": "hindsight",
+    "OfflineBudget": "training.offline",
+    "OnlineBudget": "training.online",
+    "Subset": "data",
+    "ddpg": "agents.td3",
+    "load_dataset": "data",
+    "resume": "training.runs",
+    "train": "training.runs",
+    "train_offline": "training.runs",
+}
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__, "__version__"})
+
+
+if not TYPE_CHECKING:  # type checkers have the imports above, and know what is not there
+
+    def __getattr__(name: str) -> Any:
+        if name == "__version__":
+            from importlib.metadata import version  # noqa: PLC0415  slow to import
+
+            return version("rewardshift")
+        if name not in _LAZY:
+            raise AttributeError(f"module 'rewardshift' has no attribute {name!r}")
+        with needs("agents"):
+            value = getattr(importlib.import_module(f"rewardshift.{_LAZY[name]}"), name)
+        globals()[name] = value
+        return value

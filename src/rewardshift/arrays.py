@@ -3,8 +3,6 @@
 import math
 from typing import Any
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 
 
@@ -23,13 +21,22 @@ def like(number: Any, value: Any) -> Any:
     if _is_torch(number) and value is not None and hasattr(value, "dtype"):
         number = as_numpy(number)
     dtype = getattr(value, "dtype", None)
-    if dtype is None or not jnp.issubdtype(dtype, jnp.floating):
-        return number
-    return number.astype(dtype)
+    return number if dtype is None or not _is_floating(dtype) else number.astype(dtype)
 
 
+# Arrays are told apart by what they can do, because the core imports neither JAX nor torch.
 def _is_torch(value: Any) -> bool:
-    return hasattr(value, "new_tensor")  # told without torch, which the core does not import
+    return hasattr(value, "new_tensor")
+
+
+def _namespace(value: Any) -> Any:
+    """`jax.numpy` for JAX's arrays, NumPy for everything else."""
+    return value.__array_namespace__() if hasattr(value, "__array_namespace__") else np
+
+
+def _is_floating(dtype: Any) -> bool:
+    # NumPy does not know the kind of bfloat16 and its like.
+    return dtype.kind == "f" or (dtype.kind == "V" and "float" in dtype.name)
 
 
 def as_numpy(value: Any) -> np.ndarray:
@@ -41,8 +48,7 @@ def where(mask: np.ndarray, this: Any, other: Any) -> Any:
     """As `numpy.where`, for two arrays that stay JAX's or torch's if they are."""
     if _is_torch(this):
         return this.where(this.new_tensor(mask).bool(), other)
-    choose = jnp.where if isinstance(this, jax.Array) else np.where
-    return choose(mask, this, other)
+    return _namespace(this).where(mask, this, other)
 
 
 def flags(terminated: Any) -> Any:
@@ -56,14 +62,10 @@ def log(gamma: Any) -> Any:
         return math.log(gamma) if gamma > 0 else -math.inf
     if _is_torch(gamma):
         return gamma.log()
-    if isinstance(gamma, jax.Array):
-        return jnp.log(gamma)
     with np.errstate(divide="ignore"):  # of 0
-        return np.log(gamma)
+        return _namespace(gamma).log(gamma)
 
 
 def expm1(value: Any) -> Any:
     """`exp(value) - 1`, exact where the value is small."""
-    if _is_torch(value):
-        return value.expm1()
-    return jnp.expm1(value) if isinstance(value, jax.Array) else np.expm1(value)
+    return value.expm1() if _is_torch(value) else _namespace(value).expm1(value)

@@ -13,19 +13,19 @@ value and ``b > 0`` a cautious one.
 
 import math
 import numbers
+import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 from typing import Any, Literal, get_args
 
-import jax
 import numpy as np
 
 from rewardshift.arrays import affine, as_numpy, expm1, flags, like, log
 from rewardshift.errors import InputError
+from rewardshift.extras import needs
 
 Terminal = Literal["zero", "absorbing"]
-Goal = Literal["explore", "exploit"]
 
 _LEAVES = ("bias", "scale", "gamma")
 
@@ -34,9 +34,9 @@ _LEAVES = ("bias", "scale", "gamma")
 class Shift:
     """A linear change of the reward, ``r' = scale * r + bias``, and all that follows from it.
 
-    Frozen, a JAX pytree (`bias`, `scale` and `gamma` are leaves, `terminal` is
-    static), and hashable as long as its numbers are Python floats. It takes floats,
-    NumPy, JAX and torch values alike and keeps the floating dtype that comes in.
+    Frozen, and hashable as long as its numbers are Python floats. It takes floats,
+    NumPy, JAX and torch values alike and keeps the floating dtype that comes in. For JAX it
+    is a pytree: see `register_pytree`.
 
     Args:
         bias: The constant `b` that is added to every reward. Negative: optimism, the
@@ -171,10 +171,6 @@ class Shift:
         return (self.initial_value - value_low) / (value_high - value_low)
 
 
-# What every agent takes: a number, a shift, or several, one for each member.
-ShiftLike = float | Shift | tuple[float | Shift, ...]
-
-
 def as_shift(value: "float | Mapping[str, Any] | Shift") -> Shift:
     """A `Shift` from a bias, from the dict that a JSON file keeps of one, or as it is."""
     if isinstance(value, Shift):
@@ -194,121 +190,17 @@ def as_shift(value: "float | Mapping[str, Any] | Shift") -> Shift:
 
 def as_single_shift(value: "float | Mapping[str, Any] | Shift") -> Shift:
     """As `as_shift`, refused if it has arrays or lacks a discount: for what takes one shift."""
-    shift = _without_arrays(as_shift(value))
+    shift = without_arrays(as_shift(value))
     shift.need_discount()
     return shift
 
 
-def _without_arrays(shift: Shift) -> Shift:
+def without_arrays(shift: Shift) -> Shift:
+    """The shift, refused if it has an array where one number is needed."""
     numbers = (shift.bias, shift.scale, shift.gamma)
     if not all(number is None or isinstance(number, float) for number in numbers):
         raise InputError(f"shift must have one bias, one scale and one gamma, got {shift}")
     return shift
-
-
-def as_members(value: "ShiftLike", gamma: float) -> tuple[Shift, ...]:
-    """The shifts of an agent's members, without the discount, which is the agent's.
-
-    Args:
-        value: A number, a `Shift`, or several of these, one for each member.
-        gamma: The agent's discount. A `Shift` that says another one is refused.
-    """
-    given = value if isinstance(value, tuple) else (value,)
-    members = tuple(_without_discount(_without_arrays(as_shift(one)), gamma) for one in given)
-    if not members:
-        raise InputError("shift must be at least one number or Shift, got ()")
-    if len({member.terminal for member in members}) > 1:
-        raise InputError(f"the members of shift must agree in terminal, got {members}")
-    return members
-
-
-def _without_discount(shift: Shift, gamma: float) -> Shift:
-    if shift.gamma not in (None, gamma):
-        raise InputError(
-            f"the discount of shift must be the agent's, gamma={gamma}, or left out, got"
-            f" {shift.gamma}"
-        )
-    return Shift(shift.bias, shift.scale, None, shift.terminal)
-
-
-def optimistic_value(lower: Any, upper: Any, beta: Any) -> Any:
-    """Optimism in the face of uncertainty: `(1 - beta) Q_LB + beta Q_UB`.
-
-    Args:
-        lower, upper: A cautious and an optimistic estimate, both on the primal scale.
-        beta: How far to trust the optimistic one. 0: not at all; 1: alone.
-    """
-    return (1 - beta) * lower + beta * upper
-
-
-def equivalent_bias(b_plus: Any, b_minus: Any, beta: Any) -> Any:
-    """Proposition 1: the one bias that the optimistic mix of two biases amounts to.
-
-    Exact for tabular and linear estimators trained on fixed targets with plain
-    gradient descent from equal initial values; an approximation elsewhere.
-
-    Args:
-        b_plus, b_minus: The bias of the cautious and of the optimistic estimate.
-        beta: As in `optimistic_value`.
-    """
-    return (1 - beta) * b_plus + beta * b_minus
-
-
-def suggest_shift(
-    goal: Goal,
-    value_low: float,
-    value_high: float,
-    *,
-    gamma: float,
-    scale: float = 1.0,
-) -> Shift:
-    """The smallest shift that makes a zero-initialised `Q` optimistic, or cautious, everywhere.
-
-    Args:
-        goal: `"explore"`: the initial value is the highest possible value or above it, so
-            every action not yet tried looks at least as good as any tried one. `"exploit"`:
-            it is the lowest or below, so none does. No shift at all, if that is enough.
-        value_low, value_high: The range of the primal values (discounted returns).
-            Rewards between `l` and `h` in a task that never ends give `l / (1 - gamma)` to
-            `h / (1 - gamma)`.
-        gamma, scale: As in `Shift`.
-
-    >>> round(suggest_shift("explore", 0.0, 1.0, gamma=0.99).bias, 6)
-    -0.01
-    """
-    if goal not in get_args(Goal):
-        raise InputError(f"goal must be 'explore' or 'exploit', got {goal!r}")
-    unshifted = Shift(0.0, scale, gamma)
-    unshifted.optimism(value_low, value_high)  # refuses an empty range
-    if goal == "explore":
-        bias = min(0.0, -(1 - gamma) * scale * value_high)
-    else:
-        bias = max(0.0, -(1 - gamma) * scale * value_low)
-    return Shift(bias, scale, gamma)
-
-
-def lifetime(gamma: float, tau: float, every: int = 1) -> float:
-    """How many updates a shift lasts: after so many, 1/e of its offset is left where data is.
-
-    The target network keeps all of the offset but `gamma` times what it had, and takes that over
-    at the rate `tau`, so the offset shrinks by `1 - tau (1 - gamma)` at every move of the target.
-    Exact for a table or a linear estimator that follows its targets at once; a network's optimiser
-    may be slower.
-
-    Args:
-        gamma: The discount.
-        tau: How far the target network moves to the online one.
-        every: Updates between two such moves.
-
-    >>> round(lifetime(gamma=0.99, tau=0.005, every=2))  # TD3, in the settings of its authors
-    40000
-    """
-    if not (0 <= gamma < 1 and 0 < tau <= 1 and every >= 1):
-        raise InputError(
-            "a lifetime needs gamma in [0, 1), tau in (0, 1] and every of 1 or more, got"
-            f" {gamma!r}, {tau!r} and {every!r}"
-        )
-    return every / (tau * (1 - gamma))
 
 
 def _as_number(name: str, value: Any) -> Any:
@@ -329,11 +221,11 @@ def _check(
     holds: Callable[[np.ndarray], Any] = np.isfinite,
 ) -> None:
     """Refuses a concrete number that is not finite or not as required."""
-    if value is None or isinstance(value, jax.core.Tracer):
+    if value is None:
         return
     try:
         array = as_numpy(value)
-    except RuntimeError:  # a torch tensor without numbers yet: traced, vmapped or meta
+    except (TypeError, RuntimeError):  # JAX's or torch's, without numbers: traced, vmapped, meta
         return
     if not (np.all(np.isfinite(array)) and np.all(holds(array))):
         raise InputError(f"{name} must be {requirement}, got {value!r}")
@@ -341,6 +233,26 @@ def _check(
 
 def _add(bias: float, reward: Any, _: Any) -> Any:
     return reward + bias
+
+
+@cache
+def register_pytree() -> None:
+    """Makes `Shift` a JAX pytree: `bias`, `scale` and `gamma` are leaves, `terminal` is static.
+
+    Call it if a `Shift` is an argument or a result of a JAX transformation and JAX is imported
+    after rewardshift. `import rewardshift` does it if JAX is loaded by then, and so does
+    `import rewardshift.agents`. Another call does nothing.
+    """
+    with needs("agents"):
+        from jax.tree_util import GetAttrKey, register_pytree_with_keys  # noqa: PLC0415
+    register_pytree_with_keys(
+        Shift,
+        lambda shift: (
+            [(GetAttrKey(name), getattr(shift, name)) for name in _LEAVES],
+            shift.terminal,
+        ),
+        _unflatten,
+    )
 
 
 def _unflatten(terminal: Terminal, leaves: Any) -> Shift:
@@ -352,11 +264,5 @@ def _unflatten(terminal: Terminal, leaves: Any) -> Shift:
     return shift
 
 
-jax.tree_util.register_pytree_with_keys(
-    Shift,
-    lambda shift: (
-        [(jax.tree_util.GetAttrKey(name), getattr(shift, name)) for name in _LEAVES],
-        shift.terminal,
-    ),
-    _unflatten,
-)
+if sys.modules.get("jax"):
+    register_pytree()

@@ -5,10 +5,12 @@ from typing import Any, ClassVar, cast
 
 from jaxtyping import Array, Float
 
+from rewardshift.agents.shifts import as_members
 from rewardshift.checks import Count, Discount, Rate, check
 from rewardshift.networks import MLP, Initial, Network, twin_values
+from rewardshift.optimism import lifetime
 from rewardshift.replay import as_floats
-from rewardshift.shift import Shift, as_members, lifetime
+from rewardshift.shift import Shift
 
 
 @dataclass(frozen=True, kw_only=True)

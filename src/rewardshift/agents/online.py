@@ -7,10 +7,12 @@ from jaxtyping import Array, Float
 
 from rewardshift.agents.members import keep_leading
 from rewardshift.agents.selection import Mixing, Selection, Uniform
+from rewardshift.agents.shifts import ShiftLike, as_members
 from rewardshift.checks import Count, Discount, Finite, Natural, Positive, Rate, check
 from rewardshift.errors import InputError
 from rewardshift.networks import MLP, Initial, Network
-from rewardshift.shift import Shift, ShiftLike, as_members, lifetime
+from rewardshift.optimism import lifetime
+from rewardshift.shift import Shift
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -23,8 +23,8 @@ from rewardshift.envs.tasks import TaskSpec
 from rewardshift.errors import InputError
 from rewardshift.learners import Learner
 from rewardshift.networks import normal_from_uniform, side_by_side
+from rewardshift.optimism import lifetime
 from rewardshift.replay import Batch, as_floats
-from rewardshift.shift import lifetime
 
 
 class TD3State(NamedTuple):

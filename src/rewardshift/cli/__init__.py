@@ -5,24 +5,17 @@
 
 import errno
 import importlib
-import importlib.metadata
 import io
 import os
 import signal
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 
-import tyro
-
-from rewardshift.cli.agents import jobs
-from rewardshift.cli.data import collect_data, data
-from rewardshift.cli.figures import list_figures, report, reproduce
-from rewardshift.cli.parts import REGISTRY, PartError
-from rewardshift.cli.suggest import suggest
-from rewardshift.cli.training import play, resume_run, train_agent
+import rewardshift
 from rewardshift.errors import InputError, TrainingError, one_line
+from rewardshift.extras import needs
 
 # What is wrong with a path, and so the user's to mend; everything else is the disk's.
 PATH_ERRORS = (
@@ -39,43 +32,22 @@ def main(arguments: Sequence[str] | None = None) -> int:
         The exit code: 0, 1 for a training that broke down or a disk that did, 2 for bad
         input, 130 for an interrupted run.
     """
-    commands: dict[str, Callable[..., None]] = {
-        "train": train_agent,
-        "resume": resume_run,
-        "play": play,
-        "collect": collect_data,
-        "data": data,
-        "list": list_figures,
-        "reproduce": reproduce,
-        "report": report,
-        "suggest": suggest,
-    }
     arguments = sys.argv[1:] if arguments is None else arguments
     if list(arguments) == ["--version"]:
-        print(f"rewardshift {importlib.metadata.version('rewardshift')}")
+        print(f"rewardshift {rewardshift.__version__}")
         return 0
     try:
         if any("\0" in argument for argument in arguments):
             raise InputError("an argument holds a NUL character, which no name has")
         arguments = _import_modules(arguments)
-        train_agent.__annotations__["job"] = jobs(arguments)
-        tyro.extras.subcommand_cli_from_dict(
-            commands,
-            prog="rewardshift",
-            description="Reward shifting for value-based agents, r' = k r + b. Agents, parts and"
-            " environments of your own are found with: rewardshift --import MODULE COMMAND ...",
-            args=arguments,
-            config=(tyro.conf.OmitArgPrefixes, tyro.conf.OmitSubcommandPrefixes),
-            registry=REGISTRY,
-        )
+        with needs("agents"):
+            from rewardshift.cli import commands  # noqa: PLC0415  an extra
+        commands.run(arguments)
     except BrokenPipeError:  # nobody to tell
         raise
-    except (InputError, PartError, TrainingError, OSError) as error:
+    except (InputError, TrainingError, OSError) as error:
         print(f"rewardshift: {one_line(error)}", file=sys.stderr)
-        given = (
-            isinstance(error, InputError | PartError)
-            or getattr(error, "errno", None) in PATH_ERRORS
-        )
+        given = isinstance(error, InputError) or getattr(error, "errno", None) in PATH_ERRORS
         return 2 if given else 1
     except KeyboardInterrupt:
         hint = "; the same command goes on from here" if arguments[0] in RESUMABLE else ""

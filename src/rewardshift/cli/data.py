@@ -14,12 +14,13 @@ from rewardshift.data.card import discounted_returns, summarise
 from rewardshift.data.dataset import Dataset
 from rewardshift.data.loading import load_dataset
 from rewardshift.data.minari_sets import local_sets
-from rewardshift.data.picture import draw_dataset
 from rewardshift.data.writing import check_target, write_minari
 from rewardshift.errors import InputError
 from rewardshift.experiments.runner import made_with
+from rewardshift.extras import require
 from rewardshift.files import write_atomic
-from rewardshift.shift import Shift, suggest_shift
+from rewardshift.optimism import suggest_shift
+from rewardshift.shift import Shift
 from rewardshift.training.collection import collect
 from rewardshift.training.policy import Policy, load_policy
 
@@ -110,6 +111,7 @@ class Inspect:
             raise InputError(str(error)) from error
         if self.picture is not None:
             _check_picture(self.picture)
+            require("matplotlib", "paper")
         dataset = load_dataset(self.source)
         lines = {
             "environment": dataset.env or "not known",
@@ -123,6 +125,8 @@ class Inspect:
                 print(f"{name:18} {text}")
         _print_suggestion(dataset, self.gamma)
         if self.picture is not None:
+            from rewardshift.data.picture import draw_dataset  # noqa: PLC0415  an extra
+
             write_atomic(self.picture, draw_dataset(dataset))
             print(f"picture: {self.picture}")
 

@@ -4,19 +4,17 @@ import os
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 import tyro
-from rich import box
 from rich.console import Console
-from rich.markup import escape
-from rich.table import Column, Table
+from rich.table import Table
 
 from rewardshift.cli.progress import run_with_progress
 from rewardshift.errors import InputError, TrainingError, shown
 from rewardshift.experiments import FIGURES, find_figure
 from rewardshift.experiments.cluster import RayCluster
-from rewardshift.experiments.figure import CORES, Figure, PresetName
+from rewardshift.experiments.figure import CORES, Figure, PresetName, rounded
 from rewardshift.experiments.processes import Processes
 from rewardshift.experiments.runner import (
     WHOLE,
@@ -27,20 +25,9 @@ from rewardshift.experiments.runner import (
     missing_seeds,
     pending_units,
 )
+from rewardshift.extras import needs
 from rewardshift.files import writable_folder
-from rewardshift.report import summary, write_figure, write_page, write_report
-from rewardshift.report.page import SYMBOLS
-from rewardshift.report.summary import COLUMNS, TITLES, Row
-from rewardshift.report.summary import markdown as as_markdown
-from rewardshift.report.verdicts import comparison, evidence, rounded
 from rewardshift.shift import Terminal
-
-COLORS = {
-    "supported": "green",
-    "not supported": "red",
-    "inconclusive": "yellow",
-    "not tested": "blue",
-}
 
 
 def list_figures(*, cost: bool = False) -> None:
@@ -120,6 +107,8 @@ def reproduce(
         terminal: "zero" cuts the shift off at a terminal state, as the paper does;
             "absorbing" makes it exactly policy-invariant.
     """
+    with needs("paper"):  # before any work
+        from rewardshift.cli import verdicts  # noqa: PLC0415
     place = _place(on, jobs, address)
     names = list(FIGURES) if figure == "all" else [find_figure(figure).name]
     plans = [
@@ -139,9 +128,8 @@ def reproduce(
         if part != WHOLE and missing_seeds(plan):
             print(f"{plan.figure}: shard {shard} is done; others are missing")
         elif collect(plan):
-            _print_claims(plan.figure, write_figure(plan.folder))
-            print(f"picture: {plan.folder / 'figure.png'}")
-    print(f"report:  {write_page(out)}")
+            verdicts.judge_figure(plan)
+    verdicts.make_page(out)
     if failed:
         raise TrainingError(
             f"{len(failed)} unit{'s' * (len(failed) > 1)} of work failed, see above; the same"
@@ -182,23 +170,9 @@ def report(
     """
     if not out.is_dir():
         raise InputError(f"no folder {str(out)!r}")
-    page = write_report(writable_folder(out))
-    if markdown:
-        print(as_markdown(summary(out)))
-        return
-    for source, rows in summary(out).items():
-        Console().print(_counts(TITLES[source], rows))
-    print(f"report:  {page}")
-
-
-def _counts(title: str, rows: list[Row]) -> Table:
-    table = Table(title=title, title_justify="left", box=box.SIMPLE, padding=(0, 1, 0, 0))
-    table.add_column(COLUMNS[0], no_wrap=True)
-    for column in COLUMNS[1:]:
-        table.add_column(column.replace(" ", "\n"), justify="right", no_wrap=True)
-    for row in rows:
-        table.add_row(*row.cells)
-    return table
+    with needs("paper"):
+        from rewardshift.cli import verdicts  # noqa: PLC0415
+    verdicts.make_report(writable_folder(out), markdown=markdown)
 
 
 def _duration(seconds: float) -> str:
@@ -206,17 +180,3 @@ def _duration(seconds: float) -> str:
         if seconds >= 2 * size:
             return f"{seconds / size:.0f} {unit}"
     return f"{seconds:.0f} s"
-
-
-def _print_claims(figure: str, claims: list[dict[str, Any]]) -> None:
-    verdict_column = Column("verdict", no_wrap=True)
-    table = Table(verdict_column, "source", "claim", "measured", title=figure, title_justify="left")
-    for claim in claims:
-        verdict = claim["verdict"]
-        table.add_row(
-            f"[{COLORS[verdict]}]{SYMBOLS[verdict]} {verdict}[/]",
-            claim["source"],
-            escape(f"{claim['panel']}: {comparison(claim)}"),
-            escape(evidence(claim)),
-        )
-    Console().print(table)

@@ -5,7 +5,8 @@ from typing import Annotated
 import tyro
 
 from rewardshift.errors import InputError
-from rewardshift.shift import Goal, Shift, suggest_shift
+from rewardshift.optimism import Goal, suggest_shift
+from rewardshift.shift import Shift
 
 
 def suggest(

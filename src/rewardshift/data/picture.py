@@ -5,14 +5,17 @@ import io
 import warnings
 from collections.abc import Iterator
 
-import matplotlib
 import numpy as np
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
-from matplotlib.ticker import MaxNLocator
 
 from rewardshift.data.dataset import Dataset
 from rewardshift.errors import plain
+from rewardshift.extras import needs
+
+with needs("paper"):
+    import matplotlib
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+    from matplotlib.ticker import MaxNLocator
 
 MOST_BARS = 40
 

@@ -4,11 +4,24 @@ import gymnasium as gym
 
 SPARSE_CHEETAH = "rewardshift/SparseHalfCheetah-v0"
 BIT_FLIP = "rewardshift/BitFlip-v0"
+FOUR_ROOMS_SIZES = (7, 9)
 
-# By their paths, so that MuJoCo is not loaded before it is needed.
+
+def four_rooms_id(size: int) -> str:
+    """The name under which a size is registered."""
+    return f"rewardshift/FourRooms-{size}x{size}-v0"
+
+
+# By their paths, so that MuJoCo and MiniGrid are not loaded before they are needed.
 gym.register(
     id=SPARSE_CHEETAH,
     entry_point="rewardshift.envs.cheetah:SparseHalfCheetah",
     max_episode_steps=1000,
 )
 gym.register(id=BIT_FLIP, entry_point="rewardshift.envs.bits:BitFlip", max_episode_steps=16)
+for _size in FOUR_ROOMS_SIZES:
+    gym.register(
+        id=four_rooms_id(_size),
+        entry_point="rewardshift.envs.minigrid:SmallFourRooms",
+        kwargs={"size": _size},
+    )

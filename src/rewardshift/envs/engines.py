@@ -21,6 +21,7 @@ from rewardshift.envs.tasks import (
     task_spec,
 )
 from rewardshift.errors import InputError
+from rewardshift.extras import require
 
 EngineName = Literal["auto", "gymnasium", "envpool"]
 
@@ -185,6 +186,6 @@ def resolve_engine(env: str | MakeEnv, engine: EngineName) -> Literal["gymnasium
         raise InputError(
             f"engine 'envpool' runs {', '.join(ENVPOOL_TASKS)}, not {env!r}; use 'gymnasium'"
         )
-    if engine == "envpool" and not installed:
-        raise InputError("engine 'envpool' is not installed: pip install 'rewardshift[envpool]'")
+    if engine == "envpool":
+        require("envpool", "envpool")
     return engine

@@ -6,11 +6,13 @@ Pure functions over integers, so that a whole training run compiles into one pro
 from dataclasses import dataclass
 from typing import Any
 
-import jax
-import jax.numpy as jnp
-from jaxtyping import Array, Bool, Float, Int
-
 from rewardshift.errors import InputError
+from rewardshift.extras import needs
+
+with needs("agents"):
+    import jax
+    import jax.numpy as jnp
+    from jaxtyping import Array, Bool, Float, Int
 
 SIDE = 20
 HORIZON = 100

@@ -1,14 +1,15 @@
-"""FourRooms in the small sizes of the paper, registered with Gymnasium on import."""
+"""FourRooms in the small sizes of the paper."""
 
 from typing import Any
 
-import gymnasium as gym
-from minigrid.core.grid import Grid
-from minigrid.core.mission import MissionSpace
-from minigrid.core.world_object import Goal
-from minigrid.minigrid_env import MiniGridEnv
+from rewardshift.extras import needs
 
-SIZES = (7, 9)
+with needs("agents"):
+    from minigrid.core.grid import Grid
+    from minigrid.core.mission import MissionSpace
+    from minigrid.core.world_object import Goal
+    from minigrid.minigrid_env import MiniGridEnv
+
 MAX_STEPS = 99
 
 
@@ -42,16 +43,3 @@ class SmallFourRooms(MiniGridEnv):
         self.place_agent()  # type: ignore[no-untyped-call]
         self.place_obj(Goal())
         self.mission = "reach the goal"
-
-
-def four_rooms_id(size: int) -> str:
-    """The name under which a size is registered."""
-    return f"rewardshift/FourRooms-{size}x{size}-v0"
-
-
-for _size in SIZES:
-    gym.register(
-        id=four_rooms_id(_size),
-        entry_point="rewardshift.envs.minigrid:SmallFourRooms",
-        kwargs={"size": _size},
-    )

@@ -12,8 +12,8 @@ from typing import Any, NamedTuple, TypeGuard
 import gymnasium as gym
 import numpy as np
 
-from rewardshift.envs import minigrid  # noqa: F401  registers the small FourRooms
 from rewardshift.errors import InputError, one_line
+from rewardshift.extras import require
 from rewardshift.wrappers import METADATA_KEY
 
 MakeEnv = Callable[[], gym.Env[Any, Any]]
@@ -21,6 +21,8 @@ MakeEnv = Callable[[], gym.Env[Any, Any]]
 # The observations of a goal task, in the order in which they are put into one line.
 GOAL_KEYS = ("observation", "achieved_goal", "desired_goal")
 GOAL_SPACES = (gym.spaces.Box, gym.spaces.MultiBinary, gym.spaces.MultiDiscrete)
+# Libraries that register their tasks when they are imported.
+LIBRARIES = ("minigrid", "gymnasium_robotics")
 FUNCTION = "function "  # how the names of environments begin that are made by one
 
 
@@ -95,24 +97,19 @@ def _function_name(function: Any) -> str:
 
 
 def find_env(env: str) -> gym.envs.registration.EnvSpec:
-    """What is registered by a name, once its module, or Gymnasium-Robotics, has had its turn."""
+    """The spec of a registered name; imports the module that it begins with, or `LIBRARIES`."""
     module, _, name = env.rpartition(":")
     if module and all(part.isidentifier() for part in module.split(".")):
         importlib.import_module(module)  # as `gymnasium.make` does
         return gym.spec(name)
-    try:
-        return gym.spec(env)
-    except gym.error.NameNotFound as error:
-        if importlib.util.find_spec("gymnasium_robotics") is None:
-            hint = (
-                " Fetch needs: pip install 'rewardshift[robotics]'"
-                if env.startswith("Fetch")
-                else ""
-            )
-            raise gym.error.NameNotFound(f"{error}{hint}") from error
+    for library in filter(importlib.util.find_spec, LIBRARIES):
+        with contextlib.suppress(gym.error.NameNotFound):
+            return gym.spec(env)
         with contextlib.redirect_stderr(io.StringIO()):  # a note about tasks of the Adroit hand
-            importlib.import_module("gymnasium_robotics")  # registers its tasks
-        return gym.spec(env)
+            importlib.import_module(library)
+    if env.startswith("Fetch"):
+        require("gymnasium_robotics", "robotics")
+    return gym.spec(env)
 
 
 def check_imported(env: str) -> None:

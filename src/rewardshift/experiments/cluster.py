@@ -1,6 +1,6 @@
 """Units of work as tasks of a Ray cluster."""
 
-import importlib.util
+import importlib
 import logging
 import os
 import re
@@ -13,6 +13,7 @@ from rewardshift.errors import InputError, one_line, shown
 from rewardshift.experiments.figure import Unit
 from rewardshift.experiments.processes import keep_to_one_thread
 from rewardshift.experiments.runner import RETRIES, Outcome, Plan, perform
+from rewardshift.extras import require
 
 ADDRESS = re.compile(r"auto|(ray://)?[^:/]+:[0-9]{1,5}")
 
@@ -29,8 +30,7 @@ class RayCluster:
     """
 
     def __init__(self, address: str | None = None) -> None:
-        if importlib.util.find_spec("ray") is None:
-            raise InputError("Ray is not installed: pip install 'rewardshift[cluster]'")
+        require("ray", "cluster")
         if address is not None and not ADDRESS.fullmatch(address):
             raise InputError(
                 f"a Ray cluster has an address such as 10.0.0.1:6379, ray://10.0.0.1:10001 or auto,"

@@ -5,7 +5,7 @@ from typing import Any
 
 from rewardshift.agents.dqn import DQN
 from rewardshift.agents.intrinsic import RND
-from rewardshift.envs.minigrid import four_rooms_id
+from rewardshift.envs import four_rooms_id
 from rewardshift.experiments.figure import (
     Claim,
     Figure,

@@ -250,3 +250,8 @@ class Figure:
             terminal,
         )
         return sha256(repr(parts).encode()).hexdigest()[:12]
+
+
+def rounded(number: float) -> str:
+    """A number of hours, lifetimes or deviations, as it is shown to a person."""
+    return f"{number:,.0f}" if number >= 10 else f"{number:.2g}"

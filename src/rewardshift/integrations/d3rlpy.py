@@ -5,20 +5,23 @@ from dataclasses import dataclass, replace
 from typing import Any, NoReturn
 
 import numpy as np
-from d3rlpy.algos import QLearningAlgoBase
-from d3rlpy.dataset import (
-    BasicTransitionPicker,
-    Episode,
-    EpisodeBase,
-    FrameStackTransitionPicker,
-    InfiniteBuffer,
-    ReplayBuffer,
-    SparseRewardTransitionPicker,
-)
-from d3rlpy.preprocessing import ConstantShiftRewardScaler
 
 from rewardshift.errors import InputError
+from rewardshift.extras import needs
 from rewardshift.shift import Shift, as_single_shift
+
+with needs("d3rlpy"):
+    from d3rlpy.algos import QLearningAlgoBase
+    from d3rlpy.dataset import (
+        BasicTransitionPicker,
+        Episode,
+        EpisodeBase,
+        FrameStackTransitionPicker,
+        InfiniteBuffer,
+        ReplayBuffer,
+        SparseRewardTransitionPicker,
+    )
+    from d3rlpy.preprocessing import ConstantShiftRewardScaler
 
 # With these, a transition's reward is one reward of the environment.
 ONE_REWARD = (BasicTransitionPicker, FrameStackTransitionPicker)

@@ -5,12 +5,14 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any, NoReturn
 
-from minari import MinariDataset
-from minari.dataset.minari_storage import MinariStorage
-
 from rewardshift.errors import InputError
+from rewardshift.extras import needs
 from rewardshift.shift import Shift, as_single_shift
 from rewardshift.wrappers import METADATA_KEY
+
+with needs("minari"):
+    from minari import MinariDataset
+    from minari.dataset.minari_storage import MinariStorage
 
 REFERENCE_SCORES = ("ref_min_score", "ref_max_score")
 

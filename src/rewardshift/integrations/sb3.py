@@ -1,7 +1,4 @@
-"""The shift for Stable-Baselines3 and SBX, and what it does to their values.
-
-Needs Stable-Baselines3: install ``rewardshift[sb3]``.
-"""
+"""The shift for Stable-Baselines3 and SBX, and what it does to their values."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
@@ -10,27 +7,30 @@ from typing import Any
 
 import gymnasium as gym
 import numpy as np
-import torch
-from stable_baselines3.common.base_class import BaseAlgorithm
-from stable_baselines3.common.callbacks import BaseCallback
-from stable_baselines3.common.off_policy_algorithm import OffPolicyAlgorithm
-from stable_baselines3.common.policies import ContinuousCritic
-from stable_baselines3.common.vec_env import (
-    VecEnv,
-    VecEnvWrapper,
-    unwrap_vec_normalize,
-    unwrap_vec_wrapper,
-)
-from stable_baselines3.common.vec_env.base_vec_env import (
-    VecEnvIndices,
-    VecEnvObs,
-    VecEnvStepReturn,
-)
-from stable_baselines3.dqn.policies import DQNPolicy
 
 from rewardshift.errors import InputError
+from rewardshift.extras import needs
 from rewardshift.shift import Shift
 from rewardshift.wrappers import METADATA_KEY, single_shift
+
+with needs("sb3"):
+    import torch
+    from stable_baselines3.common.base_class import BaseAlgorithm
+    from stable_baselines3.common.callbacks import BaseCallback
+    from stable_baselines3.common.off_policy_algorithm import OffPolicyAlgorithm
+    from stable_baselines3.common.policies import ContinuousCritic
+    from stable_baselines3.common.vec_env import (
+        VecEnv,
+        VecEnvWrapper,
+        unwrap_vec_normalize,
+        unwrap_vec_wrapper,
+    )
+    from stable_baselines3.common.vec_env.base_vec_env import (
+        VecEnvIndices,
+        VecEnvObs,
+        VecEnvStepReturn,
+    )
+    from stable_baselines3.dqn.policies import DQNPolicy
 
 QFunction = Callable[[Any, np.ndarray], np.ndarray]
 

@@ -6,10 +6,10 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
-from rewardshift.experiments.figure import Source
+from rewardshift.experiments.figure import Source, rounded
 from rewardshift.files import DAMAGE
 from rewardshift.report.summary import COLUMNS, TITLES, Row, read_summary, unreadable
-from rewardshift.report.verdicts import comparison, evidence, rounded
+from rewardshift.report.verdicts import comparison, evidence
 
 # The policy forbids the page every request: it opens without a network.
 HEAD = """<!doctype html>

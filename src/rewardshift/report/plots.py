@@ -5,14 +5,17 @@ import textwrap
 from collections.abc import Sequence
 from typing import Any
 
-import matplotlib
 import numpy as np
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure as Canvas
 
 from rewardshift.data.picture import plain_texts
 from rewardshift.errors import plain
 from rewardshift.experiments.figure import Curve, Figure, Method, Panel
+from rewardshift.extras import needs
+
+with needs("paper"):
+    import matplotlib
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure as Canvas
 
 PANELS_PER_ROW = 3
 

@@ -9,9 +9,13 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
-import scipy.stats
 from jaxtyping import Float
-from scipy.optimize import brentq
+
+from rewardshift.extras import needs
+
+with needs("paper"):
+    import scipy.stats
+    from scipy.optimize import brentq
 
 Verdict = Literal["supported", "not supported", "inconclusive"]
 

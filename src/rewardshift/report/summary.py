@@ -7,9 +7,9 @@ from typing import Any, NamedTuple
 
 from rewardshift.errors import InputError, one_line
 from rewardshift.experiments import FIGURES
-from rewardshift.experiments.figure import Figure, Source
+from rewardshift.experiments.figure import Figure, Source, rounded
 from rewardshift.files import DAMAGE
-from rewardshift.report.verdicts import SOURCES, judge, rounded
+from rewardshift.report.verdicts import SOURCES, judge
 
 VERDICTS = ("supported", "not supported", "inconclusive", "not tested")
 COLUMNS = ("figure", *VERDICTS, "core-hours")  # those that would test the rest

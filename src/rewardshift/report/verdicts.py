@@ -6,7 +6,7 @@ from typing import Any, get_args
 import numpy as np
 from jaxtyping import Float
 
-from rewardshift.experiments.figure import Claim, Curve, Figure, Metric, Panel, Source
+from rewardshift.experiments.figure import Claim, Curve, Figure, Metric, Panel, Source, rounded
 from rewardshift.report.statistics import Comparison, Decision, compare, decide
 
 SOURCES: tuple[Source, ...] = get_args(Source)
@@ -57,11 +57,6 @@ def value_range(panel: Panel, curves: Sequence[Curve]) -> float:
         for method in {curve.method for curve in shown}
     ]
     return float(np.max(means) - np.min(means))
-
-
-def rounded(number: float) -> str:
-    """A number of hours, lifetimes or deviations, as it is shown to a person."""
-    return f"{number:,.0f}" if number >= 10 else f"{number:.2g}"
 
 
 def comparison(claim: dict[str, Any]) -> str:

@@ -1,1 +1,5 @@
 """The loops: stepping, evaluation and curves."""
+
+from rewardshift.extras import require
+
+require("jax", "agents")

@@ -1,6 +1,5 @@
 """One episode of a trained run, as a film."""
 
-import importlib.util
 import os
 import warnings
 from pathlib import Path
@@ -11,6 +10,7 @@ import numpy as np
 
 from rewardshift.envs.tasks import env_maker, flatten
 from rewardshift.errors import InputError, TrainingError, one_line
+from rewardshift.extras import require
 from rewardshift.files import writable_folder
 from rewardshift.training.evaluation import derive_seed
 from rewardshift.training.policy import load_policy
@@ -33,8 +33,8 @@ def record_episode(folder: Path, film: Path, seed: int, episode: int) -> float:
     """
     if film.suffix not in (".gif", ".mp4"):
         raise InputError(f"the film must end in .gif or .mp4, got {str(film)!r}")
-    if film.suffix == ".mp4" and importlib.util.find_spec("imageio_ffmpeg") is None:
-        raise InputError("an MP4 needs ffmpeg: pip install 'rewardshift[video]', or make a GIF")
+    if film.suffix == ".mp4":
+        require("imageio_ffmpeg", "video")
     if film.is_dir():
         raise InputError(f"the film {str(film)!r} is a folder; name a file")
     if episode < 0:

@@ -1,0 +1,31 @@
+"""The shifts that an agent takes: one, or one for each member."""
+
+from rewardshift.errors import InputError
+from rewardshift.shift import Shift, as_shift, without_arrays
+
+ShiftLike = float | Shift | tuple[float | Shift, ...]
+
+
+def as_members(value: ShiftLike, gamma: float) -> tuple[Shift, ...]:
+    """The shifts of an agent's members, without the discount, which is the agent's.
+
+    Args:
+        value: A number, a `Shift`, or several of these, one for each member.
+        gamma: The agent's discount. A `Shift` that says another one is refused.
+    """
+    given = value if isinstance(value, tuple) else (value,)
+    members = tuple(_without_discount(without_arrays(as_shift(one)), gamma) for one in given)
+    if not members:
+        raise InputError("shift must be at least one number or Shift, got ()")
+    if len({member.terminal for member in members}) > 1:
+        raise InputError(f"the members of shift must agree in terminal, got {members}")
+    return members
+
+
+def _without_discount(shift: Shift, gamma: float) -> Shift:
+    if shift.gamma not in (None, gamma):
+        raise InputError(
+            f"the discount of shift must be the agent's, gamma={gamma}, or left out, got"
+            f" {shift.gamma}"
+        )
+    return Shift(shift.bias, shift.scale, None, shift.terminal)

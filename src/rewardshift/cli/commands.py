@@ -1,0 +1,42 @@
+"""The commands by their names, and the parser that chooses one."""
+
+from collections.abc import Callable, Sequence
+
+import tyro
+
+from rewardshift.cli.agents import jobs
+from rewardshift.cli.data import collect_data, data
+from rewardshift.cli.figures import list_figures, report, reproduce
+from rewardshift.cli.parts import REGISTRY, PartError
+from rewardshift.cli.suggest import suggest
+from rewardshift.cli.training import play, resume_run, train_agent
+from rewardshift.errors import InputError
+
+COMMANDS: dict[str, Callable[..., None]] = {
+    "train": train_agent,
+    "resume": resume_run,
+    "play": play,
+    "collect": collect_data,
+    "data": data,
+    "list": list_figures,
+    "reproduce": reproduce,
+    "report": report,
+    "suggest": suggest,
+}
+
+
+def run(arguments: Sequence[str]) -> None:
+    """Parses the arguments and runs the command that they name."""
+    train_agent.__annotations__["job"] = jobs(arguments)
+    try:
+        tyro.extras.subcommand_cli_from_dict(
+            COMMANDS,
+            prog="rewardshift",
+            description="Reward shifting for value-based agents, r' = k r + b. Agents, parts and"
+            " environments of your own are found with: rewardshift --import MODULE COMMAND ...",
+            args=arguments,
+            config=(tyro.conf.OmitArgPrefixes, tyro.conf.OmitSubcommandPrefixes),
+            registry=REGISTRY,
+        )
+    except PartError as error:
+        raise InputError(str(error)) from error

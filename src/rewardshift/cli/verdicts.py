@@ -1,0 +1,69 @@
+"""What `reproduce` and `report` print of verdicts."""
+
+from pathlib import Path
+from typing import Any
+
+from rich import box
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Column, Table
+
+from rewardshift.experiments.runner import Plan
+from rewardshift.report import summary, write_figure, write_page, write_report
+from rewardshift.report.page import SYMBOLS
+from rewardshift.report.summary import COLUMNS, TITLES, Row
+from rewardshift.report.summary import markdown as as_markdown
+from rewardshift.report.verdicts import comparison, evidence
+
+COLORS = {
+    "supported": "green",
+    "not supported": "red",
+    "inconclusive": "yellow",
+    "not tested": "blue",
+}
+
+
+def judge_figure(plan: Plan) -> None:
+    """Judges and draws a figure, and prints its claims."""
+    _print_claims(plan.figure, write_figure(plan.folder))
+    print(f"picture: {plan.folder / 'figure.png'}")
+
+
+def make_page(out: Path) -> None:
+    """Writes the page of all figures in a folder."""
+    print(f"report:  {write_page(out)}")
+
+
+def make_report(out: Path, *, markdown: bool) -> None:
+    """Makes verdicts, pictures and the page again, and prints the counts of the verdicts."""
+    page = write_report(out)
+    if markdown:
+        print(as_markdown(summary(out)))
+        return
+    for source, rows in summary(out).items():
+        Console().print(_counts(TITLES[source], rows))
+    print(f"report:  {page}")
+
+
+def _counts(title: str, rows: list[Row]) -> Table:
+    table = Table(title=title, title_justify="left", box=box.SIMPLE, padding=(0, 1, 0, 0))
+    table.add_column(COLUMNS[0], no_wrap=True)
+    for column in COLUMNS[1:]:
+        table.add_column(column.replace(" ", "\n"), justify="right", no_wrap=True)
+    for row in rows:
+        table.add_row(*row.cells)
+    return table
+
+
+def _print_claims(figure: str, claims: list[dict[str, Any]]) -> None:
+    verdict_column = Column("verdict", no_wrap=True)
+    table = Table(verdict_column, "source", "claim", "measured", title=figure, title_justify="left")
+    for claim in claims:
+        verdict = claim["verdict"]
+        table.add_row(
+            f"[{COLORS[verdict]}]{SYMBOLS[verdict]} {verdict}[/]",
+            claim["source"],
+            escape(f"{claim['panel']}: {comparison(claim)}"),
+            escape(evidence(claim)),
+        )
+    Console().print(table)

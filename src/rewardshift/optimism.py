@@ -1,0 +1,88 @@
+"""Choosing a constant: the mix of two estimates, the shift that a goal needs, how long it lasts."""
+
+from typing import Any, Literal, get_args
+
+from rewardshift.errors import InputError
+from rewardshift.shift import Shift
+
+Goal = Literal["explore", "exploit"]
+
+
+def optimistic_value(lower: Any, upper: Any, beta: Any) -> Any:
+    """Optimism in the face of uncertainty: `(1 - beta) Q_LB + beta Q_UB`.
+
+    Args:
+        lower, upper: A cautious and an optimistic estimate, both on the primal scale.
+        beta: How far to trust the optimistic one. 0: not at all; 1: alone.
+    """
+    return (1 - beta) * lower + beta * upper
+
+
+def equivalent_bias(b_plus: Any, b_minus: Any, beta: Any) -> Any:
+    """Proposition 1: the one bias that the optimistic mix of two biases amounts to.
+
+    Exact for tabular and linear estimators trained on fixed targets with plain
+    gradient descent from equal initial values; an approximation elsewhere.
+
+    Args:
+        b_plus, b_minus: The bias of the cautious and of the optimistic estimate.
+        beta: As in `optimistic_value`.
+    """
+    return (1 - beta) * b_plus + beta * b_minus
+
+
+def suggest_shift(
+    goal: Goal,
+    value_low: float,
+    value_high: float,
+    *,
+    gamma: float,
+    scale: float = 1.0,
+) -> Shift:
+    """The smallest shift that makes a zero-initialised `Q` optimistic, or cautious, everywhere.
+
+    Args:
+        goal: `"explore"`: the initial value is the highest possible value or above it, so
+            every action not yet tried looks at least as good as any tried one. `"exploit"`:
+            it is the lowest or below, so none does. No shift at all, if that is enough.
+        value_low, value_high: The range of the primal values (discounted returns).
+            Rewards between `l` and `h` in a task that never ends give `l / (1 - gamma)` to
+            `h / (1 - gamma)`.
+        gamma, scale: As in `Shift`.
+
+    >>> round(suggest_shift("explore", 0.0, 1.0, gamma=0.99).bias, 6)
+    -0.01
+    """
+    if goal not in get_args(Goal):
+        raise InputError(f"goal must be 'explore' or 'exploit', got {goal!r}")
+    unshifted = Shift(0.0, scale, gamma)
+    unshifted.optimism(value_low, value_high)  # refuses an empty range
+    if goal == "explore":
+        bias = min(0.0, -(1 - gamma) * scale * value_high)
+    else:
+        bias = max(0.0, -(1 - gamma) * scale * value_low)
+    return Shift(bias, scale, gamma)
+
+
+def lifetime(gamma: float, tau: float, every: int = 1) -> float:
+    """How many updates a shift lasts: after so many, 1/e of its offset is left where data is.
+
+    The target network keeps all of the offset but `gamma` times what it had, and takes that over
+    at the rate `tau`, so the offset shrinks by `1 - tau (1 - gamma)` at every move of the target.
+    Exact for a table or a linear estimator that follows its targets at once; a network's optimiser
+    may be slower.
+
+    Args:
+        gamma: The discount.
+        tau: How far the target network moves to the online one.
+        every: Updates between two such moves.
+
+    >>> round(lifetime(gamma=0.99, tau=0.005, every=2))  # TD3, in the settings of its authors
+    40000
+    """
+    if not (0 <= gamma < 1 and 0 < tau <= 1 and every >= 1):
+        raise InputError(
+            "a lifetime needs gamma in [0, 1), tau in (0, 1] and every of 1 or more, got"
+            f" {gamma!r}, {tau!r} and {every!r}"
+        )
+    return every / (tau * (1 - gamma))
