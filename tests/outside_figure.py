@@ -5,8 +5,8 @@ from typing import Any
 
 from rewardshift import DQN, MLP, OnlineBudget
 from rewardshift.experiments import register
+from rewardshift.experiments.curves import Task, return_panels, run_online
 from rewardshift.experiments.figure import Claim, Figure, Method, Preset
-from rewardshift.experiments.online import Task, return_panels, run_online
 
 
 @dataclass(frozen=True)

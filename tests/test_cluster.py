@@ -14,7 +14,7 @@ from rewardshift.cli import main
 from rewardshift.errors import InputError
 from rewardshift.experiments.cluster import RayCluster
 from rewardshift.experiments.figure import Unit
-from rewardshift.experiments.runner import Plan, collect, pending_units, run_units
+from rewardshift.experiments.runner import Plan, gather, pending_units, run_units
 
 # Read when Ray is imported: a driver then finds the nodes at 127.0.0.1, where they are kept, and
 # does not look for them at the machine's own address.
@@ -56,7 +56,7 @@ def test_a_node_that_is_killed_takes_nothing_with_it(cluster: Any, tmp_path: Pat
     assert [outcome.unit for outcome in failed] == [broken]
     assert "KeyError: 'nowhere'" in (failed[0].error or "")
     assert len(rest) == len(units) + 1
-    assert collect(plan)
+    assert gather(plan)
     assert (plan.folder / "results.csv").read_bytes() == reference(tmp_path / "here", 6)
 
 

@@ -9,6 +9,7 @@ import gymnasium as gym
 import jax
 import numpy as np
 import pytest
+from rewardshift.training.policy import load_policy
 
 from rewardshift.agents.bcq import BCQ
 from rewardshift.agents.cql import CQL
@@ -21,13 +22,12 @@ from rewardshift.data.writing import check_target
 from rewardshift.envs.tasks import env_maker, flatten, probe_spec
 from rewardshift.errors import InputError
 from rewardshift.networks import MLP
+from rewardshift.rollout.collection import collect
+from rewardshift.rollout.seeding import derive_seed
 from rewardshift.training.checkpoints import npz_bytes
-from rewardshift.training.collection import collect
 from rewardshift.training.config import DataConfig, RunConfig, claim_folder, networks_of
-from rewardshift.training.evaluation import derive_seed
 from rewardshift.training.offline import OfflineBudget
 from rewardshift.training.online import OnlineBudget
-from rewardshift.training.policy import load_policy
 from rewardshift.training.runs import train
 
 BUDGET = OnlineBudget(steps=40, capacity=40, evaluate_every=40, evaluation_episodes=1)

@@ -11,7 +11,7 @@ from rewardshift.data import minari_dataset
 from rewardshift.data.minari_sets import EMBEDDED
 from rewardshift.errors import InputError
 from rewardshift.experiments.figure import Unit
-from rewardshift.experiments.offline import HOPPER, OFFLINE, TASKS
+from rewardshift.experiments.offline_rl import HOPPER, OFFLINE, TASKS
 
 # What a mean return must be for the data to be called so.
 RETURNS = {

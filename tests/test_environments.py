@@ -16,7 +16,7 @@ from rewardshift.cli import main
 from rewardshift.envs.tasks import env_name
 from rewardshift.errors import InputError, TrainingError
 from rewardshift.networks import MLP
-from rewardshift.training import play
+from rewardshift.rollout import play
 from rewardshift.training.policy import load_policy
 from rewardshift.training.runs import resume
 

@@ -29,7 +29,7 @@ from rewardshift.experiments.results import (
 )
 from rewardshift.experiments.runner import (
     Plan,
-    collect,
+    gather,
     made_with,
     pending_units,
     run_units,
@@ -46,7 +46,7 @@ def smoke(out: Path, seeds: int = 2, figure: str = "figure1") -> Plan:
 
 def run(plan: Plan, jobs: int = 1) -> list[tuple[int, ...]]:
     done = list(run_units(plan, pending_units(plan), Processes(jobs)))
-    collect(plan)
+    gather(plan)
     assert [outcome.error for outcome in done if outcome.error] == []
     return sorted(outcome.unit.seeds for outcome in done)
 
@@ -89,7 +89,7 @@ def test_a_seed_that_two_runs_did_counts_once(tmp_path: Path) -> None:
     overlapping = FIGURES["figure1"].unit("smoke", "zero", group, (1, 2))
     before = (plan.folder / "results.csv").read_bytes()
     list(run_units(plan, [overlapping], Processes(1)))
-    collect(plan)
+    gather(plan)
     assert (plan.folder / "results.csv").read_bytes() == before
 
 
@@ -174,7 +174,7 @@ def test_two_machines_results_name_both(tmp_path: Path) -> None:
     run(plan)
     unit = plan.finished(FIGURES["figure1"].groups[0])[1]
     save_unit(plan.folder, replace(unit, made_with={**unit.made_with, "python": "3.99.0"}))
-    collect(plan)
+    gather(plan)
     provenance = json.loads((plan.folder / "provenance.json").read_text())
     assert provenance["versions"]["python"] == [".".join(map(str, sys.version_info[:3])), "3.99.0"]
 

@@ -15,7 +15,7 @@ from rewardshift.envs.bits import BitFlip
 from rewardshift.envs.goals import goal_reward, probe_goals
 from rewardshift.errors import InputError, TrainingError
 from rewardshift.networks import MLP
-from rewardshift.training import evaluation
+from rewardshift.rollout import evaluation
 
 BITS = DQN(network=MLP((8,)), batch_size=2)
 REACH = TD3(reward_range=(-1.0, 0.0))

@@ -23,8 +23,8 @@ from victims import KILLED, Fault, call, contents
 from rewardshift.agents.dqn import DQN
 from rewardshift.errors import InputError, TrainingError
 from rewardshift.experiments import find_figure
+from rewardshift.experiments.curves import curves_of
 from rewardshift.experiments.figure import Figure, Panel, Unit
-from rewardshift.experiments.online import curves_of
 from rewardshift.networks import MLP
 from rewardshift.training import checkpoints
 from rewardshift.training.metrics import Columns, find_columns

@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 import torch
 from probes import Aim
+from rewardshift.training.policy import load_policy
 
 from rewardshift import (
     BCQ,
@@ -29,8 +30,7 @@ from rewardshift import (
     train,
 )
 from rewardshift.envs.tasks import TaskSpec, probe_spec
-from rewardshift.training.parts import part_from_json, part_to_json
-from rewardshift.training.policy import load_policy
+from rewardshift.rollout.parts import part_from_json, part_to_json
 
 KEY = jax.random.key(0)
 FLAT = TaskSpec(3, "float32")

@@ -12,7 +12,7 @@ import jax.numpy as jnp
 import optax
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from rewardshift.agents.offline import Offline
+from rewardshift.agents.settings import Offline
 from rewardshift.agents.targets import one_step_target
 from rewardshift.checks import Count, NonNegative, Positive, Share
 from rewardshift.envs.tasks import TaskSpec

@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import optax
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
-from rewardshift.agents.offline import Offline
+from rewardshift.agents.settings import Offline
 from rewardshift.agents.soft import (
     improve_policy,
     middle,

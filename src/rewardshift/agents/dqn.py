@@ -11,8 +11,8 @@ from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 from rewardshift.agents.intrinsic import Intrinsic
 from rewardshift.agents.members import mixing_weights
-from rewardshift.agents.online import Online
 from rewardshift.agents.selection import Lead, Mixing, first_lead
+from rewardshift.agents.settings import Online
 from rewardshift.agents.targets import member_targets
 from rewardshift.checks import Count, Discount, Natural, Positive, Rate
 from rewardshift.envs.tasks import TaskSpec

@@ -9,8 +9,8 @@ import optax
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from rewardshift.agents.members import improve_critics, leading_value, member_values
-from rewardshift.agents.online import Online
 from rewardshift.agents.selection import Lead, first_lead
+from rewardshift.agents.settings import Online
 from rewardshift.agents.soft import (
     improve_policy,
     middle,

@@ -15,8 +15,8 @@ from jaxtyping import Array, Bool, Float, PRNGKeyArray
 
 from rewardshift.agents.members import improve_critics, leading_value, member_values
 from rewardshift.agents.normaliser import Normaliser, init_normaliser, normalise, take_note
-from rewardshift.agents.online import Online
 from rewardshift.agents.selection import Lead, Mixing, first_lead
+from rewardshift.agents.settings import Online
 from rewardshift.agents.targets import member_targets
 from rewardshift.checks import Count, Natural, NonNegative, Rate, Share
 from rewardshift.envs.tasks import TaskSpec

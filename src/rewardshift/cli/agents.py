@@ -21,12 +21,12 @@ from rewardshift.agents.td3 import TD3
 from rewardshift.data.dataset import Pick, Subset
 from rewardshift.envs.engines import EngineName
 from rewardshift.errors import InputError, one_line
+from rewardshift.rollout.parts import find_part
+from rewardshift.rollout.seeding import check_count
 from rewardshift.shift import Shift, Terminal
 from rewardshift.training.offline import OfflineBudget
 from rewardshift.training.online import OnlineBudget
-from rewardshift.training.parts import find_part
 from rewardshift.training.runs import Run, offline_run, online_run
-from rewardshift.training.seeds import check_count
 
 Budget = OnlineBudget | OfflineBudget
 LONG = OnlineBudget(steps=1_000_000, capacity=1_000_000, evaluate_every=5_000)

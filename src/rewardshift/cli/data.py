@@ -20,8 +20,8 @@ from rewardshift.experiments.runner import made_with
 from rewardshift.extras import require
 from rewardshift.files import write_atomic
 from rewardshift.optimism import suggest_shift
+from rewardshift.rollout.collection import collect
 from rewardshift.shift import Shift
-from rewardshift.training.collection import collect
 from rewardshift.training.policy import Policy, load_policy
 
 

@@ -21,7 +21,7 @@ from rewardshift.experiments.runner import (
     Place,
     Plan,
     Shard,
-    collect,
+    gather,
     missing_seeds,
     pending_units,
 )
@@ -127,7 +127,7 @@ def reproduce(
         failed += run_with_progress(plan, units, place)
         if part != WHOLE and missing_seeds(plan):
             print(f"{plan.figure}: shard {shard} is done; others are missing")
-        elif collect(plan):
+        elif gather(plan):
             verdicts.judge_figure(plan)
     verdicts.make_page(out)
     if failed:

@@ -25,8 +25,8 @@ from rewardshift.agents.selection import SELECTIONS, Drawing
 from rewardshift.errors import InputError, one_line, shown
 from rewardshift.hindsight import Hindsight
 from rewardshift.networks import MLP, Convolution, Network
+from rewardshift.rollout.parts import find_part
 from rewardshift.shift import Shift
-from rewardshift.training.parts import find_part
 
 TEXT = re.compile(r"(?P<name>[\w.:-]+)\s*(\((?P<settings>.*)\))?", re.DOTALL)
 NONE = "none"

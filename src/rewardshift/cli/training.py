@@ -10,8 +10,8 @@ import tyro
 
 from rewardshift.cli.agents import Job
 from rewardshift.cli.progress import counting_bar
+from rewardshift.rollout.play import record_episode
 from rewardshift.training.config import read_config
-from rewardshift.training.play import record_episode
 from rewardshift.training.runs import Result, resume
 from rewardshift.training.trainer import OnProgress
 

@@ -20,7 +20,7 @@ from rewardshift.experiments.fetch import FETCH
 from rewardshift.experiments.figure import Figure
 from rewardshift.experiments.maze import FIGURE1, MAZE_SIZES
 from rewardshift.experiments.mechanism import OFFLINE_MECHANISM
-from rewardshift.experiments.offline import OFFLINE, OFFLINE_ABLATION
+from rewardshift.experiments.offline_rl import OFFLINE, OFFLINE_ABLATION
 
 FIGURES = {
     figure.name: figure

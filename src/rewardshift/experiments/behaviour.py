@@ -50,7 +50,7 @@ class Behaviour:
     env: str
     randomness: float
 
-    def collect(self, transitions: int, seed: int) -> Dataset:
+    def record(self, transitions: int, seed: int) -> Dataset:
         """So many transitions; the same for the same seed."""
         generator, controller = np.random.default_rng([seed, 17]), CONTROLLERS[self.env]
         env = gym.make(self.env)

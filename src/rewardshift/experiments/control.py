@@ -5,8 +5,7 @@ from typing import Any
 
 from rewardshift.agents.td3 import TD3
 from rewardshift.envs import SPARSE_CHEETAH
-from rewardshift.experiments.figure import Claim, Figure, Method, Preset, Style
-from rewardshift.experiments.online import (
+from rewardshift.experiments.curves import (
     METRICS,
     Task,
     online_lifetimes,
@@ -14,6 +13,7 @@ from rewardshift.experiments.online import (
     run_online,
     with_terminal,
 )
+from rewardshift.experiments.figure import Claim, Figure, Method, Preset, Style
 from rewardshift.networks import MLP
 from rewardshift.shift import Terminal
 from rewardshift.training.online import OnlineBudget

@@ -6,6 +6,7 @@ from typing import Any
 from rewardshift.agents.dqn import DQN
 from rewardshift.agents.intrinsic import RND
 from rewardshift.envs import four_rooms_id
+from rewardshift.experiments.curves import online_lifetimes, run_online, with_terminal
 from rewardshift.experiments.figure import (
     Claim,
     Figure,
@@ -15,14 +16,13 @@ from rewardshift.experiments.figure import (
     Source,
     Style,
 )
-from rewardshift.experiments.online import online_lifetimes, run_online, with_terminal
 from rewardshift.networks import MLP, InputRange
 from rewardshift.shift import Terminal
 from rewardshift.training.online import OnlineBudget
 
 
 @dataclass(frozen=True)
-class Task:
+class CuriosityTask:
     """A task of the figure.
 
     Args:
@@ -66,7 +66,7 @@ class CuriosityBudget:
     evaluations: int = 50
     evaluation_episodes: int = 10
 
-    def configure(self, agent: DQN | Scaled, task: Task, terminal: Terminal) -> DQN:
+    def configure(self, agent: DQN | Scaled, task: CuriosityTask, terminal: Terminal) -> DQN:
         """See `OnlineFigureBudget`."""
         if isinstance(agent, Scaled):
             agent = replace(agent.agent, network=MLP((64,), input_range=task.input_range))
@@ -87,13 +87,13 @@ class CuriosityBudget:
         )
 
 
-def _minigrid(env: str) -> Task:
+def _minigrid(env: str) -> CuriosityTask:
     """MiniGrid's observations are whole numbers: kinds of objects, up to 10, colours and states."""
-    return Task(env, 0.98, input_range=((0.0, 10.0),))
+    return CuriosityTask(env, 0.98, input_range=((0.0, 10.0),))
 
 
 TASKS = {
-    "MountainCar": Task("MountainCar-v0", 0.95, input_range=((-1.2, 0.6), (-0.07, 0.07))),
+    "MountainCar": CuriosityTask("MountainCar-v0", 0.95, input_range=((-1.2, 0.6), (-0.07, 0.07))),
     "Empty-Random": _minigrid("MiniGrid-Empty-Random-6x6-v0"),
     "MultiRoom": _minigrid("MiniGrid-MultiRoom-N2-S4-v0"),
     "FourRooms-7": _minigrid(four_rooms_id(7)),

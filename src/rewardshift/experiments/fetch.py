@@ -3,8 +3,8 @@
 from dataclasses import dataclass, replace
 
 from rewardshift.agents.td3 import TD3, ddpg
+from rewardshift.experiments.curves import Task, online_lifetimes, run_online, with_terminal
 from rewardshift.experiments.figure import Claim, Figure, Method, Panel, Preset, Style
-from rewardshift.experiments.online import Task, online_lifetimes, run_online, with_terminal
 from rewardshift.hindsight import Hindsight
 from rewardshift.networks import MLP
 from rewardshift.shift import Terminal

@@ -10,6 +10,7 @@ from pathlib import Path
 from rewardshift.agents.dqn import DQN
 from rewardshift.agents.td3 import TD3
 from rewardshift.experiments.behaviour import Behaviour
+from rewardshift.experiments.curves import curves_of
 from rewardshift.experiments.figure import (
     Claim,
     Curve,
@@ -20,7 +21,6 @@ from rewardshift.experiments.figure import (
     Style,
     Unit,
 )
-from rewardshift.experiments.online import curves_of
 from rewardshift.networks import MLP
 from rewardshift.shift import Shift, Terminal
 from rewardshift.training.offline import OfflineBudget
@@ -30,7 +30,7 @@ GAMMA = 0.95
 
 
 @dataclass(frozen=True)
-class Task:
+class MechanismTask:
     """A data set, and what learns from it.
 
     Args:
@@ -88,7 +88,7 @@ def run_mechanism(figure: Figure, unit: Unit, folder: Path) -> list[Curve]:
     for seed in unit.seeds:
         result = train_offline(
             agent,
-            task.behaviour.collect(budget.transitions, seed),
+            task.behaviour.record(budget.transitions, seed),
             seeds=(seed,),
             budget=budget.offline(agent),
             folder=folder / str(seed),
@@ -116,11 +116,11 @@ SETTINGS = (
 )
 
 
-def _tasks() -> dict[str, Task]:
+def _tasks() -> dict[str, MechanismTask]:
     tasks = {}
     for name, env, agent, reward_range, shares in SETTINGS:
         for quality, share in zip(("poor", "middling", "good"), shares, strict=True):
-            task = Task(Behaviour(env, share), agent, reward_range, "zero")
+            task = MechanismTask(Behaviour(env, share), agent, reward_range, "zero")
             tasks[f"{name}-{quality}"] = task
             if env != "Pendulum-v1":  # which never terminates
                 tasks[f"{name}-{quality}-absorbing"] = replace(task, terminal="absorbing")

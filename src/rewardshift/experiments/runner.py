@@ -34,9 +34,9 @@ from rewardshift.experiments.results import (
     write_results,
 )
 from rewardshift.files import writable_folder, write_atomic
+from rewardshift.rollout.seeding import check_count
 from rewardshift.shift import Terminal
 from rewardshift.training.logs import time_spent
-from rewardshift.training.seeds import check_count
 
 
 @dataclass(frozen=True)
@@ -197,7 +197,7 @@ def missing_seeds(plan: Plan) -> list[str]:
     return lines
 
 
-def collect(plan: Plan) -> bool:
+def gather(plan: Plan) -> bool:
     """Writes `results.csv` and `provenance.json` from the finished units; False if none is."""
     figure = find_figure(plan.figure).at(plan.preset)
     wanted = set(range(plan.seeds))

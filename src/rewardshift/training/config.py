@@ -21,10 +21,10 @@ from rewardshift.errors import InputError, one_line, shown
 from rewardshift.files import DAMAGE, LEFTOVER, LOCK, write_atomic
 from rewardshift.hindsight import Hindsight
 from rewardshift.learners import Learner
+from rewardshift.rollout.parts import check_restorable, part_from_json, part_to_json
+from rewardshift.rollout.seeding import check_seeds, chosen_seeds
 from rewardshift.training.offline import OfflineBudget
 from rewardshift.training.online import OnlineBudget
-from rewardshift.training.parts import check_restorable, part_from_json, part_to_json
-from rewardshift.training.seeds import check_seeds, chosen_seeds
 
 FORMAT = 6
 PLAIN = f"{string.ascii_letters}{string.digits}._"

@@ -8,8 +8,8 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from rewardshift.replay import Batch
+from rewardshift.rollout.evaluation import Episodes
 from rewardshift.shift import Shift
-from rewardshift.training.evaluation import Episodes
 
 # Transitions, spread over the data set, whose actions are compared with unseen ones.
 PROBED = 512

@@ -20,8 +20,8 @@ from rewardshift.envs.engines import EngineName
 from rewardshift.envs.tasks import MakeEnv, TaskSpec, probe_spec, to_unit_box
 from rewardshift.errors import InputError
 from rewardshift.replay import Batch
+from rewardshift.rollout.evaluation import Evaluator
 from rewardshift.training.estimates import Estimating, Estimator
-from rewardshift.training.evaluation import Evaluator
 from rewardshift.training.metrics import as_scalars, find_columns, finite_metrics
 from rewardshift.training.trainer import OnProgress, Snapshot
 

@@ -29,9 +29,10 @@ from rewardshift.envs.tasks import MakeEnv
 from rewardshift.errors import TrainingError
 from rewardshift.hindsight import Hindsight, HindsightReplay
 from rewardshift.replay import RecordLayout, Replay
+from rewardshift.rollout.evaluation import Evaluator
+from rewardshift.rollout.seeding import derive_seed
 from rewardshift.training.diagnostics import Diagnosis, diagnose
 from rewardshift.training.draws import Draws, draws_from
-from rewardshift.training.evaluation import Evaluator, derive_seed
 from rewardshift.training.metrics import as_scalars, find_columns, finite_metrics
 from rewardshift.training.trainer import OnProgress, Snapshot
 

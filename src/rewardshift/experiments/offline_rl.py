@@ -8,6 +8,7 @@ from rewardshift.agents.cql import CQL
 from rewardshift.data.dataset import Dataset
 from rewardshift.data.loading import load_dataset
 from rewardshift.errors import InputError
+from rewardshift.experiments.curves import curves_of
 from rewardshift.experiments.figure import (
     Claim,
     Curve,
@@ -19,7 +20,6 @@ from rewardshift.experiments.figure import (
     Style,
     Unit,
 )
-from rewardshift.experiments.online import curves_of
 from rewardshift.networks import MLP
 from rewardshift.shift import Shift, Terminal
 from rewardshift.training.offline import OfflineBudget
@@ -50,7 +50,7 @@ class Embedded:
 
 
 @dataclass(frozen=True)
-class Task:
+class DataTask:
     """A task of a figure.
 
     Args:
@@ -99,7 +99,7 @@ class OfflineFigureBudget:
     width: int | None = None
     batch_size: int | None = None
 
-    def configure(self, task: Task, treatment: Treatment, terminal: Terminal) -> BCQ | CQL:
+    def configure(self, task: DataTask, treatment: Treatment, terminal: Terminal) -> BCQ | CQL:
         """The task's agent, as it is trained."""
         agent = task.agent
         bias = treatment.sign * task.size if treatment.bias is None else treatment.bias
@@ -149,11 +149,11 @@ WALKER = Embedded("walker2d-medium", "0b2335d1f2d54b02")
 LAGRANGE = CQL(threshold=5.0)  # the command that the authors publish
 
 TASKS = {
-    "BCQ-hopper-imitate": Task(BCQ(), IMITATE),
-    "BCQ-hopper-medium": Task(BCQ(), HOPPER),
-    "CQL-hopper-expert": Task(LAGRANGE, EXPERT),
-    "CQL-hopper-medium": Task(LAGRANGE, HOPPER, size=1.0),
-    "CQL-walker2d-medium": Task(LAGRANGE, WALKER, size=50.0),
+    "BCQ-hopper-imitate": DataTask(BCQ(), IMITATE),
+    "BCQ-hopper-medium": DataTask(BCQ(), HOPPER),
+    "CQL-hopper-expert": DataTask(LAGRANGE, EXPERT),
+    "CQL-hopper-medium": DataTask(LAGRANGE, HOPPER, size=1.0),
+    "CQL-walker2d-medium": DataTask(LAGRANGE, WALKER, size=50.0),
 }
 BCQ_TASKS = [name for name, task in TASKS.items() if isinstance(task.agent, BCQ)]
 METRICS: dict[Metric, str] = {"final": "by the last evaluations", "best": "by the best one"}

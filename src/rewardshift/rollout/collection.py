@@ -11,7 +11,7 @@ import numpy as np
 from rewardshift.data.dataset import Dataset
 from rewardshift.envs.tasks import TaskSpec, UnitBox, env_maker, flatten
 from rewardshift.errors import InputError
-from rewardshift.training.evaluation import derive_seed
+from rewardshift.rollout.seeding import derive_seed
 from rewardshift.training.policy import Policy, load_policy
 
 # Takes the number of transitions so far and the returns of the episodes that have ended.

@@ -11,14 +11,10 @@ from rewardshift.agents.contract import Agent
 from rewardshift.envs.engines import EngineName, make_engine
 from rewardshift.envs.tasks import MakeEnv
 from rewardshift.errors import TrainingError
+from rewardshift.rollout.seeding import derive_seed
 
 # No task is known whose episodes are this long; one that goes on has no end.
 LONGEST_EPISODE = 100_000
-
-
-def derive_seed(*parts: int) -> int:
-    """A seed for an environment, from what it is for."""
-    return int(np.random.SeedSequence(parts).generate_state(1)[0] >> 1)
 
 
 class Episodes(NamedTuple):

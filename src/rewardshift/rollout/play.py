@@ -12,7 +12,7 @@ from rewardshift.envs.tasks import env_maker, flatten
 from rewardshift.errors import InputError, TrainingError, one_line
 from rewardshift.extras import require
 from rewardshift.files import writable_folder
-from rewardshift.training.evaluation import derive_seed
+from rewardshift.rollout.seeding import derive_seed
 from rewardshift.training.policy import load_policy
 
 FRAMES_PER_SECOND = 15

@@ -1,4 +1,4 @@
-"""The seeds of a run: how many, and which."""
+"""Seeds: those of a run, and those of its environments."""
 
 from typing import Any
 
@@ -33,3 +33,8 @@ def check_seeds(seeds: tuple[int, ...]) -> None:
             f"seeds must be up to {MOST_SEEDS} different numbers from 0 to 2^31 - 1, got"
             f" {shown(seeds)}"
         )
+
+
+def derive_seed(*parts: int) -> int:
+    """A seed for an environment, from what it is for."""
+    return int(np.random.SeedSequence(parts).generate_state(1)[0] >> 1)

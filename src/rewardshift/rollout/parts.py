@@ -20,14 +20,11 @@ from rewardshift.errors import InputError, shown
 from rewardshift.hindsight import Hindsight
 from rewardshift.networks import MLP, Convolution
 from rewardshift.shift import Shift
-from rewardshift.training.offline import OfflineBudget
-from rewardshift.training.online import OnlineBudget
 
 OURS: dict[str, type] = {
     part.__name__: part
     for part in (
         *(DQN, TD3, SAC, BCQ, CQL, Shift, RND, CountBonus, Hindsight, Subset, MLP, Convolution),
-        *(OnlineBudget, OfflineBudget),
         *SELECTIONS.values(),
     )
 }

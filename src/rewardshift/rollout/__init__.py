@@ -1,0 +1,1 @@
+"""Acting without learning: policies, evaluation, films and data sets."""
