@@ -4,7 +4,6 @@
 """
 
 import errno
-import importlib
 import importlib.metadata
 import io
 import os
@@ -20,7 +19,8 @@ from rewardshift.cli.data import collect_data, data
 from rewardshift.cli.figures import list_figures, report, reproduce
 from rewardshift.cli.suggest import suggest
 from rewardshift.cli.training import play, resume_run, train_agent
-from rewardshift.errors import InputError, TrainingError, one_line
+from rewardshift.envs.tasks import import_foreign
+from rewardshift.errors import ForeignError, InputError, TrainingError, one_line
 
 # What is wrong with a path, and so the user's to mend; everything else is the disk's.
 PATH_ERRORS = (
@@ -67,6 +67,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         raise
     except (InputError, TrainingError, OSError) as error:
         print(f"rewardshift: {one_line(error)}", file=sys.stderr)
+        if isinstance(error, ForeignError):
+            print(error.details, file=sys.stderr)
         given = isinstance(error, InputError) or getattr(error, "errno", None) in PATH_ERRORS
         return 2 if given else 1
     except KeyboardInterrupt:
@@ -82,9 +84,11 @@ def _import_modules(arguments: Sequence[str]) -> Sequence[str]:
         if len(arguments) < 2:
             raise InputError("--import needs the name of a module")
         sys.path.append(str(Path.cwd()))  # last: a file here stands in for no installed module
+        if not all(part.isidentifier() for part in arguments[1].split(".")):
+            raise InputError(f"--import needs the name of a module, got {arguments[1]!r}")
         try:
-            importlib.import_module(arguments[1])
-        except (ImportError, ValueError, TypeError) as error:
+            import_foreign(arguments[1])
+        except ImportError as error:
             raise InputError(f"--import {arguments[1]!r}: {one_line(error)}") from error
         arguments = arguments[2:]
     return arguments

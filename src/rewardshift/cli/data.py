@@ -15,8 +15,8 @@ from rewardshift.data.dataset import Dataset
 from rewardshift.data.loading import load_dataset
 from rewardshift.data.minari_sets import local_sets
 from rewardshift.data.picture import draw_dataset
-from rewardshift.data.writing import check_target, write_minari
-from rewardshift.errors import InputError
+from rewardshift.data.writing import check_env, check_target, write_minari
+from rewardshift.errors import InputError, plain
 from rewardshift.experiments.runner import made_with
 from rewardshift.files import write_atomic
 from rewardshift.shift import Shift, suggest_shift
@@ -53,6 +53,7 @@ def collect_data(
     """
     policy = load_policy(run, run_seed)
     check_target(id, folder)
+    check_env(policy.config.env)
     settings: dict[str, Any] = {
         "transitions": transitions,
         "noise": noise,
@@ -120,7 +121,7 @@ class Inspect:
         }
         for name, text in lines.items():
             if text:
-                print(f"{name:18} {text}")
+                print(f"{name:18} {plain(text)}")
         _print_suggestion(dataset, self.gamma)
         if self.picture is not None:
             write_atomic(self.picture, draw_dataset(dataset))
@@ -137,9 +138,9 @@ class ListSets:
             warnings.simplefilter("always")
             sets = local_sets()
         for name, text in sets.items():
-            print(f"{name}  {text}")
+            print(f"{plain(name)}  {plain(text)}")
         for warning in told:
-            print(f"rewardshift: {warning.message}", file=sys.stderr)
+            print(f"rewardshift: {plain(str(warning.message))}", file=sys.stderr)
         if not sets:
             print("no data sets; make one with: rewardshift collect RUN --id ID")
 

@@ -2,6 +2,7 @@
 
 import os
 import re
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -28,7 +29,7 @@ from rewardshift.experiments.runner import (
     pending_units,
 )
 from rewardshift.files import writable_folder
-from rewardshift.report import summary, write_figure, write_page, write_report
+from rewardshift.report import summary, unsealed, write_figure, write_page, write_report, write_seal
 from rewardshift.report.page import SYMBOLS
 from rewardshift.report.summary import COLUMNS, TITLES, Row
 from rewardshift.report.summary import markdown as as_markdown
@@ -172,17 +173,32 @@ def _parse_shard(text: str) -> Shard:
 
 
 def report(
-    out: Annotated[Path, tyro.conf.Positional] = Path("out"), *, markdown: bool = False
+    out: Annotated[Path, tyro.conf.Positional] = Path("out"),
+    *,
+    markdown: bool = False,
+    seal: bool = False,
 ) -> None:
     """Make verdicts, pictures and the page again from the results in a folder.
+
+    Results that were changed after they were written are refused: a seal in provenance.json tells.
 
     Args:
         out: The folder that `rewardshift reproduce` wrote to.
         markdown: Print the counts of the verdicts as Markdown.
+        seal: Seal results that have no seal, as those of earlier versions.
     """
     if not out.is_dir():
         raise InputError(f"no folder {str(out)!r}")
     page = write_report(writable_folder(out))
+    for folder in unsealed(out):
+        if seal:
+            write_seal(folder)
+        else:
+            print(
+                f"not sealed: {folder}, so a change of its results cannot be told; to seal them as"
+                f" they are: rewardshift report {out} --seal",
+                file=sys.stderr,
+            )
     if markdown:
         print(as_markdown(summary(out)))
         return
