@@ -9,7 +9,6 @@ import gymnasium as gym
 import jax
 import numpy as np
 import pytest
-from rewardshift.training.policy import load_policy
 
 from rewardshift.agents.bcq import BCQ
 from rewardshift.agents.cql import CQL
@@ -28,6 +27,7 @@ from rewardshift.training.checkpoints import npz_bytes
 from rewardshift.training.config import DataConfig, RunConfig, claim_folder, networks_of
 from rewardshift.training.offline import OfflineBudget
 from rewardshift.training.online import OnlineBudget
+from rewardshift.training.policy import load_policy
 from rewardshift.training.runs import train
 
 BUDGET = OnlineBudget(steps=40, capacity=40, evaluate_every=40, evaluation_episodes=1)
@@ -149,9 +149,9 @@ def test_any_agent_has_a_policy(agent: CQL | BCQ, tmp_path: Path) -> None:
     generator = np.random.default_rng(0)
     networks = jax.tree.map(
         lambda leaf: generator.standard_normal(leaf.shape, np.float32),
-        networks_of(agent, shapes, 0),
+        networks_of(config, shapes, 0),
     )
-    networks["step"] = np.asarray(7, np.int64)
+    networks |= {"config": np.asarray(config.digest), "step": np.asarray(7, np.int64)}
     (folder / "parameters.npz").write_bytes(npz_bytes(networks))
     actions = [collect(folder, 5, run_seed=seed).action for seed in (0, 4)]
     assert np.abs(actions).max() <= 2
@@ -265,3 +265,55 @@ def test_bad_input_leaves_nothing_behind(
     assert message in capsys.readouterr().err
     assert (tmp_path / "file").read_text() == "precious"
     assert not list(minari_root.glob("*"))
+
+
+@pytest.mark.parametrize("run", ["pendulum", "cartpole"])
+def test_a_policy_takes_a_batch(run: str, request: pytest.FixtureRequest) -> None:
+    policy = load_policy(request.getfixturevalue(run), 3 if run == "pendulum" else 0)
+    rng = np.random.default_rng(0)
+    batch = rng.normal(size=(5, policy.spec.features)).astype(np.float32)
+    actions = policy.act(batch)
+    assert isinstance(actions, np.ndarray)
+    assert actions.shape == (5, *[policy.spec.action_size] * (run == "pendulum"))
+    np.testing.assert_allclose(actions, [policy.act(one) for one in batch], rtol=1e-5)
+    for wrong in (batch[None], batch[:, :-1], batch[0, 0]):
+        with pytest.raises(InputError, match="a policy acts on an observation of the shape"):
+            policy.act(wrong)
+
+
+class Counted(gym.Env[Any, Any]):
+    """An environment that counts its steps, all over."""
+
+    observation_space = gym.spaces.Box(0, 1, (1,), np.float32)
+    action_space = gym.spaces.Discrete(2)
+    steps = 0
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__()
+
+    def reset(self, **kwargs: Any) -> Any:
+        return np.zeros(1, np.float32), {}
+
+    def step(self, action: int) -> Any:
+        Counted.steps += 1
+        return np.zeros(1, np.float32), 1.0, False, True, {}
+
+
+def test_an_environment_that_cannot_be_written_is_refused_before_any_work(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Registered as a class itself, which no file can keep."""
+    gym.register("Counted-v0", entry_point=Counted)
+    try:
+        train(
+            DQN(network=MLP((8,)), batch_size=8),
+            "Counted-v0",
+            budget=BUDGET,
+            folder=tmp_path / "run",
+        )
+        before = Counted.steps
+        assert main(["collect", str(tmp_path / "run"), "--id=counted/few-v0"]) == 2
+    finally:
+        gym.registry.pop("Counted-v0")
+    assert "'Counted-v0' cannot be written into a data set" in capsys.readouterr().err
+    assert Counted.steps == before

@@ -1,5 +1,6 @@
 """What may be given as an environment, and how a run tells one from another."""
 
+import re
 import subprocess
 import sys
 from dataclasses import dataclass
@@ -143,13 +144,30 @@ def test_the_module_of_an_environment_is_imported(
         assert f"no environment {wrong!r}: " in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    ("agent", "env", "enormous", "named"),
+    [
+        ("dqn", "CartPole-v1", "--capacity=2000000000 --steps=2000000000", "(capacity)"),
+        ("dqn", "CartPole-v1", "--batch-size=500000000", "(batch_size)"),
+        ("dqn", "CartPole-v1", "--hidden 200000 200000", "(hidden"),
+        ("td3", "Pendulum-v1", "--twins=2000000000", "how many there are"),
+        ("dqn", "CartPole-v1", "--evaluation-episodes=2147483647", "(evaluation_episodes)"),
+    ],
+)
 def test_too_little_memory_leaves_no_trace(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    agent: str,
+    env: str,
+    enormous: str,
+    named: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     run = tmp_path / "run"
-    enormous = ("--capacity=2000000000", "--steps=2000000000")
-    assert main(["train", "dqn", "--env=CartPole-v1", *TINY, *enormous, f"--out={run}"]) == 2
-    assert "take a smaller capacity or fewer seeds" in capsys.readouterr().err
+    command = ["train", agent, f"--env={env}", "--steps=40", "--warm-up=10", f"--out={run}"]
+    assert main([*command, *enormous.split()]) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert re.search(r"the run needs about .* GB of memory, and .* GB are free; ", line)
+    assert named in line
     assert not run.exists()
 
 

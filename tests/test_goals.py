@@ -11,7 +11,6 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from gymnasium.utils.env_checker import check_env
-from rewardshift.training.policy import load_policy
 
 from rewardshift import DQN, TD3, Hindsight, OnlineBudget, train
 from rewardshift.cli import main
@@ -21,6 +20,7 @@ from rewardshift.envs.engines import make_engine
 from rewardshift.envs.tasks import TaskSpec
 from rewardshift.networks import MLP
 from rewardshift.rollout.collection import collect
+from rewardshift.training.policy import load_policy
 
 BITS = DQN(gamma=0.98, network=MLP((256,)), batch_size=128)
 SHORT = OnlineBudget(steps=5000, capacity=5000, evaluate_every=5000, evaluation_episodes=20)

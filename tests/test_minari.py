@@ -13,6 +13,7 @@ import pytest
 from data_makers import datasets, same, small, types, write
 from hypothesis import given, settings
 
+from rewardshift.cli import main
 from rewardshift.data import Dataset, Subset, load_dataset, minari_dataset
 from rewardshift.data.dataset import Pick
 from rewardshift.data.minari_sets import embedded_names
@@ -281,3 +282,23 @@ def test_an_embedded_data_set_that_is_not_there(name: str, shipped: Path) -> Non
 def test_those_in_the_package_can_be_loaded() -> None:
     for name in embedded_names():
         assert load_dataset(f"embedded/{name}").env is not None
+
+
+def test_what_a_data_set_says_does_not_steer_the_terminal(
+    minari_root: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = write(small("Pendulum-v1"), "few/loud-v0")
+    path = folder / "data" / "metadata.json"
+    body = json.loads(path.read_text())
+    body["description"] = "\x1b[31mred\x1b[0m \x07"
+    body["env_spec"] = body["env_spec"].replace("Pendulum-v1", "Pend\\u001b[5mulum-v1")
+    path.write_text(json.dumps(body))
+    assert main(["data", "inspect", str(folder)]) == 0
+    said = capsys.readouterr()
+    assert r"\x1b[31mred\x1b[0m \x07" in said.out
+    assert r"Pend\x1b[5mulum-v1" in said.out
+    assert main(["data", "list"]) == 0
+    listed = capsys.readouterr()
+    assert r"Pend\x1b[5mulum-v1" in listed.out
+    for text in (*said, *listed):
+        assert not {"\x1b", "\x07"} & set(text)

@@ -14,7 +14,6 @@ import numpy as np
 import pytest
 import torch
 from probes import Aim
-from rewardshift.training.policy import load_policy
 
 from rewardshift import (
     BCQ,
@@ -31,6 +30,7 @@ from rewardshift import (
 )
 from rewardshift.envs.tasks import TaskSpec, probe_spec
 from rewardshift.rollout.parts import part_from_json, part_to_json
+from rewardshift.training.policy import load_policy
 
 KEY = jax.random.key(0)
 FLAT = TaskSpec(3, "float32")

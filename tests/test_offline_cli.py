@@ -92,12 +92,14 @@ def test_networks_that_are_not_numbers_are_no_result(
     assert not (run / "parameters.npz").exists()
 
 
-def test_a_run_without_evaluations_says_so(
+def test_a_training_without_an_evaluation_is_evaluated_at_its_end(
     file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     rarely = ("--evaluate-every", "7", "--out", str(tmp_path / "run"))
     assert main(["train", "bcq", "--data", str(file), *ENV, *SMALL, *rarely]) == 0
-    assert "nothing was evaluated in 6 steps" in capsys.readouterr().out
+    assert "last evaluation: mean return" in capsys.readouterr().out
+    _, only = (tmp_path / "run" / "metrics.csv").read_text().splitlines()
+    assert only.startswith("0,6,")
 
 
 def test_a_training_that_would_only_clone_is_refused(

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
-from rewardshift.errors import InputError
 from rewardshift.replay import Batch, RecordLayout, Replay
 
 GAMMA = 0.9
@@ -109,8 +108,3 @@ def test_multistep_returns_end_with_their_episodes(steps: int, n: int, seed: int
     before = replay.records.copy()
     replay.sample(uniforms)
     np.testing.assert_array_equal(replay.records, before)  # what is stored stays raw
-
-
-def test_a_replay_that_does_not_fit_is_refused_before_it_is_made() -> None:
-    with pytest.raises(InputError, match=r"the replay needs .* GB and .* GB are free"):
-        Replay(10, 10**12, RecordLayout(147, "uint8"), gamma=GAMMA)

@@ -18,7 +18,7 @@ from rewardshift.cli import main
 from rewardshift.errors import InputError
 from rewardshift.experiments import FIGURES
 from rewardshift.experiments.figure import Curve, Figure
-from rewardshift.experiments.results import write_results
+from rewardshift.experiments.results import write_provenance, write_results
 from rewardshift.report import summary, write_figure, write_page, write_report
 from rewardshift.report.page import render_page
 from rewardshift.report.plots import _draw_method, _draw_panel, draw
@@ -257,3 +257,41 @@ def test_a_damaged_provenance_is_named(folder: Path, content: str) -> None:
 def test_a_folder_without_results_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="no results"):
         write_report(tmp_path)
+
+
+def test_results_that_were_changed_are_told_by_their_seal(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    results, provenance = folder / "results.csv", folder / "provenance.json"
+    write_provenance(folder, json.loads(provenance.read_text()))
+    command = ["report", str(folder.parent)]
+    assert main(command) == 0
+    assert "not sealed" not in capsys.readouterr().err
+    whole, said = results.read_text(), provenance.read_text()
+    lines = whole.splitlines()
+    lines[-1] = lines[-1].rpartition(",")[0] + ",9"
+    results.write_text("\n".join(lines) + "\n")
+    assert main(command) == 2
+    assert "the seal of" in capsys.readouterr().err
+    results.write_text(whole)
+    provenance.write_text(said.replace('"note": "', '"note": "better '))
+    assert main(command) == 2
+    assert "was changed after it was written; 'rewardshift reproduce" in capsys.readouterr().err
+    provenance.write_text(said)
+    assert main(command) == 0
+
+
+def test_results_without_a_seal_are_named_and_can_be_sealed(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    command, provenance = ["report", str(folder.parent)], folder / "provenance.json"
+    before = json.loads(provenance.read_text())
+    assert main(command) == 0
+    assert f"not sealed: {folder}" in capsys.readouterr().err
+    assert json.loads(provenance.read_text()) == before
+    assert main([*command, "--seal"]) == 0
+    assert main(command) == 0
+    assert "not sealed" not in capsys.readouterr().err
+    sealed = json.loads(provenance.read_text())
+    assert len(sealed.pop("seal")) == 64
+    assert sealed == before

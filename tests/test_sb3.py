@@ -25,7 +25,8 @@ from stable_baselines3.common.vec_env import (
 
 from rewardshift import Shift, ShiftReward
 from rewardshift.envs.bits import BitFlip
-from rewardshift.integrations.sb3 import VecShiftReward
+from rewardshift.errors import InputError
+from rewardshift.integrations.sb3 import OverestimationCallback, VecShiftReward, check
 
 GAMMA = 0.9
 EXACT = Shift(-0.5, scale=2.0, gamma=GAMMA, terminal="absorbing")
@@ -217,3 +218,45 @@ def test_sbx_trains_on_shifted_rewards() -> None:
     _, rewards, ended = buffered(model)
     np.testing.assert_allclose(rewards, 1.5 + ended * GAMMA * -0.5 / (1 - GAMMA), rtol=1e-6)
     assert ended.any()
+
+
+def shifted_outside(shift: Shift) -> VecNormalize:
+    return VecNormalize(VecShiftReward(DummyVecEnv([short_cartpole] * 2), shift), norm_reward=False)
+
+
+def shifted_inside(shift: Shift) -> DummyVecEnv:
+    return DummyVecEnv([lambda: ShiftReward(short_cartpole(), shift)] * 2)
+
+
+@pytest.mark.parametrize("around", [shifted_outside, shifted_inside])
+@pytest.mark.parametrize("kind", [DQN, sbx.DQN])
+def test_a_discount_that_is_not_the_models_is_refused(around: Any, kind: Any) -> None:
+    """The buffer would hold -49 where -4 is right: the credit of an end depends on the discount."""
+    model = kind("MlpPolicy", around(EXACT), gamma=0.99, **SMALL)
+    with pytest.raises(InputError, match=r"gamma=0.99.*gamma=0.9, terminal='absorbing'"):
+        check(model)
+    with pytest.raises(InputError, match="needs the same discount"):
+        model.learn(4, callback=OverestimationCallback())
+    assert model.num_timesteps == 0
+    check(kind("MlpPolicy", around(EXACT), gamma=GAMMA, **SMALL))
+    check(kind("MlpPolicy", around(Shift(-0.5, gamma=GAMMA)), gamma=0.99, **SMALL))
+    check(kind("MlpPolicy", DummyVecEnv([short_cartpole]), gamma=0.99, **SMALL))
+
+
+def test_only_a_model_with_environments_is_checked(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="expected a model"):
+        check(short_cartpole())  # type: ignore[arg-type]
+    DQN("MlpPolicy", DummyVecEnv([short_cartpole]), **SMALL).save(tmp_path / "model")
+    model = DQN.load(tmp_path / "model", device="cpu")
+    with pytest.raises(InputError, match="set_env"):
+        check(model)
+    model.set_env(VecShiftReward(DummyVecEnv([short_cartpole]), EXACT))
+    with pytest.raises(InputError, match="needs the same discount"):
+        check(model)
+
+
+def test_the_shift_of_a_wrapper_stays() -> None:
+    venv = VecShiftReward(DummyVecEnv([short_cartpole]), -0.5)
+    with pytest.raises(AttributeError):
+        venv.shift = Shift(0.5)  # type: ignore[misc]
+    assert venv.shift == Shift(-0.5)

@@ -2,6 +2,7 @@
 
 import dataclasses
 import math
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -16,6 +17,7 @@ from hypothesis import given
 from hypothesis.extra import numpy as hnp
 
 from rewardshift import Shift, equivalent_bias, lifetime, optimistic_value, suggest_shift
+from rewardshift.errors import InputError
 from rewardshift.shift import as_shift
 
 biases = st.floats(-100, 100)
@@ -257,6 +259,52 @@ def test_a_shift_comes_from_a_number_a_dict_or_a_shift() -> None:
         as_shift({"scale": 1.0})
     with pytest.raises(ValueError, match="'half'"):
         as_shift("half")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("kind", CONTAINERS)
+def test_flags_that_would_broadcast_the_rewards_are_refused(kind: str) -> None:
+    """A column of rewards with a row of flags would be a square."""
+    column, row = CONTAINERS[kind]([[1.0]] * 64), CONTAINERS[kind]([1.0] * 64)
+    with pytest.raises(InputError, match=re.escape("reward, (64, 1), or be one value, got the")):
+        absorbing.reward(column, row > 0)
+    with pytest.raises(InputError, match=re.escape("shape of reward, (64,)")):
+        absorbing.reward(row, column > 0)
+    with pytest.raises(InputError, match="shape of reward"):
+        absorbing.reward(row, row[:63] > 0)
+    with pytest.raises(InputError, match="terminated must have the shape of total"):
+        absorbing.multistep_return(column, 3, row > 0)
+    with pytest.raises(InputError, match="steps must have the shape of total"):
+        zero.multistep_return(column, row, True)
+    assert absorbing.reward(column, column > 0).shape == absorbing.reward(column).shape == (64, 1)
+
+
+def test_members_have_rewards_of_their_own() -> None:
+    """Unlike flags, biases may broadcast: one row of rewards for each member."""
+    shift = Shift(np.array([[-0.5], [0.5]]), gamma=0.9, terminal="absorbing")
+    assert shift.reward(np.zeros(3), np.array([True, False, True])).shape == (2, 3)
+
+
+@pytest.mark.parametrize("shift", [zero, absorbing])
+def test_a_list_is_an_array(shift: Shift) -> None:
+    lists: tuple[Any, Any] = ([1.0, 2.0], [False, True])
+    arrays = [np.array(values) for values in lists]
+    np.testing.assert_array_equal(shift.reward(*lists), shift.reward(*arrays))
+    np.testing.assert_array_equal(
+        shift.multistep_return([1.0, 2.0], [1, 2], [False, True]),
+        shift.multistep_return(arrays[0], np.array([1, 2]), arrays[1]),
+    )
+
+
+@pytest.mark.parametrize("kind", CONTAINERS)
+def test_shifts_with_arrays_are_compared(kind: str) -> None:
+    make = CONTAINERS[kind]
+    assert Shift(make([1.0, 2.0])) == Shift(make([1.0, 2.0]))
+    assert Shift(make([1.0, 2.0])) != Shift(make([1.0, 3.0]))
+    assert Shift(make([1.0, 2.0])) != Shift(make([1.0, 2.0, 3.0])) != Shift(1.0)
+    assert Shift(make([1.0]), gamma=0.9) != Shift(make([1.0]))
+    assert zero != absorbing
+    assert (zero == "zero") is False
+    assert len({zero, dataclasses.replace(zero), absorbing}) == 2
 
 
 def test_the_optimistic_mix_and_its_bias() -> None:

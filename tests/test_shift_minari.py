@@ -3,18 +3,31 @@
 from pathlib import Path
 from typing import Any
 
+import gymnasium as gym
 import minari
 import numpy as np
 import pytest
 from minari.data_collector import EpisodeBuffer
 
-from rewardshift import CQL, Shift, load_dataset, train_offline
+from rewardshift import CQL, Shift, ShiftReward, load_dataset, train_offline
+from rewardshift.cli import main
 from rewardshift.data import minari_dataset
 from rewardshift.errors import InputError
 from rewardshift.integrations.minari import shift_minari
 
 ZERO = Shift(-0.5, 2.0)
 EXACT = Shift(-0.5, 2.0, 0.9, "absorbing")
+# What Minari warns of if it is missing.
+CREDITS: dict[str, Any] = {
+    "algorithm_name": "Chance",
+    "description": "A few steps.",
+    "code_permalink": "none",
+    "author": "somebody",
+    "author_email": "none",
+    "eval_env": "CartPole-v1",
+}
+# Minari leaves the cleaning of a collector's folder to the garbage collector.
+LEFT_BEHIND = pytest.mark.filterwarnings("ignore:Implicitly cleaning up:ResourceWarning")
 FIELDS = ("id", "observations", "actions", "terminations", "truncations")
 
 
@@ -178,3 +191,42 @@ def test_what_cannot_be_shifted_is_refused(
 ) -> None:
     with pytest.raises(ValueError, match=match):
         shift_minari(dataset or few, shift)
+
+
+@pytest.fixture
+def recorded(minari_root: Path) -> str:
+    """A data set that was recorded outside of a shift, so that its rewards are shifted."""
+    shifted = ShiftReward(gym.make("CartPole-v1"), ZERO)
+    collector = minari.DataCollector(shifted)
+    collector.reset(seed=0)
+    for _ in range(5):
+        collector.step(0)
+    collector.create_dataset("few/shifted-v0", **CREDITS)
+    collector.close()
+    return "few/shifted-v0"
+
+
+@LEFT_BEHIND
+def test_a_recorded_shift_is_not_applied_a_second_time(
+    recorded: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    dataset = minari.load_dataset(recorded)
+    assert set(dataset[0].rewards.tolist()) == {1.5}
+    with pytest.raises(InputError, match=r"recorded under ShiftReward.*'bias': -0.5.*'scale': 2"):
+        shift_minari(dataset, -0.5)
+    with pytest.raises(InputError, match=r"recorded under ShiftReward.*must be primal"):
+        load_dataset(recorded)
+    assert main(["data", "inspect", recorded]) == 2
+    assert "recorded under ShiftReward" in capsys.readouterr().err
+
+
+@LEFT_BEHIND
+def test_a_shift_outside_of_the_recording_leaves_the_rewards_primal(minari_root: Path) -> None:
+    recorder = minari.DataCollector(gym.make("CartPole-v1"))
+    shifted = ShiftReward(recorder, ZERO)
+    shifted.reset(seed=0)
+    assert shifted.step(0)[1] == 1.5
+    recorder.create_dataset("few/primal-v0", **CREDITS)
+    shifted.close()
+    assert load_dataset("few/primal-v0").reward.tolist() == [1.0]
+    assert rewards(shift_minari(minari.load_dataset("few/primal-v0"), ZERO)) == [[1.5]]

@@ -51,9 +51,9 @@ def where(mask: np.ndarray, this: Any, other: Any) -> Any:
     return _namespace(this).where(mask, this, other)
 
 
-def flags(terminated: Any) -> Any:
-    """A list of booleans as an array; everything else as it is."""
-    return np.asarray(terminated) if isinstance(terminated, list | tuple) else terminated
+def from_list(values: Any) -> Any:
+    """A list of numbers or flags as an array; everything else as it is."""
+    return np.asarray(values) if isinstance(values, list | tuple) else values
 
 
 def log(gamma: Any) -> Any:

@@ -1,5 +1,8 @@
 """The errors that end a command, and how values and errors look in a message."""
 
+import traceback
+from pathlib import Path
+from types import TracebackType
 from typing import Any
 
 LONGEST = 100  # what is shown of a value
@@ -19,6 +22,39 @@ class InputError(ValueError):
 
 class TrainingError(RuntimeError):
     """Training went wrong in a way that going on would not mend."""
+
+
+class ForeignError(TrainingError):
+    """Code that is not ours failed: an environment, or a module that the user names.
+
+    The message says whose code it was and when; `details` is the traceback of that code.
+    """
+
+    @property
+    def details(self) -> str:
+        """The traceback of the code that failed, without our own calls that led there."""
+        cause = self.__cause__
+        if cause is None:
+            return ""
+        place = cause.__traceback__
+        while place is not None and _is_ours(place):
+            place = place.tb_next
+        lines = "".join(traceback.format_exception(type(cause), cause, place)).splitlines()
+        return "\n".join(map(_printable, lines))
+
+
+# What the code of others may raise; an interrupt is not its own.
+FOREIGN = (Exception, SystemExit)
+
+
+def failed(what: str, error: BaseException) -> ForeignError:
+    """The error that says whose code failed; raise it from the other one."""
+    kind = f"{type(error).__name__}: {plain(str(error))}".removesuffix(": ")
+    return ForeignError(f"{plain(what)} failed, which is not code of rewardshift: {kind}")
+
+
+def _is_ours(place: TracebackType) -> bool:
+    return Path(place.tb_frame.f_code.co_filename).is_relative_to(Path(__file__).parent)
 
 
 def one_line(error: BaseException) -> str:

@@ -6,17 +6,13 @@ almost no cost, which from bytes is not so. A ring in device memory was slower, 
 for ten.
 """
 
-import os
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int, UInt32
-
-from rewardshift.errors import InputError
 
 
 class Batch(NamedTuple):
@@ -123,7 +119,6 @@ class Replay:
     ) -> None:
         self.layout, self.gamma, self.n_step = layout, gamma, n_step
         self.capacity, self.added = capacity, 0
-        check_memory(rows * capacity * layout.record.itemsize)
         self.records = np.zeros((rows, capacity), layout.record)
         # The same memory as words, the records of all rows in one line.
         self._words = self.records.view(np.uint32).reshape(rows * capacity, -1)
@@ -181,22 +176,6 @@ class Replay:
             alive &= following["ended"] == 0
         result["reward"] = total
         return result.view(np.uint32).reshape(*index.shape, -1)
-
-
-def check_memory(needed: int) -> None:
-    """Refuses what does not fit into the memory that is free now."""
-    available = os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    try:
-        text = Path("/proc/meminfo").read_text()  # counts what caches would give back
-        lines = dict(line.split(":") for line in text.splitlines())
-        available = int(lines["MemAvailable"].split()[0]) * 1024
-    except (OSError, KeyError):
-        pass
-    if needed > available:
-        raise InputError(
-            f"the replay needs {needed / 1e9:.1f} GB and {available / 1e9:.1f} GB are free;"
-            " take a smaller capacity or fewer seeds"
-        )
 
 
 def as_floats(observation: Array) -> Float[Array, "*batch features"]:

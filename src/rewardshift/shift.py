@@ -21,7 +21,7 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
-from rewardshift.arrays import affine, as_numpy, expm1, flags, like, log
+from rewardshift.arrays import affine, as_numpy, expm1, from_list, like, log
 from rewardshift.errors import InputError
 from rewardshift.extras import needs
 
@@ -82,20 +82,32 @@ class Shift:
         if self.terminal not in get_args(Terminal):
             raise InputError(f"terminal must be 'zero' or 'absorbing', got {self.terminal!r}")
 
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Shift):
+            return NotImplemented
+        alike = (_same(getattr(self, name), getattr(other, name)) for name in _LEAVES)
+        return self.terminal == other.terminal and all(alike)
+
+    def __hash__(self) -> int:
+        return hash((self.bias, self.scale, self.gamma, self.terminal))
+
     def reward(self, reward: Any, terminated: Any = False) -> Any:
         """The shifted reward, `k r + b`.
 
         Args:
-            reward: The primal reward, a number or an array.
+            reward: The primal reward, a number, a list or an array.
             terminated: Whether the transition ended the episode in a terminal state. A
-                time limit does not count. Only `terminal="absorbing"` looks at it.
+                time limit does not count. Only `terminal="absorbing"` looks at it, and refuses
+                flags whose shape would make the result larger than the reward.
         """
+        reward, ended = from_list(reward), from_list(terminated)
         shifted = affine(self.scale, self.bias, reward)
         if self.terminal == "zero":
             return shifted
         self.need_discount()
+        _check_shape("terminated", ended, "reward", reward)
         credit = self.gamma * self.bias / (1 - self.gamma)
-        paid = like(credit, shifted) * like(flags(terminated), shifted)
+        paid = like(credit, shifted) * like(ended, shifted)
         return shifted + like(paid, shifted)
 
     def prepared(self) -> Callable[[Any, Any], Any]:
@@ -112,17 +124,20 @@ class Shift:
         of them is terminal, `"absorbing"` also pays all that would have followed.
 
         Args:
-            total: The discounted sum of the primal rewards.
+            total: The discounted sum of the primal rewards, a number, a list or an array.
             steps: How many rewards are in it: fewer than asked for where the episode
                 ended earlier.
             terminated: Whether the last of them ended in a terminal state.
         """
+        total, steps, ended = from_list(total), from_list(steps), from_list(terminated)
         _check("steps", steps, "1 or more", lambda n: n >= 1)
+        _check_shape("steps", steps, "total", total)
         offset = self.value_offset
         # 1 - gamma^n, without its cancellation
         share = -expm1(steps * like(log(self.gamma), steps))
         if self.terminal == "absorbing":
-            share = share + (1 - share) * like(flags(terminated) * 1.0, share)
+            _check_shape("terminated", ended, "total", total)
+            share = share + (1 - share) * like(ended * 1.0, share)
         return affine(self.scale, share * like(offset, share), total)
 
     def need_discount(self) -> None:
@@ -212,6 +227,26 @@ def _as_number(name: str, value: Any) -> Any:
     if not hasattr(value, "dtype"):
         raise InputError(f"{name} must be a number or an array of numbers, got {value!r}")
     return value
+
+
+def _same(this: Any, other: Any) -> bool:
+    """Whether two of a shift's numbers, each of which may be an array or missing, are equal."""
+    if this is None or other is None:
+        return this is other
+    return np.array_equal(as_numpy(this), as_numpy(other))
+
+
+def _check_shape(name: str, value: Any, of: str, rewards: Any) -> None:
+    """Refuses what does not go with the rewards one by one and would broadcast them."""
+    shape, given = tuple(np.shape(rewards)), tuple(np.shape(value))
+    try:
+        fits = np.broadcast_shapes(shape, given) == shape
+    except ValueError:
+        fits = False
+    if not fits:
+        raise InputError(
+            f"{name} must have the shape of {of}, {shape}, or be one value, got the shape {given}"
+        )
 
 
 def _check(

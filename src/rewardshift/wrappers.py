@@ -11,6 +11,7 @@ from typing import Any, SupportsFloat
 import gymnasium as gym
 import numpy as np
 from gymnasium.core import ActType, ObsType
+from gymnasium.envs.registration import EnvSpec
 from gymnasium.utils import RecordConstructorArgs
 from gymnasium.vector import VectorEnv, VectorWrapper
 
@@ -179,6 +180,18 @@ def layers(env: gym.Env[Any, Any]) -> Iterator[gym.Wrapper[Any, Any, Any, Any]]:
     while isinstance(env, gym.Wrapper):
         yield env
         env = env.env
+
+
+def recorded_shift(spec: EnvSpec | None) -> Any:
+    """The shift of the `ShiftReward` that an environment's spec names, or None.
+
+    By its name: a spec may be from a file, and nothing in it is imported.
+    """
+    for wrapper in (spec.additional_wrappers if spec is not None else None) or ():
+        ours = wrapper.entry_point.partition(".")[0] == __name__.partition(".")[0]
+        if ours and wrapper.name == ShiftReward.__name__:
+            return (wrapper.kwargs or {}).get("shift", "a shift that it does not say")
+    return None
 
 
 def single_shift(

@@ -4,7 +4,6 @@
 """
 
 import errno
-import importlib
 import io
 import os
 import signal
@@ -14,7 +13,8 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 import rewardshift
-from rewardshift.errors import InputError, TrainingError, one_line
+from rewardshift.envs.tasks import import_foreign
+from rewardshift.errors import ForeignError, InputError, TrainingError, one_line
 from rewardshift.extras import needs
 
 # What is wrong with a path, and so the user's to mend; everything else is the disk's.
@@ -47,6 +47,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         raise
     except (InputError, TrainingError, OSError) as error:
         print(f"rewardshift: {one_line(error)}", file=sys.stderr)
+        if isinstance(error, ForeignError):
+            print(error.details, file=sys.stderr)
         given = isinstance(error, InputError) or getattr(error, "errno", None) in PATH_ERRORS
         return 2 if given else 1
     except KeyboardInterrupt:
@@ -62,9 +64,11 @@ def _import_modules(arguments: Sequence[str]) -> Sequence[str]:
         if len(arguments) < 2:
             raise InputError("--import needs the name of a module")
         sys.path.append(str(Path.cwd()))  # last: a file here stands in for no installed module
+        if not all(part.isidentifier() for part in arguments[1].split(".")):
+            raise InputError(f"--import needs the name of a module, got {arguments[1]!r}")
         try:
-            importlib.import_module(arguments[1])
-        except (ImportError, ValueError, TypeError) as error:
+            import_foreign(arguments[1])
+        except ImportError as error:
             raise InputError(f"--import {arguments[1]!r}: {one_line(error)}") from error
         arguments = arguments[2:]
     return arguments

@@ -14,8 +14,8 @@ from rewardshift.data.card import discounted_returns, summarise
 from rewardshift.data.dataset import Dataset
 from rewardshift.data.loading import load_dataset
 from rewardshift.data.minari_sets import local_sets
-from rewardshift.data.writing import check_target, write_minari
-from rewardshift.errors import InputError
+from rewardshift.data.writing import check_env, check_target, write_minari
+from rewardshift.errors import InputError, plain
 from rewardshift.experiments.runner import made_with
 from rewardshift.extras import require
 from rewardshift.files import write_atomic
@@ -54,6 +54,7 @@ def collect_data(
     """
     policy = load_policy(run, run_seed)
     check_target(id, folder)
+    check_env(policy.config.env)
     settings: dict[str, Any] = {
         "transitions": transitions,
         "noise": noise,
@@ -122,7 +123,7 @@ class Inspect:
         }
         for name, text in lines.items():
             if text:
-                print(f"{name:18} {text}")
+                print(f"{name:18} {plain(text)}")
         _print_suggestion(dataset, self.gamma)
         if self.picture is not None:
             from rewardshift.data.picture import draw_dataset  # noqa: PLC0415  an extra
@@ -141,9 +142,9 @@ class ListSets:
             warnings.simplefilter("always")
             sets = local_sets()
         for name, text in sets.items():
-            print(f"{name}  {text}")
+            print(f"{plain(name)}  {plain(text)}")
         for warning in told:
-            print(f"rewardshift: {warning.message}", file=sys.stderr)
+            print(f"rewardshift: {plain(str(warning.message))}", file=sys.stderr)
         if not sets:
             print("no data sets; make one with: rewardshift collect RUN --id ID")
 

@@ -160,19 +160,25 @@ def _parse_shard(text: str) -> Shard:
 
 
 def report(
-    out: Annotated[Path, tyro.conf.Positional] = Path("out"), *, markdown: bool = False
+    out: Annotated[Path, tyro.conf.Positional] = Path("out"),
+    *,
+    markdown: bool = False,
+    seal: bool = False,
 ) -> None:
     """Make verdicts, pictures and the page again from the results in a folder.
+
+    Results that were changed after they were written are refused: a seal in provenance.json tells.
 
     Args:
         out: The folder that `rewardshift reproduce` wrote to.
         markdown: Print the counts of the verdicts as Markdown.
+        seal: Seal results that have no seal, as those of earlier versions.
     """
     if not out.is_dir():
         raise InputError(f"no folder {str(out)!r}")
     with needs("paper"):
         from rewardshift.cli import verdicts  # noqa: PLC0415
-    verdicts.make_report(writable_folder(out), markdown=markdown)
+    verdicts.make_report(writable_folder(out), markdown=markdown, seal=seal)
 
 
 def _duration(seconds: float) -> str:

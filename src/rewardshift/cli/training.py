@@ -86,12 +86,10 @@ def _print_run(folder: Path, result: Result) -> None:
             f" rewardshift resume {folder}"
         )
         raise KeyboardInterrupt
-    if last := _last_rows(result.rows):
-        returns = np.mean([row.evaluation_return for row in last])
-        rates = [rate for row in last if (rate := getattr(row, "success_rate", None)) is not None]
-        success = f", success rate {np.mean(rates):.2f}" if rates else ""
-        seeds = f"{len(last)} seed{'s' * (len(last) > 1)}"
-        print(f"last evaluation: mean return {returns:.2f} over {seeds}{success}")
-    else:
-        print(f"nothing was evaluated in {result.step} steps: take a smaller --evaluate-every")
+    last = _last_rows(result.rows)
+    returns = np.mean([row.evaluation_return for row in last])
+    rates = [rate for row in last if (rate := getattr(row, "success_rate", None)) is not None]
+    success = f", success rate {np.mean(rates):.2f}" if rates else ""
+    seeds = f"{len(last)} seed{'s' * (len(last) > 1)}"
+    print(f"last evaluation: mean return {returns:.2f} over {seeds}{success}")
     print(f"run:     {folder}")

@@ -1,5 +1,6 @@
 """What `reproduce` and `report` print of verdicts."""
 
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +10,7 @@ from rich.markup import escape
 from rich.table import Column, Table
 
 from rewardshift.experiments.runner import Plan
-from rewardshift.report import summary, write_figure, write_page, write_report
+from rewardshift.report import summary, unsealed, write_figure, write_page, write_report, write_seal
 from rewardshift.report.page import SYMBOLS
 from rewardshift.report.summary import COLUMNS, TITLES, Row
 from rewardshift.report.summary import markdown as as_markdown
@@ -34,9 +35,18 @@ def make_page(out: Path) -> None:
     print(f"report:  {write_page(out)}")
 
 
-def make_report(out: Path, *, markdown: bool) -> None:
+def make_report(out: Path, *, markdown: bool, seal: bool) -> None:
     """Makes verdicts, pictures and the page again, and prints the counts of the verdicts."""
     page = write_report(out)
+    for folder in unsealed(out):
+        if seal:
+            write_seal(folder)
+        else:
+            print(
+                f"not sealed: {folder}, so a change of its results cannot be told; to seal them as"
+                f" they are: rewardshift report {out} --seal",
+                file=sys.stderr,
+            )
     if markdown:
         print(as_markdown(summary(out)))
         return

@@ -18,7 +18,7 @@ from rewardshift.data.columns import (
 )
 from rewardshift.data.dataset import Dataset
 from rewardshift.errors import InputError, one_line
-from rewardshift.files import DAMAGE, opened_npz
+from rewardshift.files import DAMAGE, arrays_in
 
 COLUMNS = {
     "observations": observation_column,
@@ -104,7 +104,7 @@ def _read(path: Path, where: str) -> dict[str, np.ndarray]:
 def _opened(path: Path) -> Any:
     """The file as something with keys."""
     if path.suffix.lower() == ".npz":
-        return opened_npz(path)
+        return arrays_in(path.open("rb"))
     import h5py  # noqa: PLC0415  slow to import
 
     return h5py.File(path, "r")

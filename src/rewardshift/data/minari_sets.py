@@ -20,6 +20,7 @@ from rewardshift.data.columns import (
 from rewardshift.data.dataset import Dataset
 from rewardshift.envs.tasks import check_imported, find_env
 from rewardshift.errors import InputError, one_line
+from rewardshift.wrappers import recorded_shift
 
 if TYPE_CHECKING:  # minari is slow to import
     from minari import EpisodeData, MinariDataset
@@ -116,6 +117,7 @@ def read_minari(source: str | Path) -> Dataset:
     """
     found = minari_dataset(source)
     where = f"the Minari data set {str(source)!r}"
+    _check_primal(found, where)
     _check_spaces(found, where)
     episodes = []
     for number in range(found.total_episodes):
@@ -176,6 +178,18 @@ def _minari_errors(what: str, hint: str = "") -> Iterator[None]:
         raise
     except Exception as error:
         raise InputError(f"{what}: {one_line(error)}{hint}") from error
+
+
+def _check_primal(found: "MinariDataset", where: str) -> None:
+    """Refuses a data set whose environment was shifted while it was recorded."""
+    with _minari_errors(f"{where} cannot be loaded"):
+        recorded = recorded_shift(found.env_spec)
+    if recorded is not None:
+        raise InputError(
+            f"{where} was recorded under ShiftReward: its rewards are shifted, by {recorded}, and"
+            " must be primal here; record it again without the wrapper, and give the agent the"
+            " shift"
+        )
 
 
 def _check_spaces(found: "MinariDataset", where: str) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 
 import gymnasium as gym
 import numpy as np
+from gymnasium.envs.registration import EnvSpec
 
 from rewardshift.data.card import data_card
 from rewardshift.data.dataset import FIELDS, Dataset
@@ -157,16 +158,7 @@ def _task(dataset: Dataset) -> tuple[Any, gym.Space[Any]]:
             return None, gym.spaces.Box(-np.inf, np.inf, size, np.float32)
         return None, gym.spaces.Discrete(int(dataset.action.max()) + 1)
     check_imported(dataset.env)
-    try:
-        spec = find_env(dataset.env)
-        spec.to_json()
-        made = gym.make(spec)
-    except (gym.error.Error, ImportError, ValueError, TypeError) as error:
-        raise InputError(
-            f"the environment {dataset.env!r} cannot be written into a data set: {one_line(error)}"
-        ) from error
-    space = made.action_space
-    made.close()
+    spec, space = check_env(dataset.env)
     if space.shape != size:
         raise InputError(
             f"the data set {dataset.name!r} has actions of the shape {size}, {dataset.env} has"
@@ -176,6 +168,21 @@ def _task(dataset: Dataset) -> tuple[Any, gym.Space[Any]]:
         low, high = (np.asarray(bound, np.float32) for bound in (space.low, space.high))
         return spec, gym.spaces.Box(low, high, size, np.float32)
     return spec, space
+
+
+def check_env(env: str) -> tuple[EnvSpec, gym.Space[Any]]:
+    """The spec of an environment and its actions; refused if a data set cannot keep the spec."""
+    try:
+        spec = find_env(env)
+        EnvSpec.from_json(spec.to_json())
+        made = gym.make(spec)
+    except (gym.error.Error, ImportError, ValueError, TypeError) as error:
+        raise InputError(
+            f"the environment {env!r} cannot be written into a data set: {one_line(error)};"
+            " register it by an entry point of the form module:class, with arguments for JSON"
+        ) from error
+    made.close()
+    return spec, made.action_space
 
 
 def _observation_space(dataset: Dataset) -> gym.spaces.Box:

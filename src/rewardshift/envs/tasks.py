@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, TypeGuard
 import gymnasium as gym
 import numpy as np
 
-from rewardshift.errors import InputError, one_line
+from rewardshift.errors import FOREIGN, InputError, failed, one_line
 from rewardshift.extras import require
 from rewardshift.wrappers import METADATA_KEY
 
@@ -64,7 +64,7 @@ def env_maker(env: str | MakeEnv, **options: Any) -> MakeEnv:
         options: For `gymnasium.make`, where there is a name.
     """
     if callable(env):
-        return lambda: _in_unit_box(env())
+        return lambda: _made(env_name(env), env)
     if not isinstance(env, str):
         raise InputError(
             f"env must be a registered name, or a function that makes an environment, got {env}"
@@ -78,7 +78,18 @@ def env_maker(env: str | MakeEnv, **options: Any) -> MakeEnv:
         find_env(env)
     except (gym.error.Error, ImportError) as error:
         raise InputError(f"no environment {env!r}: {one_line(error)}") from error
-    return lambda: _in_unit_box(gym.make(env, **options))
+    return lambda: _made(env, partial(gym.make, env, **options))
+
+
+def _made(name: str, make: MakeEnv) -> gym.Env[Any, Any]:
+    """An environment, whose own code may fail when it is made."""
+    try:
+        made = make()
+    except (InputError, gym.error.Error, ImportError):
+        raise
+    except FOREIGN as error:
+        raise failed(f"the environment {name!r}, while it was made,", error) from error
+    return _in_unit_box(made)
 
 
 def env_name(env: str | MakeEnv) -> str:
@@ -100,7 +111,7 @@ def find_env(env: str) -> gym.envs.registration.EnvSpec:
     """The spec of a registered name; imports the module that it begins with, or `LIBRARIES`."""
     module, _, name = env.rpartition(":")
     if module and all(part.isidentifier() for part in module.split(".")):
-        importlib.import_module(module)  # as `gymnasium.make` does
+        import_foreign(module)  # as `gymnasium.make` does
         return gym.spec(name)
     for library in filter(importlib.util.find_spec, LIBRARIES):
         with contextlib.suppress(gym.error.NameNotFound):
@@ -124,6 +135,16 @@ def check_imported(env: str) -> None:
             f"the environment {env!r} is from the module {module!r}, which is not imported: import"
             f" it first, or on the command line: rewardshift --import {module} ..."
         )
+
+
+def import_foreign(module: str) -> None:
+    """Imports a module that the user names; says so where the module itself fails."""
+    try:
+        importlib.import_module(module)
+    except ImportError:
+        raise
+    except FOREIGN as error:
+        raise failed(f"the module {module!r}, while it was imported,", error) from error
 
 
 def to_unit_box(env: str | MakeEnv, actions: np.ndarray) -> np.ndarray:

@@ -1,13 +1,16 @@
 """The results of a figure on disk: finished units of work, and the table made of them.
 
 `OUT/FIGURE/units/` holds one JSON file per finished unit, each with a checksum;
-`results.csv` and `provenance.json` are written from them and can be written again.
+`results.csv` and `provenance.json` are written from them and can be written again; a seal in the
+latter tells whether either was changed since.
 """
 
 import csv
 import io
-from collections.abc import Iterable, Sequence
+import json
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -15,9 +18,11 @@ import numpy as np
 
 from rewardshift.errors import InputError, one_line
 from rewardshift.experiments.figure import Curve, Figure
-from rewardshift.files import DAMAGE, read_sealed, write_atomic, write_sealed
+from rewardshift.files import DAMAGE, read_own, read_sealed, write_atomic, write_sealed
 
 FORMAT = 1
+RESULTS, PROVENANCE = "results.csv", "provenance.json"
+SEAL = "seal"  # where the provenance has the checksum of both
 MOST_STEPS = 2**53
 LARGEST_VALUE = float(np.finfo(np.float32).max)
 COLUMNS = ("figure", "panel", "method", "seed", "step", "value")
@@ -88,6 +93,36 @@ def _load_unit(path: Path, digest: str) -> UnitResult:
         ) from error
 
 
+def check_seal(folder: Path) -> bool:
+    """Whether a figure's results are sealed; refused if they are not those that were sealed.
+
+    Results of earlier versions have no seal.
+    """
+    provenance = json.loads(read_own(folder / PROVENANCE))
+    if SEAL not in provenance:
+        return False
+    if provenance[SEAL] != _seal(folder, provenance):
+        raise InputError(
+            f"the seal of {str(folder / RESULTS)!r} and {PROVENANCE} does not fit: one of them was"
+            f" changed after it was written; 'rewardshift reproduce {folder.name} --out"
+            f" {folder.parent}' writes both again from the finished units"
+        )
+    return True
+
+
+def write_provenance(folder: Path, provenance: Mapping[str, Any]) -> None:
+    """Writes `provenance.json`, sealed together with the `results.csv` beside it."""
+    body = {**provenance, SEAL: _seal(folder, provenance)}
+    write_atomic(folder / PROVENANCE, json.dumps(body, indent=2) + "\n")
+
+
+def _seal(folder: Path, provenance: Mapping[str, Any]) -> str:
+    """The checksum of a figure's results and of all of its provenance but the seal."""
+    body = {key: value for key, value in provenance.items() if key != SEAL}
+    text = json.dumps(body, sort_keys=True).encode()
+    return sha256(read_own(folder / RESULTS) + text).hexdigest()
+
+
 def write_results(path: Path, figure: Figure, curves: Iterable[Curve]) -> None:
     """Writes `results.csv`: one row per point, in the order of the declaration."""
     panels = [panel.name for panel in figure.panels]
@@ -108,21 +143,20 @@ def read_results(path: Path) -> list[Curve]:
     """The curves of a `results.csv`; refuses a damaged one with its line."""
     points: dict[tuple[str, str, int], tuple[list[int], list[float]]] = {}
     try:
-        with path.open(newline="") as file:
-            rows = csv.reader(file)
-            if tuple(next(rows, ())) != COLUMNS:
-                raise ValueError(f"the first line must be {','.join(COLUMNS)}")
-            for row in rows:
-                _, panel, method, seed, step, value = row
-                steps, values = points.setdefault((panel, method, int(seed)), ([], []))
-                if steps and int(step) <= steps[-1]:
-                    raise ValueError(f"step {step} comes after step {steps[-1]}")
-                if not 0 <= int(step) <= MOST_STEPS:
-                    raise ValueError(f"step {step} is not between 0 and 2^53")
-                if not abs(float(value)) <= LARGEST_VALUE:  # nor if it is no number
-                    raise ValueError(f"the value {value} is not finite in 32 bits")
-                steps.append(int(step))
-                values.append(float(value))
+        rows = csv.reader(io.StringIO(read_own(path).decode(), newline=""))
+        if tuple(next(rows, ())) != COLUMNS:
+            raise ValueError(f"the first line must be {','.join(COLUMNS)}")
+        for row in rows:
+            _, panel, method, seed, step, value = row
+            steps, values = points.setdefault((panel, method, int(seed)), ([], []))
+            if steps and int(step) <= steps[-1]:
+                raise ValueError(f"step {step} comes after step {steps[-1]}")
+            if not 0 <= int(step) <= MOST_STEPS:
+                raise ValueError(f"step {step} is not between 0 and 2^53")
+            if not abs(float(value)) <= LARGEST_VALUE:  # nor if it is no number
+                raise ValueError(f"the value {value} is not finite in 32 bits")
+            steps.append(int(step))
+            values.append(float(value))
     except (*DAMAGE, csv.Error) as error:
         line = f", line {rows.line_num}" if "rows" in locals() else ""
         raise InputError(f"{str(path)!r}{line} cannot be read: {one_line(error)}") from error

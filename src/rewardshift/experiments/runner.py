@@ -9,7 +9,6 @@ import contextlib
 import importlib
 import importlib.metadata
 import itertools
-import json
 import os
 import platform
 import shutil
@@ -22,18 +21,20 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple, Protocol, runtime_checkable
 
-from rewardshift.errors import InputError, TrainingError
+from rewardshift.errors import ForeignError, InputError, TrainingError
 from rewardshift.experiments import MODULES, find_figure
 from rewardshift.experiments.figure import Group, Unit
 from rewardshift.experiments.results import (
+    RESULTS,
     UnitResult,
     load_units,
     merge_made_with,
     save_unit,
     unit_name,
+    write_provenance,
     write_results,
 )
-from rewardshift.files import writable_folder, write_atomic
+from rewardshift.files import writable_folder
 from rewardshift.rollout.seeding import check_count
 from rewardshift.shift import Terminal
 from rewardshift.training.logs import time_spent
@@ -166,6 +167,8 @@ def perform(plan: Plan, unit: Unit) -> Outcome:
         with _running_folder(plan, unit_name(digest, unit.seeds)) as folder:
             earlier = time_spent(folder)
             curves = figure.run(figure, unit, folder)
+    except ForeignError as error:
+        return Outcome(unit, None, f"{error}\n{error.details}")
     except (InputError, TrainingError, OSError) as error:
         return Outcome(unit, None, str(error))
     except Exception:  # of whatever is trained with; the other units shall not suffer
@@ -216,7 +219,7 @@ def gather(plan: Plan) -> bool:
         for curve in unit.curves
         if curve.seed in wanted
     }
-    write_results(plan.folder / "results.csv", figure, curves.values())
+    write_results(plan.folder / RESULTS, figure, curves.values())
     merged = merge_made_with(units)
     provenance = {
         "command": plan.command,
@@ -232,7 +235,7 @@ def gather(plan: Plan) -> bool:
         "machine": merged.pop("machine"),
         "versions": merged,
     }
-    write_atomic(plan.folder / "provenance.json", json.dumps(provenance, indent=2) + "\n")
+    write_provenance(plan.folder, provenance)
     return True
 
 

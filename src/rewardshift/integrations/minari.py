@@ -8,7 +8,7 @@ from typing import Any, NoReturn
 from rewardshift.errors import InputError
 from rewardshift.extras import needs
 from rewardshift.shift import Shift, as_single_shift
-from rewardshift.wrappers import METADATA_KEY
+from rewardshift.wrappers import METADATA_KEY, recorded_shift
 
 with needs("minari"):
     from minari import MinariDataset
@@ -40,6 +40,12 @@ def shift_minari(dataset: MinariDataset, shift: float | Mapping[str, Any] | Shif
         raise InputError(
             f"the data set {dataset.id!r} is shifted already, by {already}: shift it once, with"
             " the shift you mean"
+        )
+    recorded = recorded_shift(dataset.env_spec)
+    if recorded is not None:
+        raise InputError(
+            f"the data set {dataset.id!r} was recorded under ShiftReward, so it is shifted already,"
+            f" by {recorded}: use it as it is, or record it again without the wrapper"
         )
     storage = ShiftedStorage(dataset.storage, as_single_shift(shift))
     return MinariDataset(storage, dataset.episode_indices)

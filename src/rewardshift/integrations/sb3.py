@@ -77,7 +77,13 @@ class VecShiftReward(VecEnvWrapper):
                 " of shifted ones; put it outside: VecNormalize(VecShiftReward(venv, shift))"
             )
         super().__init__(venv)
-        self.shift = single_shift(venv, _marks(venv), shift)
+        already = next(iter(_shifts(venv)), None)
+        self._shift = single_shift(venv, {METADATA_KEY: already}, shift)
+
+    @property
+    def shift(self) -> Shift:
+        """The shift, as it was given: another one needs another wrapper."""
+        return self._shift
 
     def reset(self) -> VecEnvObs:
         """Resets all environments."""
@@ -112,6 +118,35 @@ class VecShiftReward(VecEnvWrapper):
         return [self.shift.reward(reward, terminated) for reward in results]
 
 
+def check(model: BaseAlgorithm) -> None:
+    """Refuses a model whose discount is not that of the shift around its environments.
+
+    With ``terminal="absorbing"`` a terminal transition is credited with what the shift would have
+    paid afterwards, which depends on the discount. A wrapper cannot see the model, so call this
+    once the model is made. Every callback of this module calls it when a training begins.
+
+    Args:
+        model: A model with its environments.
+
+    >>> from stable_baselines3 import DQN
+    >>> from stable_baselines3.common.env_util import make_vec_env
+    >>> shift = Shift(-0.5, gamma=0.9, terminal="absorbing")
+    >>> venv = VecShiftReward(make_vec_env("CartPole-v1"), shift)
+    >>> check(DQN("MlpPolicy", venv, gamma=0.9))
+    """
+    if not isinstance(model, BaseAlgorithm):
+        raise InputError(f"expected a model of Stable-Baselines3 or SBX, got {model!r}")
+    venv, gamma = model.get_env(), getattr(model, "gamma", None)
+    if venv is None:
+        raise InputError("the model has no environments yet: call model.set_env(venv) first")
+    for shift in _shifts(venv):
+        if shift.terminal == "absorbing" and shift.gamma != gamma:
+            raise InputError(
+                f"the model has gamma={gamma}, but its environments are shifted by {shift}:"
+                " terminal='absorbing' needs the same discount in both"
+            )
+
+
 class OverestimationCallback(BaseCallback):
     """Logs what an agent expects of its actions beside the return that really followed.
 
@@ -126,7 +161,8 @@ class OverestimationCallback(BaseCallback):
     training, so their noise is in the returns; and the Q of SAC counts its entropy, the returns do
     not.
 
-    For DQN, DDPG, TD3 and SAC, of Stable-Baselines3 and of SBX.
+    For DQN, DDPG, TD3 and SAC, of Stable-Baselines3 and of SBX. A model that `check` refuses is
+    refused here too.
 
     >>> from stable_baselines3 import DQN
     >>> model = DQN("MlpPolicy", "CartPole-v1", learning_starts=10, seed=0)
@@ -138,6 +174,7 @@ class OverestimationCallback(BaseCallback):
     model: OffPolicyAlgorithm
 
     def _init_callback(self) -> None:
+        check(self.model)
         self._q_of = _q_function(self.model)
 
     def _on_training_start(self) -> None:
@@ -238,10 +275,10 @@ def _terminated(infos: Mapping[str, Any] | Iterable[Mapping[str, Any]]) -> Any:
         ) from None
 
 
-def _marks(venv: VecEnv) -> Mapping[str, Any]:
-    """The metadata of whatever is shifted already: a wrapper, or an environment inside."""
+def _shifts(venv: VecEnv) -> list[Shift]:
+    """The shifts around a `VecEnv`: a wrapper's, or those of the environments inside."""
     wrapper = unwrap_vec_wrapper(venv, VecShiftReward)
     if wrapper is not None:
-        return {METADATA_KEY: wrapper.shift}
+        return [wrapper.shift]
     inside = venv.get_attr("metadata") if venv.has_attr("metadata") else []
-    return next((metadata for metadata in inside if METADATA_KEY in metadata), {})
+    return [metadata[METADATA_KEY] for metadata in inside if METADATA_KEY in metadata]

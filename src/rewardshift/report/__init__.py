@@ -8,8 +8,8 @@ from typing import Any
 from rewardshift.checks import check
 from rewardshift.errors import InputError, one_line
 from rewardshift.experiments import FIGURES
-from rewardshift.experiments.results import read_results
-from rewardshift.files import DAMAGE, write_atomic
+from rewardshift.experiments.results import check_seal, read_results, write_provenance
+from rewardshift.files import DAMAGE, read_own, write_atomic
 from rewardshift.report.page import render_page
 from rewardshift.report.plots import draw
 from rewardshift.report.summary import Summary, read_summary
@@ -53,6 +53,7 @@ def write_figure(folder: Path) -> list[dict[str, Any]]:
             f"{str(folder / 'results.csv')!r} has no rows of method {method!r} in panel {panel!r};"
             f" run 'rewardshift reproduce {figure.name}' again"
         )
+    check_seal(folder)
     claims = judge(whole, curves, provenance.preset)
     caption = (
         f"preset {provenance.preset}, {provenance.seeds} seeds, mean and 25-75% band,"
@@ -87,6 +88,16 @@ def write_report(out: Path) -> Path:
     return write_page(out)
 
 
+def unsealed(out: Path) -> list[Path]:
+    """The folders of figures whose results have no seal, because an earlier version wrote them."""
+    return [folder for folder in _figure_folders(out) if not check_seal(folder)]
+
+
+def write_seal(folder: Path) -> None:
+    """Seals a figure's results as they are."""
+    write_provenance(folder, json.loads(read_own(folder / "provenance.json")))
+
+
 def summary(out: Path) -> Summary:
     """Counts the verdicts on the claims of every figure, from the results in `out`."""
     return read_summary(_judged_folders(out))
@@ -103,7 +114,7 @@ def _judged_folders(out: Path) -> list[Path]:
 def _read_provenance(folder: Path) -> Provenance:
     path = folder / "provenance.json"
     try:
-        body = json.loads(path.read_text())
+        body = json.loads(read_own(path))
         needed = {key: body[key] for key in ("preset", "seeds", "terminal", "note")}
         provenance = Provenance(**needed, missing=tuple(body.get("missing", ())))
         known = FIGURES[folder.name].presets

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from rewardshift.experiments.figure import Source, rounded
-from rewardshift.files import DAMAGE
+from rewardshift.files import DAMAGE, read_own
 from rewardshift.report.summary import COLUMNS, TITLES, Row, read_summary, unreadable
 from rewardshift.report.verdicts import comparison, evidence
 
@@ -82,9 +82,9 @@ def _table(source: Source, rows: list[Row]) -> str:
 
 def _section(folder: Path) -> str:
     try:
-        provenance = json.loads((folder / "provenance.json").read_text())
-        claims = json.loads((folder / "claims.json").read_text())
-        picture = base64.b64encode((folder / "figure.svg").read_bytes()).decode()
+        provenance = json.loads(read_own(folder / "provenance.json"))
+        claims = json.loads(read_own(folder / "claims.json"))
+        picture = base64.b64encode(read_own(folder / "figure.svg")).decode()
         return _filled(folder.name, provenance, claims, picture)
     except DAMAGE as error:
         raise unreadable(folder, error) from error

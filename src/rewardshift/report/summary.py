@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from rewardshift.errors import InputError, one_line
 from rewardshift.experiments import FIGURES
 from rewardshift.experiments.figure import Figure, Source, rounded
-from rewardshift.files import DAMAGE
+from rewardshift.files import DAMAGE, read_own
 from rewardshift.report.verdicts import SOURCES, judge
 
 VERDICTS = ("supported", "not supported", "inconclusive", "not tested")
@@ -82,7 +82,7 @@ def _with_total(rows: list[Row]) -> list[Row]:
 
 def _read_rows(folder: Path) -> dict[Source, Row]:
     try:
-        return count(FIGURES[folder.name], json.loads((folder / "claims.json").read_text()))
+        return count(FIGURES[folder.name], json.loads(read_own(folder / "claims.json")))
     except DAMAGE as error:
         raise unreadable(folder, error) from error
 

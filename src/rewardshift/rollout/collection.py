@@ -10,7 +10,7 @@ import numpy as np
 
 from rewardshift.data.dataset import Dataset
 from rewardshift.envs.tasks import TaskSpec, UnitBox, env_maker, flatten
-from rewardshift.errors import InputError
+from rewardshift.errors import FOREIGN, InputError, failed
 from rewardshift.rollout.seeding import derive_seed
 from rewardshift.training.policy import Policy, load_policy
 
@@ -111,8 +111,11 @@ def _roll_out(
         total, ended = 0.0, False
         while not ended:
             action = behave(observation)
-            raw, reward, terminated, truncated, _ = env.step(action)
-            following = flatten(raw, spec)
+            try:
+                raw, reward, terminated, truncated, _ = env.step(action)
+                following = flatten(raw, spec)
+            except FOREIGN as error:
+                raise failed(f"the environment {env}, in step {len(steps) + 1},", error) from error
             truncated = truncated or (len(steps) == transitions - 1 and not terminated)
             own = _own_scale(env, action)
             steps.append((observation, own, reward, following, terminated, truncated))

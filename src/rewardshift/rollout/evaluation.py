@@ -1,6 +1,6 @@
 """Evaluation: greedy episodes of every seed, side by side, apart from all training."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import jax
@@ -8,9 +8,9 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from rewardshift.agents.contract import Agent
-from rewardshift.envs.engines import EngineName, make_engine
-from rewardshift.envs.tasks import MakeEnv
-from rewardshift.errors import TrainingError
+from rewardshift.envs.engines import EngineName, Step, make_engine
+from rewardshift.envs.tasks import MakeEnv, env_name
+from rewardshift.errors import FOREIGN, TrainingError, failed
 from rewardshift.rollout.seeding import derive_seed
 
 # No task is known whose episodes are this long; one that goes on has no end.
@@ -54,18 +54,21 @@ class Evaluator:
     ) -> None:
         self._seeds, self._episodes, self._gamma = seeds, episodes, agent.gamma
         self._engine = make_engine(env, len(seeds) * episodes, engine)
+        self._name = f"the environment {env_name(env)!r}"
         over_episodes = jax.vmap(agent.greedy, in_axes=(None, 0))
         self._act = jax.jit(jax.vmap(over_episodes))
 
-    def __call__(self, state: Any, step: int) -> Episodes:
-        """The episodes; the same for the same state and step."""
-        observation = first = self._engine.restart(
-            [
-                derive_seed(seed, step, 1 + number)
-                for seed in self._seeds
-                for number in range(self._episodes)
-            ]
-        )
+    def __call__(
+        self, state: Any, step: int, on_step: Callable[[], None] | None = None
+    ) -> Episodes:
+        """The episodes; the same for the same state and step.
+
+        Args:
+            state: The agent's state, with a leading axis over the seeds.
+            step: After how many steps of training.
+            on_step: Called after every step of the episodes; may raise, to stop.
+        """
+        observation = first = self._restart(step)
         shape = (len(self._seeds), self._episodes)
         returns, discounted, discount = np.zeros(shape), np.zeros(shape), 1.0
         lengths, terminated = np.zeros(shape, np.int64), np.zeros(shape, bool)
@@ -78,7 +81,8 @@ class Evaluator:
                     f" {LONGEST_EPISODE} steps; does the task need gymnasium.wrappers.TimeLimit?"
                 )
             actions = np.asarray(self._act(state, observation.reshape(*shape, -1)))
-            result = self._engine.step(actions.reshape(-1, *actions.shape[2:]))
+            taken = (step, int(lengths.max()) + 1)
+            result = self._take(actions.reshape(-1, *actions.shape[2:]), *taken)
             reward = running * result.reward.reshape(shape)
             returns += reward
             discounted += discount * reward
@@ -88,8 +92,26 @@ class Evaluator:
             success[running] = result.success.reshape(shape)[running]
             running &= ~(result.terminated | result.truncated).reshape(shape)
             observation, discount = result.observation, discount * self._gamma
+            if on_step is not None:
+                on_step()
         seen = (first.reshape(*shape, -1), last.reshape(*shape, -1))
         return Episodes(*seen, returns, discounted, lengths, terminated, success)
+
+    def _restart(self, step: int) -> np.ndarray:
+        numbers = range(1, 1 + self._episodes)
+        seeds = [derive_seed(seed, step, number) for seed in self._seeds for number in numbers]
+        try:
+            return self._engine.restart(seeds)
+        except FOREIGN as error:
+            when = f"when reset for the evaluation after step {step},"
+            raise failed(f"{self._name}, {when}", error) from error
+
+    def _take(self, actions: np.ndarray, step: int, number: int) -> Step:
+        try:
+            return self._engine.step(actions)
+        except FOREIGN as error:
+            when = f"in step {number} of the evaluation after step {step},"
+            raise failed(f"{self._name}, {when}", error) from error
 
     def close(self) -> None:
         """Closes the environments."""

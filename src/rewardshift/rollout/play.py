@@ -5,13 +5,14 @@ import warnings
 from pathlib import Path
 from typing import Any
 
+import gymnasium as gym
 import imageio.v3 as imageio
 import numpy as np
 
 from rewardshift.envs.tasks import env_maker, flatten
-from rewardshift.errors import InputError, TrainingError, one_line
+from rewardshift.errors import FOREIGN, InputError, TrainingError, failed, one_line, shown
 from rewardshift.extras import require
-from rewardshift.files import writable_folder
+from rewardshift.files import writable_folder, write_atomic
 from rewardshift.rollout.seeding import derive_seed
 from rewardshift.training.policy import load_policy
 
@@ -43,14 +44,18 @@ def record_episode(folder: Path, film: Path, seed: int, episode: int) -> float:
     writable_folder(film.parent)
     if not {"MUJOCO_GL", "DISPLAY", "WAYLAND_DISPLAY"} & set(os.environ):
         os.environ["MUJOCO_GL"] = "egl"  # MuJoCo's own choice needs a screen
+    env = _drawn_env(policy.config.env)
     try:
-        env = env_maker(policy.config.env, render_mode="rgb_array")()
         observation, _ = env.reset(seed=derive_seed(seed, 0, 1 + episode))
-        frames: list[Any] = [env.render()]
+        frames: list[Any] = [_picture(env)]
     except Exception as error:  # of any graphics library, or of a task that draws nothing
+        hint = (
+            "; for MuJoCo, try MUJOCO_GL=egl or MUJOCO_GL=osmesa in the environment"
+            if hasattr(env.unwrapped, "mujoco_renderer")
+            else ""
+        )
         raise InputError(
-            f"{policy.config.env} cannot be drawn here: {one_line(error)}. For MuJoCo, try"
-            " MUJOCO_GL=egl or MUJOCO_GL=osmesa in the environment"
+            f"{policy.config.env} cannot be drawn here: {one_line(error)}{hint}"
         ) from error
     total, done = 0.0, False
     while not done:
@@ -60,8 +65,11 @@ def record_episode(folder: Path, film: Path, seed: int, episode: int) -> float:
                 " into the memory; does the task need gymnasium.wrappers.TimeLimit?"
             )
         action = policy.act(flatten(observation, policy.spec))
-        observation, reward, terminated, truncated, _ = env.step(action)
-        frames.append(env.render())
+        try:
+            observation, reward, terminated, truncated, _ = env.step(action)
+            frames.append(_picture(env))
+        except FOREIGN as error:
+            raise failed(f"the environment {env}, in step {len(frames)},", error) from error
         total, done = total + float(reward), terminated or truncated
     env.close()
     options: dict[str, Any] = (
@@ -71,5 +79,27 @@ def record_episode(folder: Path, film: Path, seed: int, episode: int) -> float:
     )
     with warnings.catch_warnings():  # ffmpeg is forked, while nothing of JAX's is running
         warnings.filterwarnings("ignore", "os.fork", RuntimeWarning)
-        imageio.imwrite(film, np.stack(frames), **options)
+        content = imageio.imwrite("<bytes>", np.stack(frames), extension=film.suffix, **options)
+    write_atomic(film, content)
     return total
+
+
+def _drawn_env(env: str) -> gym.Env[Any, Any]:
+    """The environment, if it says that it can be drawn."""
+    with warnings.catch_warnings():  # Gymnasium warns of what is refused below
+        warnings.simplefilter("ignore")
+        made = env_maker(env, render_mode="rgb_array")()
+    modes = list(made.metadata.get("render_modes", ()))
+    if "rgb_array" not in modes:
+        raise InputError(
+            f"a film needs an environment with the render mode 'rgb_array'; {env} has"
+            f" {shown(modes) if modes else 'none'}"
+        )
+    return made
+
+
+def _picture(env: gym.Env[Any, Any]) -> np.ndarray:
+    picture = env.render()
+    if not isinstance(picture, np.ndarray):
+        raise TypeError(f"its render() returned {shown(picture)}, not a picture")
+    return picture

@@ -12,14 +12,23 @@ import json
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
 from rewardshift.errors import InputError, one_line
-from rewardshift.files import DAMAGE, opened_npz, read_sealed, write_atomic, write_sealed
+from rewardshift.files import (
+    DAMAGE,
+    arrays_in,
+    own_folder,
+    read_own,
+    read_sealed,
+    refuse_links,
+    write_atomic,
+    write_sealed,
+)
 
 FORMAT = 3
 KEPT = 2
@@ -61,7 +70,7 @@ def save_checkpoint(
     Returns:
         The segments that hold the replay now.
     """
-    folder.mkdir(exist_ok=True)
+    own_folder(folder)
     step = checkpoint.step
     segments = {s: d for s, d in checkpoint.segments.items() if _stop(s) > step - capacity}
     if new_records is not None:
@@ -93,6 +102,7 @@ def load_checkpoint(
         template: A tree of arrays: the checkpoint's must have these paths, shapes and dtypes.
         record: The layout of a transition, if the run has a replay.
     """
+    refuse_links(folder)
     manifests = sorted(folder.glob("checkpoint-*.json"))
     if not manifests:
         return None
@@ -111,14 +121,24 @@ def _read(path: Path, config: str, template: Any, record: np.dtype[np.void] | No
     body = read_sealed(path, version=FORMAT)
     if body["config"] != config:
         raise ValueError("it is of a run with another configuration")
-    state = _state(body["step"])
-    for file, digest in {state: body["state"], **body["segments"]}.items():
-        if sha256((folder / file).read_bytes()).hexdigest() != digest:
-            raise ValueError(f"{file} has another checksum")
-    arrays = read_npz(folder / state, template)
-    parts = [np.load(folder / name, allow_pickle=False) for name in body["segments"]]
+    state = folder / _state(body["step"])
+    arrays = read_npz(_read_whole(state, body["state"]), template)
+    segments = {folder / name: digest for name, digest in body["segments"].items()}
+    if any(path.parent != folder or path.name == ".." for path in segments):
+        raise ValueError("it names a file of another folder")
+    parts = [
+        np.load(_read_whole(path, digest), allow_pickle=False) for path, digest in segments.items()
+    ]
     records = None if record is None else np.concatenate(parts, axis=1).view(record)
     return Checkpoint(body["step"], config, arrays, body["notes"], records, body["segments"])
+
+
+def _read_whole(path: Path, digest: str) -> io.BytesIO:
+    """A file with that checksum."""
+    content = read_own(path)
+    if sha256(content).hexdigest() != digest:
+        raise ValueError(f"{path.name} has another checksum")
+    return io.BytesIO(content)
 
 
 def _is_whole(path: Path, config: str, template: Any, record: np.dtype[np.void] | None) -> bool:
@@ -136,10 +156,10 @@ def npz_bytes(tree: Any) -> bytes:
     return buffer.getvalue()
 
 
-def read_npz(path: Path, template: Any) -> Any:
+def read_npz(file: IO[bytes], template: Any) -> Any:
     """A tree like the template, from a file of `npz_bytes`."""
-    with opened_npz(path) as file:
-        return _fill(template, dict(file))
+    with arrays_in(file) as arrays:
+        return _fill(template, dict(arrays))
 
 
 def _leaves(tree: Any) -> dict[str, np.ndarray]:
@@ -184,7 +204,7 @@ def _delete_old(folder: Path) -> None:
     manifests = sorted(folder.glob("checkpoint-*.json"))
     for path in manifests[:-KEPT]:
         path.unlink()
-    kept = [json.loads(path.read_text()) for path in manifests[-KEPT:]]
+    kept = [json.loads(read_own(path)) for path in manifests[-KEPT:]]
     needed = {name for body in kept for name in (_state(body["step"]), *body["segments"])}
     for path in (*folder.glob("state-*.npz"), *folder.glob("segment-*.npy")):
         if path.name not in needed:

@@ -18,7 +18,7 @@ from rewardshift.envs.engines import EngineName, resolve_engine
 from rewardshift.envs.goals import probe_goals
 from rewardshift.envs.tasks import MakeEnv, check_imported, env_name, probe_spec
 from rewardshift.errors import InputError, one_line, shown
-from rewardshift.files import DAMAGE, LEFTOVER, LOCK, write_atomic
+from rewardshift.files import DAMAGE, LEFTOVER, LOCK, read_own, write_atomic
 from rewardshift.hindsight import Hindsight
 from rewardshift.learners import Learner
 from rewardshift.rollout.parts import check_restorable, part_from_json, part_to_json
@@ -270,7 +270,7 @@ def read_config(folder: Path) -> RunConfig:
     """The configuration of the run in a folder."""
     path = folder / "config.json"
     try:
-        body = json.loads(path.read_text())
+        body = json.loads(read_own(path))
         if body["format"] != FORMAT:
             raise ValueError(f"its format is {body['format']!r}, this version reads {FORMAT}")
         return RunConfig.from_json(body)
@@ -278,10 +278,10 @@ def read_config(folder: Path) -> RunConfig:
         raise InputError(f"no run in {str(folder)!r}: {path.name}: {one_line(error)}") from error
 
 
-def networks_of(agent: Agent[Any], state: Any, step: int) -> dict[str, Any]:
-    """What `parameters.npz` keeps of an agent's state, and after how many steps that is."""
-    networks = {name: _without_optimiser(getattr(state, name)) for name in agent.networks}
-    return {"step": np.asarray(step, np.int64), **networks}
+def networks_of(config: RunConfig, state: Any, step: int) -> dict[str, Any]:
+    """What `parameters.npz` keeps of a run: its digest, its steps, and the agent's networks."""
+    networks = {name: _without_optimiser(getattr(state, name)) for name in config.agent.networks}
+    return {"config": np.asarray(config.digest), "step": np.asarray(step, np.int64), **networks}
 
 
 def _without_optimiser(part: Any) -> Any:

@@ -51,6 +51,11 @@ def draws_from(
         step = (block + 1) * BLOCK
 
 
+def block_bytes(batch_size: int) -> int:
+    """The least that the numbers of one seed take, which are drawn for many steps at once."""
+    return BLOCK * batch_size * np.dtype(np.float32).itemsize
+
+
 @jax.jit
 def _block_keys(keys: Any, block: Any) -> Any:
     """The raw keys of a block of steps, `[step, seed, 2]`."""

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from rewardshift.files import naming, write_atomic
+from rewardshift.files import naming, opened, own_folder, read_own, write_atomic
 from rewardshift.training.metrics import Columns
 
 TIMES = "timing.csv"
@@ -41,7 +41,7 @@ def write_events(folder: Path, columns: Columns, rows: Sequence[Any]) -> None:
         return
     place = folder / "tensorboard"
     with naming(place):
-        place.mkdir(exist_ok=True)
+        own_folder(place)
         writer = EventsWriter(str(place / "events"), f".{rows[-1].step}")
         for row in rows:
             for name, value in zip(columns.names, columns.cells(row), strict=True):
@@ -54,16 +54,15 @@ def write_events(folder: Path, columns: Columns, rows: Sequence[Any]) -> None:
 def note_time(folder: Path, step: int, seconds: float) -> None:
     """Adds a line to `timing.csv`: the seconds from one checkpoint to the next."""
     path = folder / TIMES
-    new = not path.exists()
-    with naming(path), path.open("a") as file:
-        if new:
-            file.write("step,seconds_since_last\n")
-        file.write(f"{step},{seconds:.3f}\n")
+    with naming(path), opened(path, "ab") as file:
+        if file.tell() == 0:
+            file.write(b"step,seconds_since_last\n")
+        file.write(f"{step},{seconds:.3f}\n".encode())
 
 
 def time_spent(folder: Path) -> float:
     """The seconds behind the checkpoints of a run, over all its starts; 0 if it has none."""
     path = folder / TIMES
-    lines = path.read_text().splitlines() if path.exists() else []
+    lines = read_own(path).decode(errors="replace").splitlines() if path.exists() else []
     whole = [re.fullmatch(r"\d+,(\d+\.\d{3})", line) for line in lines]  # a kill may cut the last
     return sum(float(line[1]) for line in whole if line)

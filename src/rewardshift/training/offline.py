@@ -22,6 +22,7 @@ from rewardshift.errors import InputError
 from rewardshift.replay import Batch
 from rewardshift.rollout.evaluation import Evaluator
 from rewardshift.training.estimates import Estimating, Estimator
+from rewardshift.training.memory import agent_needs, check_memory, evaluation_needs
 from rewardshift.training.metrics import as_scalars, find_columns, finite_metrics
 from rewardshift.training.trainer import OnProgress, Snapshot
 
@@ -38,7 +39,7 @@ class OfflineBudget:
 
     Args:
         updates: Gradient updates of each seed.
-        evaluate_every: Updates between two evaluations.
+        evaluate_every: Updates between two evaluations. A shorter training is evaluated at its end.
         evaluation_episodes: Greedy episodes of one evaluation.
         checkpoint_every: Updates between two checkpoints.
     """
@@ -109,6 +110,11 @@ class OfflineTrainer:
     ) -> None:
         self.agent, self.seeds, self.budget = agent, seeds, budget
         spec = probe_spec(env)
+        count = len(seeds)
+        check_memory(
+            agent_needs(agent, spec, count)
+            | evaluation_needs(spec, count, budget.evaluation_episodes)
+        )
         self._data, self._call = data, agent.period
         self.evaluator = Evaluator(agent, env, engine, seeds, budget.evaluation_episodes)
         self._estimate = Estimator(agent, data) if isinstance(agent, Estimating) else None
@@ -121,7 +127,8 @@ class OfflineTrainer:
 
     def run_to_checkpoint(self, on_step: OnProgress | None = None) -> None:
         """Trains up to the next checkpoint, or the end."""
-        every, look = self.budget.checkpoint_every, self.budget.evaluate_every
+        every = self.budget.checkpoint_every
+        look = min(self.budget.evaluate_every, self.budget.updates)  # at the end, if not before
         stop = min(self.budget.updates, (self.step // every + 1) * every)
         longest = LONGEST_CALL // self.agent.period * self.agent.period
         while self.step < stop:
@@ -139,7 +146,7 @@ class OfflineTrainer:
             if time.perf_counter() - clock < CALL_SECONDS / 2:
                 self._call = max(self.agent.period, min(2 * self._call, longest))
             if self.step % look == 0:
-                self._evaluate(metrics)
+                self._evaluate(metrics, on_step)
             if on_step is not None:
                 on_step(self.step, self.rows)
         finite_metrics(metrics, self.step, self.seeds)
@@ -157,9 +164,10 @@ class OfflineTrainer:
         """Closes the environments."""
         self.evaluator.close()
 
-    def _evaluate(self, metrics: dict[str, Any]) -> None:
+    def _evaluate(self, metrics: dict[str, Any], on_step: OnProgress | None) -> None:
         seen = finite_metrics(metrics, self.step, self.seeds)
-        episodes = self.evaluator(self.state, self.step)
+        hear = None if on_step is None else partial(on_step, self.step, self.rows)
+        episodes = self.evaluator(self.state, self.step, hear)
         looks: list[dict[str, float]] = [{} for _ in self.seeds]
         if self._estimate is not None:
             looks = self._estimate(self.state, episodes)

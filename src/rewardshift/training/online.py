@@ -23,16 +23,17 @@ from rewardshift.agents.contract import (
     OnlineAgent,
 )
 from rewardshift.checks import Count, check
-from rewardshift.envs.engines import EngineName, make_engine
+from rewardshift.envs.engines import EngineName, Step, make_engine
 from rewardshift.envs.goals import goal_reward
-from rewardshift.envs.tasks import MakeEnv
-from rewardshift.errors import TrainingError
+from rewardshift.envs.tasks import MakeEnv, env_name
+from rewardshift.errors import FOREIGN, TrainingError, failed
 from rewardshift.hindsight import Hindsight, HindsightReplay
 from rewardshift.replay import RecordLayout, Replay
 from rewardshift.rollout.evaluation import Evaluator
 from rewardshift.rollout.seeding import derive_seed
 from rewardshift.training.diagnostics import Diagnosis, diagnose
-from rewardshift.training.draws import Draws, draws_from
+from rewardshift.training.draws import Draws, block_bytes, draws_from
+from rewardshift.training.memory import agent_needs, check_memory, evaluation_needs
 from rewardshift.training.metrics import as_scalars, find_columns, finite_metrics
 from rewardshift.training.trainer import OnProgress, Snapshot
 
@@ -44,7 +45,7 @@ class OnlineBudget:
     Args:
         steps: Environment steps of each seed, with one update each.
         capacity: Transitions that the replay keeps of each seed.
-        evaluate_every: Steps between two evaluations.
+        evaluate_every: Steps between two evaluations. A shorter training is evaluated at its end.
         evaluation_episodes: Greedy episodes of one evaluation.
         hindsight: How the replay relabels goals, in a goal task.
         checkpoint_every: Steps between two checkpoints. It changes the results, because episodes
@@ -111,8 +112,10 @@ class OnlineTrainer:
     ) -> None:
         self.agent, self.seeds, self.budget = agent, seeds, budget
         self.engine = make_engine(env, len(seeds), engine)
+        self._name = f"the environment {env_name(env)!r}"
         spec = self.engine.spec
         self.layout = RecordLayout(spec.features, spec.dtype, spec.action_size)
+        check_memory(self._needs())
         size = (len(seeds), min(budget.capacity, budget.steps), self.layout)
         hindsight = budget.hindsight
         n_step = agent.n_step if isinstance(agent, Multistep) else 1
@@ -138,8 +141,9 @@ class OnlineTrainer:
     def run_to_checkpoint(self, on_step: OnProgress | None = None) -> None:
         """Trains up to the next checkpoint, or the end."""
         every = self.budget.checkpoint_every
+        look = min(self.budget.evaluate_every, self.budget.steps)  # at the end, if not before
         stop = min(self.budget.steps, (self.step // every + 1) * every)
-        observation = self.engine.restart([derive_seed(seed, self.step) for seed in self.seeds])
+        observation = self._restart()
         running = np.zeros(len(self.seeds))
         randomness = self._draws()
         drawn = next(randomness)
@@ -147,7 +151,7 @@ class OnlineTrainer:
         self.state, action, bonus = started[0], np.asarray(started[1]), np.asarray(started[2])
         metrics: dict[str, Any] = {}
         while self.step < stop:
-            result = self.engine.step(action)
+            result = self._take(action)
             self._check(result.next_observation, result.reward)
             self.step += 1
             ended = result.terminated | result.truncated
@@ -181,11 +185,23 @@ class OnlineTrainer:
                 running[ended] = 0.0
             action, bonus = np.asarray(chosen), np.asarray(novelty)
             metrics |= latest  # an update of another turn may return other ones
-            if self.step % self.budget.evaluate_every == 0:
-                self._evaluate(metrics)
+            if self.step % look == 0:
+                self._evaluate(metrics, on_step)
             if on_step is not None:
                 on_step(self.step, self.rows)
         finite_metrics(metrics, self.step, self.seeds)
+
+    def _restart(self) -> np.ndarray:
+        try:
+            return self.engine.restart([derive_seed(seed, self.step) for seed in self.seeds])
+        except FOREIGN as error:
+            raise failed(f"{self._name}, when reset after step {self.step},", error) from error
+
+    def _take(self, action: np.ndarray) -> Step:
+        try:
+            return self.engine.step(action)
+        except FOREIGN as error:
+            raise failed(f"{self._name}, in step {self.step + 1},", error) from error
 
     def snapshot(self) -> Snapshot:
         """See `Trainer`."""
@@ -210,6 +226,18 @@ class OnlineTrainer:
         self.engine.close()
         self.evaluator.close()
 
+    def _needs(self) -> dict[str, int]:
+        """The bytes of what is as large as a setting says."""
+        spec, seeds, budget = self.engine.spec, len(self.seeds), self.budget
+        transitions = min(budget.capacity, budget.steps)
+        return {
+            **agent_needs(self.agent, spec, seeds),
+            "the random numbers of batches (batch_size)": seeds
+            * block_bytes(self.agent.batch_size),
+            "the replay (capacity)": seeds * transitions * self.layout.record.itemsize,
+            **evaluation_needs(spec, seeds, budget.evaluation_episodes),
+        }
+
     def _explore(self) -> Any:
         return self.agent.exploration(self.step, self.budget.steps)
 
@@ -218,9 +246,10 @@ class OnlineTrainer:
         sampling = self.agent.batch_size * self.replay.draws
         return draws_from(self.step, self.seeds, self._update_keys, (acting, sampling))
 
-    def _evaluate(self, metrics: dict[str, Any]) -> None:
+    def _evaluate(self, metrics: dict[str, Any], on_step: OnProgress | None) -> None:
         seen = finite_metrics(metrics, self.step, self.seeds)
-        episodes = self.evaluator(self.state, self.step)
+        hear = None if on_step is None else partial(on_step, self.step, self.rows)
+        episodes = self.evaluator(self.state, self.step, hear)
         returns = episodes.returns.mean(axis=1)
         successes = episodes.success.mean(axis=1)
         looks: list[list[float]] = [[] for _ in self.seeds]

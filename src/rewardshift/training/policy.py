@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ import numpy as np
 
 from rewardshift.envs.tasks import TaskSpec, probe_spec
 from rewardshift.errors import InputError, one_line
-from rewardshift.files import DAMAGE
+from rewardshift.files import DAMAGE, opened
 from rewardshift.training.checkpoints import read_npz
 from rewardshift.training.config import RunConfig, networks_of, read_config
 
@@ -24,7 +25,8 @@ class Policy:
         config: The configuration of its run.
         step: After how many of its steps.
         spec: Its task.
-        act: The action for a flat observation, as an environment of `env_maker` takes it.
+        act: The action for a flat observation, as an environment of `env_maker` takes it, or the
+            actions for a batch of them.
     """
 
     config: RunConfig
@@ -58,13 +60,29 @@ def load_policy(folder: Path | str, seed: int) -> Policy:
     states = jax.eval_shape(init, np.asarray(config.seeds))
     try:
         template = jax.tree.map(
-            lambda leaf: np.empty(leaf.shape, leaf.dtype), networks_of(config.agent, states, 0)
+            lambda leaf: np.empty(leaf.shape, leaf.dtype), networks_of(config, states, 0)
         )
-        networks = read_npz(path, template)
+        networks = read_npz(opened(path, "rb"), template)
+        if str(networks.pop("config")) != config.digest:
+            raise ValueError("it is of a run with another configuration")
     except DAMAGE as error:
-        raise InputError(f"{str(path)!r} cannot be used: {one_line(error)}") from error
+        raise InputError(
+            f"{str(path)!r} cannot be used: {one_line(error)}; 'rewardshift resume {folder}' writes"
+            " it again"
+        ) from error
     step, row = int(networks.pop("step")), config.seeds.index(seed)
     state = states._replace(**jax.tree.map(lambda leaf: jnp.asarray(leaf[row]), networks))
-    greedy = jax.jit(lambda observation: config.agent.greedy(state, observation))
-    # A scalar where it is one.
-    return Policy(config, step, spec, lambda observation: np.asarray(greedy(observation))[()])
+    greedy = partial(config.agent.greedy, state)
+    one, many = jax.jit(greedy), jax.jit(jax.vmap(greedy))
+
+    def act(observation: np.ndarray) -> np.ndarray | np.integer:
+        shape = np.shape(observation)
+        if len(shape) not in (1, 2) or shape[-1] != spec.features:
+            raise InputError(
+                f"a policy acts on an observation of the shape ({spec.features},), or on a batch of"
+                f" them, (batch, {spec.features}), got the shape {shape}"
+            )
+        # A scalar where it is one.
+        return np.asarray((one if len(shape) == 1 else many)(observation))[()]
+
+    return Policy(config, step, spec, act)

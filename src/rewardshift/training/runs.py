@@ -161,7 +161,8 @@ def train(
             checkpoint; if it holds another one, that is an error. A function that makes the
             environment must then be one of a module, or `functools.partial` of one, so that it
             can be told from others. None keeps nothing.
-        on_progress: Called after every step with the step and the rows so far.
+        on_progress: Called after every step, and at every step of an evaluation, with the step of
+            the training and the rows so far.
     """
     return online_run(agent, env, seeds, budget, engine).start(folder, on_progress)
 
@@ -191,7 +192,11 @@ def train_offline(
 
 
 def resume(folder: Path | str, on_progress: OnProgress | None = None) -> Result:
-    """Goes on with the run in a folder."""
+    """Goes on with the run in a folder.
+
+    At the end of a run there is nothing left to train: then `metrics.csv` and `parameters.npz` are
+    written again from the last checkpoint.
+    """
     config = read_config(Path(folder))
     if config.data is not None:
         assert isinstance(config.budget, OfflineBudget)
@@ -217,6 +222,8 @@ def _run_in_folder(
     config: RunConfig, trainer: Trainer, folder: Path, on_progress: OnProgress | None
 ) -> Result:
     segments = _restore(trainer, folder, config)
+    if trainer.step:
+        _write_outcome(trainer, folder, config)  # which may be lost, or damaged
     with _stop_requests() as asked:
 
         def on_step(step: int, rows: Sequence[Any]) -> None:
@@ -241,7 +248,7 @@ def _save(
 ) -> dict[str, str]:
     """Writes the metrics, the networks and a checkpoint."""
     new = [row for row in trainer.rows if row.step > before]
-    write_metrics(folder, trainer.columns, trainer.rows)
+    _write_outcome(trainer, folder, config)
     write_events(folder, trainer.columns, new)
     step, arrays, notes = trainer.snapshot()
     checkpoint = Checkpoint(
@@ -254,9 +261,14 @@ def _save(
     )
     capacity = trainer.replay.capacity if trainer.replay else 0
     records = trainer.replay.newest(trainer.step - before) if trainer.replay else None
-    networks = networks_of(config.agent, trainer.state, trainer.step)
-    write_atomic(folder / "parameters.npz", npz_bytes(networks))
     return save_checkpoint(folder / "checkpoints", checkpoint, records, capacity)
+
+
+def _write_outcome(trainer: Trainer, folder: Path, config: RunConfig) -> None:
+    """Writes `metrics.csv` and `parameters.npz`."""
+    write_metrics(folder, trainer.columns, trainer.rows)
+    networks = networks_of(config, trainer.state, trainer.step)
+    write_atomic(folder / "parameters.npz", npz_bytes(networks))
 
 
 def _restore(trainer: Trainer, folder: Path, config: RunConfig) -> dict[str, str]:

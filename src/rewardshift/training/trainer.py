@@ -6,7 +6,8 @@ from typing import Any, NamedTuple, Protocol, runtime_checkable
 from rewardshift.replay import Replay
 from rewardshift.training.metrics import Columns, Row
 
-# Called with the step and the rows of `metrics.csv` so far.
+# Called with the step and the rows of `metrics.csv` so far, also at every step of an evaluation. It
+# may raise, to stop.
 OnProgress = Callable[[int, Sequence[Any]], None]
 
 

@@ -1,0 +1,74 @@
+"""The memory that a run needs, estimated before any of it is taken.
+
+The estimates count what is certain to be there at once, so a run that is refused would not have
+gone well: Linux promises memory that it does not have and later kills the process.
+"""
+
+import math
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import jax
+import numpy as np
+
+from rewardshift.agents.contract import Agent
+from rewardshift.envs.tasks import TaskSpec
+from rewardshift.errors import InputError
+
+ENVIRONMENT = 2**13  # bytes of the smallest of Gymnasium's environments, about
+NUMBER = 4  # bytes of a number in 32 bits
+
+
+def check_memory(needs: Mapping[str, int]) -> None:
+    """Refuses a run that does not fit into the memory that is free now.
+
+    Args:
+        needs: Bytes, by what they are for, which names the setting.
+    """
+    needed, free = sum(needs.values()), free_memory()
+    if needed > free:
+        most = max(needs, key=lambda settings: needs[settings])
+        raise InputError(
+            f"the run needs about {_size(needed)} of memory, and {_size(free)} are free;"
+            f" {_size(needs[most])} of it are for {most}: take less there, or fewer seeds"
+        )
+
+
+def agent_needs(agent: Agent[Any], spec: TaskSpec, seeds: int) -> dict[str, int]:
+    """What the agent's state takes, and a batch with the outputs of every layer for it."""
+    state = jax.eval_shape(lambda: agent.init(jax.random.key(0), spec))
+    numbers = [math.prod(leaf.shape) * leaf.dtype.itemsize for leaf in jax.tree.leaves(state)]
+    networks = [getattr(state, name) for name in agent.networks]
+    outputs = [math.prod(leaf.shape[:-1]) for leaf in jax.tree.leaves(networks) if leaf.ndim > 1]
+    transition = 2 * spec.features * np.dtype(spec.dtype).itemsize
+    row = transition + NUMBER * sum(outputs)
+    return {
+        "the networks (hidden, and how many there are)": seeds * sum(numbers),
+        "a batch (batch_size)": seeds * agent.batch_size * row,
+    }
+
+
+def evaluation_needs(spec: TaskSpec, seeds: int, episodes: int) -> dict[str, int]:
+    """What the environments of an evaluation take, all of which run side by side."""
+    observation = spec.features * np.dtype(spec.dtype).itemsize
+    return {
+        "the environments of an evaluation (evaluation_episodes)": seeds
+        * episodes
+        * (ENVIRONMENT + observation)
+    }
+
+
+def free_memory() -> int:
+    """The bytes that can be had now, without those of the disk."""
+    try:
+        text = Path("/proc/meminfo").read_text()  # counts what caches would give back
+        lines = dict(line.split(":") for line in text.splitlines())
+        return int(lines["MemAvailable"].split()[0]) * 1024
+    except (OSError, KeyError):
+        return os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+
+
+def _size(count: int) -> str:
+    return f"{count / 1e9:,.1f} GB"

@@ -1,0 +1,175 @@
+"""Code of others that fails: whose it was, when, and where in it."""
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import gymnasium as gym
+import pytest
+from victims import Fault, call, command
+
+from rewardshift import DQN, OnlineBudget, train
+from rewardshift.cli import main
+from rewardshift.errors import ForeignError, TrainingError
+from rewardshift.networks import MLP
+
+TINY = ("--hidden", "4", "--batch-size=4", "--steps=20", "--evaluation-episodes=1")
+FAULTY = """
+import gymnasium, numpy, sys
+
+class Faulty(gymnasium.Env):
+    observation_space = gymnasium.spaces.Box(0, 1, (1,), numpy.float32)
+    action_space = gymnasium.spaces.Discrete(2)
+    metadata = {"render_modes": []}
+
+    def __init__(self, at=-1, where="step", how="raise", render_mode=None):
+        self.at, self.where, self.how, self.taken = at, where, how, 0
+        self.fail("init")
+
+    def fail(self, where):
+        if self.where == where and self.taken >= self.at > 0:
+            if self.how == "exit":
+                sys.exit(0)
+            raise ZeroDivisionError("of \\x1b[31mtheirs")
+
+    def reset(self, **kwargs):
+        self.fail("reset")
+        return numpy.zeros(1, numpy.float32), {}
+
+    def step(self, action):
+        self.taken += 1
+        self.fail("step")
+        return numpy.zeros(1, numpy.float32), 1.0, False, self.taken % 50 == 0, {}
+
+def register(name, **kwargs):
+    gymnasium.register(name, "faulty_tasks:Faulty", kwargs=kwargs)
+
+register("Whole-v0")
+register("Step-v0", at=5)
+register("Exit-v0", at=5, how="exit")
+register("Long-v0", at=30)
+register("Reset-v0", at=7, where="reset")
+"""
+
+
+@pytest.fixture(autouse=True)
+def modules(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Modules of somebody, forgotten after the test."""
+    (tmp_path / "faulty_tasks.py").write_text(FAULTY)
+    (tmp_path / "broken_module.py").write_text("divisor = 0\n1 / divisor\n")
+    (tmp_path / "leaving_module.py").write_text("import sys\nsys.exit(0)\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    before, registered = set(sys.modules), set(gym.registry)
+    yield
+    for name in set(sys.modules) - before:
+        if name in ("faulty_tasks", "broken_module", "leaving_module"):
+            del sys.modules[name]
+    for name in set(gym.registry) - registered:
+        del gym.registry[name]
+
+
+@pytest.mark.parametrize(
+    ("env", "when"),
+    [
+        ("Step-v0", "in step 5,"),
+        ("Exit-v0", "in step 5,"),
+        ("Long-v0", "in step 30 of the evaluation after step 20,"),
+    ],
+)
+def test_an_environment_that_fails_is_told_with_its_own_traceback(
+    env: str, when: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    name = f"faulty_tasks:{env}"
+    assert main(["train", "dqn", f"--env={name}", *TINY, f"--out={tmp_path / 'run'}"]) == 1
+    said = capsys.readouterr().err
+    first, *below = said[said.index("rewardshift: ") :].splitlines()
+    kind = "SystemExit: 0" if env == "Exit-v0" else r"ZeroDivisionError: of \x1b[31mtheirs"
+    assert first == (
+        f"rewardshift: the environment {name!r}, {when} failed, which is not code of rewardshift:"
+        f" {kind}"
+    )
+    assert below[0] == "Traceback (most recent call last):"
+    assert any(f'File "{tmp_path}/faulty_tasks.py", line' in line for line in below)
+    assert not any("src/rewardshift" in line for line in below)
+    assert "\x1b[31m" not in said
+
+
+def test_a_reset_that_fails_is_told(tmp_path: Path) -> None:
+    budget = OnlineBudget(steps=20, checkpoint_every=10, evaluate_every=20)
+    with pytest.raises(ForeignError, match=r"when reset after step 10,.*ZeroDivisionError") as told:
+        train(DQN(network=MLP((4,))), "faulty_tasks:Reset-v0", budget=budget)
+    assert isinstance(told.value.__cause__, ZeroDivisionError)
+    assert isinstance(told.value, TrainingError)
+
+
+def test_an_environment_that_cannot_be_made_is_told() -> None:
+    def make() -> Any:
+        raise ZeroDivisionError("at the beginning")
+
+    with pytest.raises(ForeignError, match=r"while it was made, failed.*at the beginning"):
+        train(DQN(), make)
+
+
+@pytest.mark.parametrize("how", ["--env", "--import"])
+@pytest.mark.parametrize(
+    ("module", "kind"),
+    [("broken_module", "ZeroDivisionError: division by zero"), ("leaving_module", "SystemExit: 0")],
+)
+def test_a_module_that_fails_is_told(
+    how: str, module: str, kind: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    arguments = {
+        "--env": ["train", "dqn", f"--env={module}:Any-v0", *TINY],
+        "--import": ["--import", module, "list"],
+    }
+    assert main(arguments[how]) == 1
+    first, *below = capsys.readouterr().err.splitlines()
+    assert f"the module {module!r}, while it was imported, failed" in first
+    assert first.endswith(kind)
+    assert any(f'File "{tmp_path}/{module}.py", line 2' in line for line in below)
+
+
+@pytest.fixture
+def whole(tmp_path: Path) -> Path:
+    folder = tmp_path / "run"
+    budget = OnlineBudget(steps=20, evaluate_every=20, evaluation_episodes=1)
+    agent = DQN(network=MLP((4,)), batch_size=4)
+    assert train(agent, "faulty_tasks:Whole-v0", budget=budget, folder=folder).finished
+    return folder
+
+
+def test_an_environment_that_is_not_drawn_is_told_without_mujoco(
+    whole: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["play", str(whole)]) == 2
+    said = capsys.readouterr().err
+    assert "a film needs an environment with the render mode 'rgb_array'" in said
+    assert "MuJoCo" not in said
+
+
+def test_a_render_that_gives_no_picture_is_told(
+    whole: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    faulty = sys.modules["faulty_tasks"].Faulty
+    faulty.metadata = {"render_modes": ["rgb_array"]}
+    faulty.render = lambda _: None
+    assert main(["play", str(whole)]) == 2
+    said = capsys.readouterr().err
+    assert "cannot be drawn here: its render() returned None, not a picture" in said
+    assert "MuJoCo" not in said
+
+
+@pytest.mark.parametrize("kind", ["gif", "mp4"])
+def test_a_film_outlives_a_full_disk(kind: str, tmp_path: Path) -> None:
+    run, film = tmp_path / "run", tmp_path / f"film.{kind}"
+    budget = OnlineBudget(steps=20, evaluate_every=20, evaluation_episodes=1)
+    train(DQN(network=MLP((4,)), batch_size=4), "CartPole-v1", budget=budget, folder=run)
+    play = ("play", run, f"--film={film}")
+    assert call(command, play).code == 0
+    before = film.read_bytes()
+    assert len(before) > 1000
+    ended = call(command, (*play, "--episode=1"), fault=Fault("full", 0))
+    assert ended.code == 1, ended.said
+    assert film.read_bytes() == before
+    assert not list(tmp_path.glob(".film*"))
