@@ -34,7 +34,7 @@ def save_until(folder: Path, stop: int) -> dict[int, Checkpoint]:
 
 def newest(folder: Path, config: str = "config") -> Checkpoint | None:
     template = {"weights": np.zeros(5, np.float32)}
-    return load_checkpoint(folder / "checkpoints", config, template, RECORD)
+    return load_checkpoint(folder / "checkpoints", (config,), template, RECORD)
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -23,11 +24,12 @@ from rewardshift.errors import InputError
 from rewardshift.networks import MLP
 from rewardshift.rollout.collection import collect
 from rewardshift.rollout.seeding import derive_seed
-from rewardshift.training.checkpoints import npz_bytes
-from rewardshift.training.config import DataConfig, RunConfig, claim_folder, networks_of
+from rewardshift.rollout.trees import npz_bytes
+from rewardshift.training.config import DataConfig, RunConfig
+from rewardshift.training.folder import claim_folder
+from rewardshift.training.loading import load, networks_of
 from rewardshift.training.offline import OfflineBudget
 from rewardshift.training.online import OnlineBudget
-from rewardshift.training.policy import load_policy
 from rewardshift.training.runs import train
 
 BUDGET = OnlineBudget(steps=40, capacity=40, evaluate_every=40, evaluation_episodes=1)
@@ -58,20 +60,20 @@ def contents(dataset: Dataset) -> dict[str, bytes]:
 
 def test_the_greedy_policy_in_its_environment(pendulum: Path) -> None:
     """Stepping Pendulum itself with the actions gives the same observations and rewards."""
-    dataset = collect(pendulum, 250, run_seed=3)
+    dataset = collect(load(pendulum, 3), 250)
     assert (len(dataset), dataset.env) == (250, "Pendulum-v1")
     assert [rows.stop for rows in dataset.episodes] == [200, 250]
     assert (dataset.action.shape, str(dataset.action.dtype)) == ((250, 1), "float32")
     np.testing.assert_array_equal(np.flatnonzero(dataset.truncated), [199, 249])
     assert not dataset.terminated.any()
-    policy = load_policy(pendulum, 3)
+    policy = load(pendulum, 3)
     env = gym.make("Pendulum-v1")
     for number, rows in enumerate(dataset.episodes):
         seen, _ = env.reset(seed=derive_seed(0, number))
         for row in range(rows.start, rows.stop):
             np.testing.assert_array_equal(dataset.observation[row], seen)
-            own = 2 * np.asarray(policy.act(dataset.observation[row]))
-            np.testing.assert_allclose(dataset.action[row], own, rtol=1e-6)
+            own = policy.act(dataset.observation[row])
+            np.testing.assert_allclose(dataset.action[row], own, rtol=1e-5, atol=1e-6)
             seen, reward, *_ = env.step(dataset.action[row])
             np.testing.assert_array_equal(dataset.next_observation[row], seen)
             assert dataset.reward[row] == np.float32(reward)
@@ -80,8 +82,9 @@ def test_the_greedy_policy_in_its_environment(pendulum: Path) -> None:
 
 def test_everything_random_is_from_the_seed(pendulum: Path) -> None:
     def run(**changes: Any) -> dict[str, bytes]:
-        options: dict[str, Any] = {"noise": 0.1, "random_actions": 0.3, "seed": 7, "run_seed": 3}
-        return contents(collect(pendulum, 30, **{**options, **changes}))
+        policy = load(pendulum, changes.pop("run_seed", 3))
+        options: dict[str, Any] = {"noise": 0.1, "random_actions": 0.3, "seed": 7}
+        return contents(collect(policy, 30, **{**options, **changes}))
 
     first = run()
     assert run() == first
@@ -91,29 +94,29 @@ def test_everything_random_is_from_the_seed(pendulum: Path) -> None:
 
 
 def test_noise_and_random_actions(pendulum: Path) -> None:
-    policy = load_policy(pendulum, 3)
+    policy = load(pendulum, 3)
 
     def deviations(**options: Any) -> np.ndarray:
-        dataset = collect(pendulum, 400, run_seed=3, **options)
-        greedy = np.stack([np.asarray(policy.act(row)) for row in dataset.observation])
+        dataset = collect(policy, 400, **options)
+        greedy = np.stack([np.asarray(policy.greedy(row)) for row in dataset.observation])
         assert np.abs(dataset.action).max() <= 2
         return dataset.action / 2 - greedy
 
     assert 0.08 < deviations(noise=0.1).std() < 0.12
     moved = np.abs(deviations(random_actions=0.25)) > 1e-5
     assert 0.15 < moved.mean() < 0.35
-    everywhere = collect(pendulum, 400, random_actions=1.0, run_seed=3).action / 2
+    everywhere = collect(policy, 400, random_actions=1.0).action / 2
     assert 0.5 < everywhere.std() < 0.65  # of the uniform distribution on [-1, 1]: 0.577
 
 
 def test_discrete_actions(cartpole: Path) -> None:
-    dataset = collect(cartpole, 100, random_actions=0.5, seed=1)
+    dataset = collect(load(cartpole), 100, random_actions=0.5, seed=1)
     assert (dataset.action.shape, str(dataset.action.dtype)) == ((100,), "int32")
     assert set(dataset.action.tolist()) == {0, 1}
     assert dataset.terminated.any()
     assert dataset.terminated[-1] != dataset.truncated[-1]
     env = env_maker("CartPole-v1")()
-    spec = load_policy(cartpole, 0).spec
+    spec = load(cartpole, 0).spec
     for number, rows in enumerate(dataset.episodes):
         first, _ = env.reset(seed=derive_seed(1, number))
         np.testing.assert_array_equal(dataset.observation[rows.start], flatten(first, spec))
@@ -121,8 +124,8 @@ def test_discrete_actions(cartpole: Path) -> None:
 
 
 def test_a_data_set_may_end_with_an_episode(cartpole: Path) -> None:
-    ends = np.flatnonzero(collect(cartpole, 100, random_actions=1.0).terminated)
-    dataset = collect(cartpole, int(ends[0]) + 1, random_actions=1.0)
+    ends = np.flatnonzero(collect(load(cartpole), 100, random_actions=1.0).terminated)
+    dataset = collect(load(cartpole), int(ends[0]) + 1, random_actions=1.0)
     assert dataset.terminated[-1]
     assert not dataset.truncated.any()
 
@@ -130,7 +133,7 @@ def test_a_data_set_may_end_with_an_episode(cartpole: Path) -> None:
 def test_progress_is_told(cartpole: Path) -> None:
     told: list[tuple[int, int]] = []
     dataset = collect(
-        cartpole, 50, random_actions=1.0, on_progress=lambda n, r: told.append((n, len(r)))
+        load(cartpole), 50, random_actions=1.0, on_progress=lambda n, r: told.append((n, len(r)))
     )
     assert [count for count, _ in told] == list(range(1, 51))
     assert told[-1] == (50, len(dataset.episodes))
@@ -140,12 +143,13 @@ def test_progress_is_told(cartpole: Path) -> None:
 def test_any_agent_has_a_policy(agent: CQL | BCQ, tmp_path: Path) -> None:
     """Any networks in the folder of a run: no training is needed to act."""
     data = DataConfig("nowhere.npz", "0")
-    config = RunConfig(agent, "Pendulum-v1", (0, 4), OfflineBudget(), "gymnasium", data)
+    spec = probe_spec("Pendulum-v1")
+    config = RunConfig(agent, "Pendulum-v1", spec, (0, 4), OfflineBudget(), "gymnasium", data)
     folder = tmp_path / "run"
     folder.mkdir()
     claim_folder(folder, config)
     keys = jax.random.split(jax.random.key(0))
-    shapes = jax.eval_shape(jax.vmap(lambda key: agent.init(key, probe_spec(config.env))), keys)
+    shapes = jax.eval_shape(jax.vmap(lambda key: agent.init(key, spec)), keys)
     generator = np.random.default_rng(0)
     networks = jax.tree.map(
         lambda leaf: generator.standard_normal(leaf.shape, np.float32),
@@ -153,7 +157,7 @@ def test_any_agent_has_a_policy(agent: CQL | BCQ, tmp_path: Path) -> None:
     )
     networks |= {"config": np.asarray(config.digest), "step": np.asarray(7, np.int64)}
     (folder / "parameters.npz").write_bytes(npz_bytes(networks))
-    actions = [collect(folder, 5, run_seed=seed).action for seed in (0, 4)]
+    actions = [collect(load(folder, seed), 5).action for seed in (0, 4)]
     assert np.abs(actions).max() <= 2
     assert (actions[0] != actions[1]).any()
 
@@ -168,28 +172,30 @@ def test_any_agent_has_a_policy(agent: CQL | BCQ, tmp_path: Path) -> None:
         ({"random_actions": 1.1}, "random_actions must be in [0, 1], got 1.1"),
         ({"random_actions": float("nan")}, "random_actions must be in [0, 1], got nan"),
         ({"seed": -1}, "seed must be 0 or more, got -1"),
-        ({"run_seed": 4}, "the run has the seeds [0], not 4"),
         ({"noise": 0.1}, "noise is for continuous actions, CartPole-v1 has discrete ones"),
     ],
 )
 def test_what_cannot_be_collected(options: dict[str, Any], message: str, cartpole: Path) -> None:
     with pytest.raises(InputError, match=re.escape(message)):
-        collect(cartpole, **{"transitions": 10, **options})
+        collect(load(cartpole), **{"transitions": 10, **options})
 
 
 def test_a_run_that_cannot_act(cartpole: Path, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"the run has the seeds \[0\], not 4"):
+        load(cartpole, 4)
     with pytest.raises(InputError, match="no run in"):
-        collect(tmp_path, 10)
+        load(tmp_path)
     config = (cartpole / "config.json").read_text()
     (tmp_path / "config.json").write_text(config)
     with pytest.raises(InputError, match="has no checkpoint yet: rewardshift resume"):
-        collect(tmp_path, 10)
+        load(tmp_path)
     (tmp_path / "parameters.npz").write_bytes(b"")
     with pytest.raises(InputError, match=r"parameters\.npz' cannot be used"):
-        collect(tmp_path, 10)
-    (tmp_path / "config.json").write_text(config.replace("CartPole-v1", "NoSuchCar-v0"))
+        load(tmp_path)
+    elsewhere = replace(load(cartpole), env="NoSuchCar-v0")
+    assert elsewhere.act(np.zeros(4, np.float32)) in (0, 1)
     with pytest.raises(InputError, match="no environment 'NoSuchCar-v0'"):
-        collect(tmp_path, 10)
+        collect(elsewhere, 10)
 
 
 @pytest.mark.parametrize("target", [("embedded/mine-v0", None), ("mine-v0", Path("embedded/a"))])
@@ -209,7 +215,7 @@ def test_from_a_run_to_a_data_set(
     seen = capsys.readouterr()
     assert "60/60 transitions" in seen.err
     last = seen.out.splitlines()[-1]
-    collected = collect(pendulum, 60, 0.1, 0.3, 2, 5)
+    collected = collect(load(pendulum, 5), 60, 0.1, 0.3, 2)
     mean = f"{collected.returns.mean():.2f}"
     assert last == (
         f"60 transitions, mean return {mean} over 1 episodes; use it as: --data pendulum/medium-v0"
@@ -269,7 +275,7 @@ def test_bad_input_leaves_nothing_behind(
 
 @pytest.mark.parametrize("run", ["pendulum", "cartpole"])
 def test_a_policy_takes_a_batch(run: str, request: pytest.FixtureRequest) -> None:
-    policy = load_policy(request.getfixturevalue(run), 3 if run == "pendulum" else 0)
+    policy = load(request.getfixturevalue(run), 3 if run == "pendulum" else 0)
     rng = np.random.default_rng(0)
     batch = rng.normal(size=(5, policy.spec.features)).astype(np.float32)
     actions = policy.act(batch)

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import gymnasium as gym
+import numpy as np
 import pytest
 from probes import Probe
 
@@ -18,7 +19,7 @@ from rewardshift.envs.tasks import env_name
 from rewardshift.errors import InputError, TrainingError
 from rewardshift.networks import MLP
 from rewardshift.rollout import play
-from rewardshift.training.policy import load_policy
+from rewardshift.training.loading import load
 from rewardshift.training.runs import resume
 
 SMALL = DQN(network=MLP((8,)), batch_size=8)
@@ -56,8 +57,11 @@ def test_a_folder_keeps_the_environments_of_functions_apart(tmp_path: Path) -> N
     said = r"function probes\.Probe\(3\), which a file cannot keep: go on from Python"
     with pytest.raises(InputError, match=said):
         resume(run)
+    policy = load(str(run), 0)
+    assert policy.act(np.zeros(policy.spec.features, np.float32)) >= 0  # needs no environment
     with pytest.raises(InputError, match=said):
-        load_policy(str(run), 0)
+        policy.evaluate(1)
+    assert policy.evaluate(2, env=partial(Probe, 3)).returns.shape == (2,)
 
 
 @pytest.mark.parametrize(
@@ -181,5 +185,5 @@ def test_films_end(
     assert "folder.gif' is a folder; name a file" in capsys.readouterr().err
     monkeypatch.setattr(play, "LONGEST_FILM", 5)
     with pytest.raises(TrainingError, match="has not ended in 5 steps"):
-        play.record_episode(Path(run), tmp_path / "film.gif", 0, 0)
+        play.record_episode(load(run, 0), tmp_path / "film.gif", 0)
     assert not (tmp_path / "film.gif").exists()

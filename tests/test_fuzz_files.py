@@ -29,9 +29,9 @@ from rewardshift.report import _read_provenance
 from rewardshift.report.page import render_page
 from rewardshift.report.verdicts import judge, scores
 from rewardshift.training.checkpoints import load_checkpoint
-from rewardshift.training.config import read_config
+from rewardshift.training.folder import read_config
+from rewardshift.training.loading import load
 from rewardshift.training.online import OnlineTrainer
-from rewardshift.training.policy import load_policy
 
 FIGURE = FIGURES["figure1"]
 SHARED = [HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
@@ -227,7 +227,7 @@ def test_a_damaged_config(damage: Damage, finished: Finished) -> None:
         assert type(config).from_json(json.loads(json.dumps(config.to_json()))) == config
         if config != before:
             try:
-                load_policy(folder, config.seeds[0])
+                load(folder, config.seeds[0])
             except InputError as error:  # of its environment, or that the networks are of another
                 assert_clear(str(error), "")
         return config
@@ -239,11 +239,11 @@ def test_a_damaged_config(damage: Damage, finished: Finished) -> None:
 @given(damage=damaged_bytes(), which=st.integers(0, 20))
 def test_a_damaged_checkpoint(damage: Damage, which: int, finished: Finished) -> None:
     folder = finished.folder / "checkpoints"
-    digest = read_config(finished.folder).digest
+    digests = read_config(finished.folder).digests
     paths = sorted(folder.iterdir())
 
     def read() -> Any:
-        return load_checkpoint(folder, digest, finished.template, finished.record)
+        return load_checkpoint(folder, digests, finished.template, finished.record)
 
     whole = read()
     found = damaged(paths[which % len(paths)], damage, read, str(folder / "checkpoint-"))
@@ -256,7 +256,7 @@ def test_a_damaged_checkpoint(damage: Damage, which: int, finished: Finished) ->
 @given(damage=damaged_bytes())
 def test_damaged_parameters(damage: Damage, finished: Finished) -> None:
     path = finished.folder / "parameters.npz"
-    damaged(path, damage, lambda: load_policy(finished.folder, 0))
+    damaged(path, damage, lambda: load(finished.folder, 0))
 
 
 @pytest.fixture(scope="module")

@@ -17,12 +17,14 @@ from rewardshift import BCQ, DQN, OnlineBudget
 from rewardshift.cli.progress import counting_bar
 from rewardshift.data.picture import draw_dataset
 from rewardshift.data.writing import check_target
+from rewardshift.envs.tasks import TaskSpec
 from rewardshift.errors import InputError
 from rewardshift.experiments.results import write_results
 from rewardshift.report import write_report
 from rewardshift.training.config import DataConfig, RunConfig
 from rewardshift.training.offline import OfflineBudget
 
+SPEC = TaskSpec(4, "float32")
 MARKUP = ["[red]", "[/]", "[bold", "a[/b]c", "{task}", "<b>"]
 hostile = st.one_of(
     st.text(max_size=20),
@@ -35,8 +37,8 @@ hostile = st.one_of(
 def test_a_run_is_named_after_what_it_is_and_stays_in_its_folder(name: str) -> None:
     data = DataConfig(name, "0")
     for config in (
-        RunConfig(DQN(), name, (0,), OnlineBudget(), "gymnasium"),
-        RunConfig(BCQ(), "x", (0,), OfflineBudget(), "gymnasium", data),
+        RunConfig(DQN(), name, SPEC, (0,), OnlineBudget(), "gymnasium"),
+        RunConfig(BCQ(), "x", SPEC, (0,), OfflineBudget(), "gymnasium", data),
     ):
         assert Path(config.name).name == config.name != ".."
         assert len(os.fsencode(config.name)) < 200

@@ -20,7 +20,7 @@ from rewardshift.envs.engines import make_engine
 from rewardshift.envs.tasks import TaskSpec
 from rewardshift.networks import MLP
 from rewardshift.rollout.collection import collect
-from rewardshift.training.policy import load_policy
+from rewardshift.training.loading import load
 
 BITS = DQN(gamma=0.98, network=MLP((256,)), batch_size=128)
 SHORT = OnlineBudget(steps=5000, capacity=5000, evaluate_every=5000, evaluation_episodes=20)
@@ -127,14 +127,14 @@ def test_a_run_with_hindsight_goes_on_the_same(reached: Path, tmp_path: Path) ->
         REACH, "FetchReach-v4", seeds=2, budget=RELABELLED, folder=folder, on_progress=stop
     )
     assert not first.finished
-    assert load_policy(folder, 1).step == 80
+    assert load(folder, 1).step == 80
     train(REACH, "FetchReach-v4", seeds=2, budget=RELABELLED, folder=folder)
     for name in ("metrics.csv", "parameters.npz"):
         assert (folder / name).read_bytes() == (reached / name).read_bytes()
 
 
 def test_a_policy_keeps_its_scale(reached: Path) -> None:
-    policy = load_policy(reached, 0)
+    policy = load(reached, 0)
     result = train(REACH, "FetchReach-v4", seeds=2, budget=RELABELLED, folder=reached)
     state = jax.tree.map(lambda leaf: leaf[0], result.state)
     assert float(state.normaliser.seen) >= 2 * 160
@@ -170,6 +170,6 @@ def test_from_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str
     assert set(rate) <= {"0", "1"}
     assert re.search(r"over 1 seed, success rate [01]\.00\n", capsys.readouterr().out)
     assert '"type": "Hindsight"' in (run / "config.json").read_text()
-    assert collect(run, 60).observation.shape == (60, 16)
+    assert collect(load(run), 60).observation.shape == (60, 16)
     assert main([*reach, "--hindsight", "future", "--env", "Pendulum-v1"]) == 2
     assert "hindsight needs observations that are a Dict" in capsys.readouterr().err

@@ -62,7 +62,7 @@ def online(folder: Path, agent: Any = TELLING) -> Result:
     """A run whose configuration says DQN: a type from elsewhere has no place in it yet."""
     config = online_run(DQN(**SMALL), PROBE, SEEDS, ONLINE).config
     make = partial(OnlineTrainer, agent, PROBE, SEEDS, ONLINE, config.engine)
-    return Run(config, make).start(folder)
+    return Run(config, PROBE, make).start(folder)
 
 
 def offline(folder: Path, agent: Any = TELLING) -> Result:
@@ -70,7 +70,7 @@ def offline(folder: Path, agent: Any = TELLING) -> Result:
     data = random_data(PROBE, 50)
     config = offline_run(DQN(**SMALL), data, PROBE, SEEDS, OFFLINE).config
     make = partial(OfflineTrainer, agent, as_batch(data, PROBE), PROBE, SEEDS, OFFLINE)
-    return Run(config, make).start(folder)
+    return Run(config, PROBE, make).start(folder)
 
 
 def lines(folder: Path) -> list[dict[str, str]]:

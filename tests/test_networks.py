@@ -30,7 +30,7 @@ from rewardshift import (
 )
 from rewardshift.envs.tasks import TaskSpec, probe_spec
 from rewardshift.rollout.parts import part_from_json, part_to_json
-from rewardshift.training.policy import load_policy
+from rewardshift.training.loading import load
 
 KEY = jax.random.key(0)
 FLAT = TaskSpec(3, "float32")
@@ -135,7 +135,7 @@ def test_images_stay_images(tmp_path: Path) -> None:
     jax.tree.map(np.testing.assert_array_equal, resume(tmp_path).state, start().state)
     env = gym.make(MINIGRID)
     image = env.reset(seed=0)[0]["image"]
-    assert 0 <= int(load_policy(tmp_path, 0).act(image.reshape(-1))) < 7
+    assert 0 <= int(load(tmp_path, 0).act(image.reshape(-1))) < 7
 
 
 def test_a_convolution_acts_in_continuous_tasks() -> None:

@@ -17,7 +17,7 @@ from rewardshift.cli import main
 from rewardshift.errors import InputError
 from rewardshift.files import own_folder, read_own, read_sealed, write_atomic, write_sealed
 from rewardshift.networks import MLP
-from rewardshift.training.policy import load_policy
+from rewardshift.training.loading import load
 from rewardshift.training.runs import resume
 
 AGENT = DQN(network=MLP((8,)), batch_size=8)
@@ -191,9 +191,9 @@ def test_networks_belong_to_their_configuration(finished: Path, tmp_path: Path) 
     folder = shutil.copytree(finished, tmp_path / "run")
     shutil.copy(other / "parameters.npz", folder)
     with pytest.raises(InputError, match=r"another configuration; 'rewardshift resume .*"):
-        load_policy(folder, 0)
+        load(folder, 0)
     assert resume(folder).finished
-    assert load_policy(folder, 0).step == 60
+    assert load(folder, 0).step == 60
 
 
 class Patient(Probe):

@@ -28,7 +28,7 @@ from rewardshift.experiments.results import unit_name
 from rewardshift.experiments.runner import RUNNING, Plan, Shard, pending_units, perform, run_units
 from rewardshift.files import held
 from rewardshift.networks import MLP
-from rewardshift.training.config import check_folder, claim_folder
+from rewardshift.training.folder import check_folder, claim_folder
 from rewardshift.training.logs import note_time
 from rewardshift.training.runs import online_run
 

@@ -22,8 +22,8 @@ from rewardshift.agents.intrinsic import RND
 from rewardshift.cli import main
 from rewardshift.errors import InputError, TrainingError
 from rewardshift.networks import MLP
-from rewardshift.training.config import read_config
 from rewardshift.training.diagnostics import visited_pairs
+from rewardshift.training.folder import read_config
 from rewardshift.training.online import OnlineBudget
 from rewardshift.training.runs import resume, train
 

@@ -20,9 +20,11 @@ if TYPE_CHECKING:
     from rewardshift.data import Dataset, Subset, load_dataset
     from rewardshift.hindsight import Hindsight
     from rewardshift.networks import MLP, Convolution
+    from rewardshift.rollout.policy import Policy
+    from rewardshift.training.loading import load
     from rewardshift.training.offline import OfflineBudget
     from rewardshift.training.online import OnlineBudget
-    from rewardshift.training.runs import resume, train, train_offline
+    from rewardshift.training.runs import Result, resume, train, train_offline
 
     __version__: str
 
@@ -41,6 +43,8 @@ __all__ = [
     "InputError",
     "OfflineBudget",
     "OnlineBudget",
+    "Policy",
+    "Result",
     "Shift",
     "ShiftReward",
     "Subset",
@@ -48,6 +52,7 @@ __all__ = [
     "ddpg",
     "equivalent_bias",
     "lifetime",
+    "load",
     "load_dataset",
     "optimistic_value",
     "register_pytree",
@@ -72,8 +77,11 @@ _LAZY = {
     "Hindsight": "hindsight",
     "OfflineBudget": "training.offline",
     "OnlineBudget": "training.online",
+    "Policy": "rollout.policy",
+    "Result": "training.runs",
     "Subset": "data",
     "ddpg": "agents.td3",
+    "load": "training.loading",
     "load_dataset": "data",
     "resume": "training.runs",
     "train": "training.runs",

@@ -52,16 +52,16 @@ def check(config: Any) -> None:
     for field in fields(config):
         kind, value = hints[field.name], getattr(config, field.name)
         try:
-            object.__setattr__(config, field.name, _convert(kind, value))
+            object.__setattr__(config, field.name, convert(kind, value))
         except (TypeError, ValueError, OverflowError):
             raise InputError(f"{field.name} must be {_words(kind)}, got {shown(value)}") from None
 
 
-def _convert(kind: Any, value: Any) -> Any:
-    """The value as one of that type; raises if it is none."""
+def convert(kind: Any, value: Any) -> Any:
+    """The value as one of that type; raises TypeError or ValueError if it is none."""
     origin, parts = get_origin(kind), get_args(kind)
     if origin is Annotated:
-        return _required(_convert(parts[0], value), parts[1:])
+        return _required(convert(parts[0], value), parts[1:])
     if origin in (Union, types.UnionType):
         return _first(parts, value)
     if origin is Literal:
@@ -92,7 +92,7 @@ def _first(kinds: tuple[Any, ...], value: Any) -> Any:
     """The value as the first of several types that it fits."""
     for kind in kinds:
         try:
-            return _convert(kind, value)
+            return convert(kind, value)
         except (TypeError, ValueError, OverflowError):
             continue
     raise TypeError
@@ -103,7 +103,7 @@ def _as_tuple(kinds: tuple[Any, ...], value: Any) -> tuple[Any, ...]:
         raise TypeError
     items = list(value)
     each = [kinds[0]] * len(items) if kinds[-1] is Ellipsis else kinds
-    return tuple(_convert(kind, item) for kind, item in zip(each, items, strict=True))
+    return tuple(convert(kind, item) for kind, item in zip(each, items, strict=True))
 
 
 def _words(kind: Any) -> str:

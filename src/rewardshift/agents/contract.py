@@ -142,10 +142,34 @@ class WithMembers(Protocol):
 
 @runtime_checkable
 class Valuing(WithMembers, Protocol):
-    """An agent whose members' values of all actions can be looked at: `diagnose` needs it."""
+    """An agent whose members' values of actions can be looked at."""
 
-    def values(self, state: Any, observation: Array) -> Float[Array, "member batch action"]:
-        """Each member's values of each action, on its own scale."""
+    @property
+    def values(self) -> Any:
+        """Each member's values, on its own scale.
+
+        A function of the state and a batch of observations, which returns the values of all
+        discrete actions, `[member, batch, action]`; or of these and a batch of continuous actions,
+        which returns their values, `[member, batch]`.
+        """
+        ...
+
+
+@runtime_checkable
+class Estimating(Protocol):
+    """An agent with continuous actions that estimates its policy's value and those of actions."""
+
+    @property
+    def value_shift(self) -> Shift:
+        """The scale of its values."""
+        ...
+
+    def value(self, state: Any, observation: Any) -> Any:
+        """The value of its policy in a state, on that scale."""
+        ...
+
+    def action_value(self, state: Any, observation: Any, action: Any) -> Any:
+        """The values of actions, on that scale."""
         ...
 
 

@@ -9,12 +9,13 @@ from rewardshift.cli.data import collect_data, data
 from rewardshift.cli.figures import list_figures, report, reproduce
 from rewardshift.cli.parts import REGISTRY, PartError
 from rewardshift.cli.suggest import suggest
-from rewardshift.cli.training import play, resume_run, train_agent
+from rewardshift.cli.training import evaluate, play, resume_run, train_agent
 from rewardshift.errors import InputError
 
 COMMANDS: dict[str, Callable[..., None]] = {
     "train": train_agent,
     "resume": resume_run,
+    "evaluate": evaluate,
     "play": play,
     "collect": collect_data,
     "data": data,

@@ -22,7 +22,8 @@ from rewardshift.files import write_atomic
 from rewardshift.optimism import suggest_shift
 from rewardshift.rollout.collection import collect
 from rewardshift.shift import Shift
-from rewardshift.training.policy import Policy, load_policy
+from rewardshift.training.folder import read_config
+from rewardshift.training.loading import load
 
 
 def collect_data(
@@ -52,26 +53,31 @@ def collect_data(
         run_seed: Which of the run's seeds acts.
         folder: Where to write it, if not to Minari's own place: a new or empty folder.
     """
-    policy = load_policy(run, run_seed)
+    config, policy = read_config(run), load(run, run_seed)
     check_target(id, folder)
-    check_env(policy.config.env)
+    check_env(config.env)
     settings: dict[str, Any] = {
         "transitions": transitions,
         "noise": noise,
         "random_actions": random_actions,
         "seed": seed,
-        "run_seed": run_seed,
     }
     with counting_bar(id, transitions, "transitions") as count:
-        dataset = collect(run, **settings, on_progress=lambda n, seen: count(n, lambda: seen))
-    options = [f"--{name.replace('_', '-')}={value}" for name, value in settings.items()]
+        dataset = collect(policy, **settings, on_progress=lambda n, seen: count(n, lambda: seen))
+    given = {**settings, "run_seed": run_seed}
+    options = [f"--{name.replace('_', '-')}={value}" for name, value in given.items()]
     command = ["rewardshift", "collect", run.resolve().name, f"--id={id}", *options]
-    algorithm = type(policy.config.agent).__name__
+    algorithm = type(config.agent).__name__
     description = (
-        f"{transitions} transitions of {algorithm} on {policy.config.env} after {policy.step} steps"
+        f"{transitions} transitions of {algorithm} on {config.env} after {policy.step} steps"
         f" of training, with noise {noise:g} and {100 * random_actions:g}% random actions"
     )
-    recipe = _recipe(policy, command)
+    recipe = {
+        "command": shlex.join(command),
+        "run": config.to_json(),
+        "trained_steps": policy.step,
+        "made_with": made_with(),
+    }
     place = write_minari(
         dataset, id, algorithm=algorithm, description=description, recipe=recipe, folder=folder
     )
@@ -81,16 +87,6 @@ def collect_data(
         f"{len(dataset)} transitions, mean return {dataset.returns.mean():.2f} over"
         f" {len(dataset.episodes)} episodes; use it as: --data {shlex.quote(source)}"
     )
-
-
-def _recipe(policy: Policy, command: list[str]) -> dict[str, Any]:
-    """How a data set was made."""
-    return {
-        "command": shlex.join(command),
-        "run": policy.config.to_json(),
-        "trained_steps": policy.step,
-        "made_with": made_with(),
-    }
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -11,7 +11,8 @@ import tyro
 from rewardshift.cli.agents import Job
 from rewardshift.cli.progress import counting_bar
 from rewardshift.rollout.play import record_episode
-from rewardshift.training.config import read_config
+from rewardshift.training.folder import read_config
+from rewardshift.training.loading import load
 from rewardshift.training.runs import Result, resume
 from rewardshift.training.trainer import OnProgress
 
@@ -32,16 +33,49 @@ def train_agent(job: Job) -> None:
     _print_run(folder, result)
 
 
-def resume_run(folder: Annotated[Path, tyro.conf.Positional], /) -> None:
-    """Go on with a run that was stopped.
+def resume_run(
+    folder: Annotated[Path, tyro.conf.Positional],
+    /,
+    *,
+    steps: Annotated[int | None, tyro.conf.arg(metavar="INT")] = None,
+) -> None:
+    """Go on with a run that was stopped, or past its end.
 
     Args:
         folder: The run's folder.
+        steps: The new number of steps, or of updates, of a run that shall be longer. What depends
+            on the length, such as DQN's linear epsilon, follows the new one from there.
     """
-    steps = read_config(folder).budget.steps
-    with _training_bar(folder.name, steps) as on_progress:
-        result = resume(folder, on_progress)
+    config = read_config(folder)
+    total = config.longer(steps).budget.steps if steps is not None else config.budget.steps
+    with _training_bar(folder.name, total) as on_progress:
+        result = resume(folder, on_progress, steps=steps)
     _print_run(folder, result)
+
+
+def evaluate(
+    path: Annotated[Path, tyro.conf.Positional],
+    /,
+    *,
+    episodes: int = 10,
+    seed: Annotated[int | None, tyro.conf.arg(metavar="INT")] = None,
+    start: int = 0,
+) -> None:
+    """Run greedy episodes of a trained policy and print their returns.
+
+    Args:
+        path: The run's folder, or a file that `Policy.save` wrote.
+        episodes: The number of episodes.
+        seed: The seed of the run that acts; by default its first.
+        start: Another number is other episodes.
+    """
+    policy = load(path, seed)
+    found = policy.evaluate(episodes, seed=start)
+    returns = found.returns
+    print(f"mean return {returns.mean():.6g}, from {returns.min():.6g} to {returns.max():.6g}")
+    print(f"mean length {found.lengths.mean():.6g}, {episodes} episodes, step {policy.step}")
+    if not np.isnan(found.success).any():
+        print(f"success rate {found.success.mean():.2f}")
 
 
 def play(
@@ -61,7 +95,7 @@ def play(
         episode: Another number is another start.
     """
     path = film or folder / "episode.gif"
-    total = record_episode(folder, path, seed, episode)
+    total = record_episode(load(folder, seed), path, episode)
     print(f"return {total:g}: {path}")
 
 

@@ -7,11 +7,12 @@ import sys
 from collections.abc import Callable
 from functools import partial
 from types import FunctionType
-from typing import Any, NamedTuple, TypeGuard
+from typing import Any, Literal, NamedTuple, TypeGuard
 
 import gymnasium as gym
 import numpy as np
 
+from rewardshift.checks import Count, Finite, Natural, convert
 from rewardshift.errors import FOREIGN, InputError, failed, one_line
 from rewardshift.extras import require
 from rewardshift.wrappers import METADATA_KEY
@@ -20,6 +21,7 @@ MakeEnv = Callable[[], gym.Env[Any, Any]]
 
 # The observations of a goal task, in the order in which they are put into one line.
 GOAL_KEYS = ("observation", "achieved_goal", "desired_goal")
+GOALS = set(GOAL_KEYS)
 GOAL_SPACES = (gym.spaces.Box, gym.spaces.MultiBinary, gym.spaces.MultiDiscrete)
 # Libraries that register their tasks when they are imported.
 LIBRARIES = ("minigrid", "gymnasium_robotics")
@@ -33,7 +35,8 @@ class TaskSpec(NamedTuple):
     discrete actions or continuous ones of `action_size` numbers, always in [-1, 1]; the other
     is 0. In a goal task the last numbers of an observation are the goal that was achieved and
     then the desired one, of `goal_size` numbers each; elsewhere that is 0. `shape` is the shape
-    of an observation before it was flattened; it is empty if that was no single array.
+    of an observation before it was flattened; it is empty if that was no single array. `low` and
+    `high` are the bounds of continuous actions on the environment's own scale.
     """
 
     features: int
@@ -42,6 +45,15 @@ class TaskSpec(NamedTuple):
     action_size: int = 0
     goal_size: int = 0
     shape: tuple[int, ...] = ()
+    low: tuple[float, ...] = ()
+    high: tuple[float, ...] = ()
+
+    @classmethod
+    def from_json(cls, body: dict[str, Any]) -> "TaskSpec":
+        """From the fields as JSON gives them back; raises ValueError if they are damaged."""
+        if set(body) != set(cls._fields):
+            raise ValueError(f"a task has the fields {', '.join(cls._fields)}")
+        return cls(**{name: convert(KINDS[name], value) for name, value in body.items()})
 
     def achieved(self, observation: np.ndarray) -> np.ndarray:
         """The part of flat observations, a view of them, that says which goal is achieved."""
@@ -52,8 +64,33 @@ class TaskSpec(NamedTuple):
         return observation[..., -self.goal_size :]
 
 
+# The types of a `TaskSpec`'s fields, for what comes from a file.
+KINDS: dict[str, Any] = {
+    "features": Count,
+    "dtype": Literal["uint8", "float32"],
+    "num_actions": Natural,
+    "action_size": Natural,
+    "goal_size": Natural,
+    "shape": tuple[Natural, ...],
+    "low": tuple[Finite, ...],
+    "high": tuple[Finite, ...],
+}
+
+
 class UnitBox(gym.wrappers.RescaleAction[Any, Any, Any]):
     """Our own rescaling of actions to [-1, 1], told from one that an environment brings along."""
+
+
+class FlatObservation(gym.wrappers.FlattenObservation[Any, Any, Any]):
+    """Our own flattening of observations, told from one that an environment brings along."""
+
+
+def own_space(env: gym.Env[Any, Any]) -> gym.Space[Any]:
+    """The observations of an environment of `env_maker`, before we flattened them."""
+    inner = env.env if isinstance(env, UnitBox) else env
+    return (
+        inner.env.observation_space if isinstance(inner, FlatObservation) else env.observation_space
+    )
 
 
 def env_maker(env: str | MakeEnv, **options: Any) -> MakeEnv:
@@ -89,7 +126,23 @@ def _made(name: str, make: MakeEnv) -> gym.Env[Any, Any]:
         raise
     except FOREIGN as error:
         raise failed(f"the environment {name!r}, while it was made,", error) from error
-    return _in_unit_box(made)
+    return _in_unit_box(_with_array(made))
+
+
+def _with_array(env: gym.Env[Any, Any]) -> gym.Env[Any, Any]:
+    """An environment whose observations are an array, an image or goals; others are flattened."""
+    space = env.observation_space
+    if isinstance(space, gym.spaces.Box) or (
+        isinstance(space, gym.spaces.Dict) and (set(space) >= GOALS or "image" in space.spaces)
+    ):
+        return env
+    if not space.is_np_flattenable:
+        raise InputError(
+            f"the observations of {env}, {space}, cannot be flattened into a fixed number of"
+            " numbers: take a Box, Discrete, MultiBinary or MultiDiscrete, or a Dict or Tuple of"
+            " these"
+        )
+    return FlatObservation(env)
 
 
 def env_name(env: str | MakeEnv) -> str:
@@ -204,7 +257,11 @@ def task_spec(env: gym.Env[Any, Any]) -> TaskSpec:
         case gym.spaces.Discrete(start=0, n=n):
             return spec._replace(num_actions=int(n))
         case gym.spaces.Box(shape=(size,)) as box if _is_continuous(box):
-            return spec._replace(action_size=size)
+            own = env.env.action_space if isinstance(env, UnitBox) else box
+            assert isinstance(own, gym.spaces.Box)
+            return spec._replace(
+                action_size=size, low=tuple(own.low.tolist()), high=tuple(own.high.tolist())
+            )
     raise InputError(
         "actions must be Discrete from 0 on, or a Box of floating point numbers with finite"
         f" bounds and one axis; {env} has {env.action_space}"
@@ -217,7 +274,8 @@ def _observation_spec(env: gym.Env[Any, Any]) -> TaskSpec:
         # The first is MiniGrid's.
         case gym.spaces.Dict(spaces={"image": gym.spaces.Box() as box}) | (gym.spaces.Box() as box):
             dtype = "uint8" if box.dtype == np.uint8 else "float32"
-            return TaskSpec(_size(box), dtype, shape=box.shape)
+            shape = box.shape if own_space(env) is env.observation_space else ()
+            return TaskSpec(_size(box), dtype, shape=shape)
         case gym.spaces.Dict(spaces=spaces) if set(spaces) == set(GOAL_KEYS) and all(
             isinstance(space, GOAL_SPACES) for space in spaces.values()
         ):

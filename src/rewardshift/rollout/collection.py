@@ -2,44 +2,42 @@
 
 import math
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import gymnasium as gym
 import numpy as np
 
 from rewardshift.data.dataset import Dataset
-from rewardshift.envs.tasks import TaskSpec, UnitBox, env_maker, flatten
-from rewardshift.errors import FOREIGN, InputError, failed
+from rewardshift.envs.tasks import TaskSpec, UnitBox, env_maker, env_name
+from rewardshift.errors import InputError
+from rewardshift.rollout.policy import Policy
 from rewardshift.rollout.seeding import derive_seed
-from rewardshift.training.policy import Policy, load_policy
+from rewardshift.rollout.stepping import episode_steps
 
 # Takes the number of transitions so far and the returns of the episodes that have ended.
 OnCollected = Callable[[int, list[float]], None]
 
 
 def collect(
-    folder: Path | str,
+    policy: Policy,
     transitions: int,
     noise: float = 0.0,
     random_actions: float = 0.0,
     seed: int = 0,
-    run_seed: int = 0,
     *,
     on_progress: OnCollected | None = None,
 ) -> Dataset:
-    """Rolls out the greedy policy of a run in its environment.
+    """Rolls out a greedy policy in its environment.
 
     The same for the same arguments. The last episode is truncated where there are enough
     transitions. Actions are kept on the environment's own scale.
 
     Args:
-        folder: The run's folder.
+        policy: The policy, for example `load(folder)`.
         transitions: How many to collect.
         noise: Standard deviation of the noise on the actions, which are in [-1, 1] for it.
         random_actions: The probability of an action that is drawn uniformly instead.
         seed: The seed of all that is random here: starts of episodes, noise, random actions.
-        run_seed: Which of the run's seeds acts.
         on_progress: Called after every transition.
     """
     if transitions < 1:
@@ -50,28 +48,27 @@ def collect(
         raise InputError(f"noise must be finite and 0 or more, got {noise}")
     if not 0 <= random_actions <= 1:
         raise InputError(f"random_actions must be in [0, 1], got {random_actions}")
-    policy = load_policy(Path(folder), run_seed)
     if noise and not policy.spec.action_size:
         raise InputError(
-            f"noise is for continuous actions, {policy.config.env} has discrete ones; use"
+            f"noise is for continuous actions, {env_name(policy.env)} has discrete ones; use"
             " random_actions"
         )
     behave = _behaviour(policy, noise, random_actions, np.random.default_rng(seed))
-    env = env_maker(policy.config.env)()
+    env = env_maker(policy.env)()
     try:
         steps = _roll_out(env, policy.spec, behave, transitions, seed, on_progress)
     finally:
         env.close()
     observation, action, reward, following, terminated, truncated = zip(*steps, strict=True)
     return Dataset(
-        name=str(folder),
+        name=env_name(policy.env),
         observation=np.stack(observation),
         action=np.array(action, np.float32 if policy.spec.action_size else np.int32),
         reward=np.array(reward, np.float32),
         next_observation=np.stack(following),
         terminated=np.array(terminated, bool),
         truncated=np.array(truncated, bool),
-        env=policy.config.env,
+        env=env_name(policy.env),
     )
 
 
@@ -85,12 +82,12 @@ def _behaviour(
         at_random = generator.random() < random_actions
         if not size:
             drawn = int(generator.integers(count))
-            return drawn if at_random else int(policy.act(observation))
+            return drawn if at_random else int(policy.greedy(observation))
         uniform = generator.uniform(-1, 1, size).astype(np.float32)
         deviation = generator.standard_normal(size, np.float32)
         if at_random:
             return uniform
-        return np.clip(policy.act(observation) + np.float32(noise) * deviation, -1, 1)
+        return np.clip(policy.greedy(observation) + np.float32(noise) * deviation, -1, 1)
 
     return behave
 
@@ -107,24 +104,20 @@ def _roll_out(
     steps: list[tuple[Any, ...]] = []
     returns: list[float] = []
     while len(steps) < transitions:
-        observation = flatten(env.reset(seed=derive_seed(seed, len(returns)))[0], spec)
-        total, ended = 0.0, False
-        while not ended:
-            action = behave(observation)
-            try:
-                raw, reward, terminated, truncated, _ = env.step(action)
-                following = flatten(raw, spec)
-            except FOREIGN as error:
-                raise failed(f"the environment {env}, in step {len(steps) + 1},", error) from error
-            truncated = truncated or (len(steps) == transitions - 1 and not terminated)
-            own = _own_scale(env, action)
-            steps.append((observation, own, reward, following, terminated, truncated))
-            total, ended = total + float(reward), terminated or truncated
-            observation = following
-            if ended:
+        first, _ = env.reset(seed=derive_seed(seed, len(returns)))
+        total = 0.0
+        for moment in episode_steps(env, spec, behave, first):
+            enough = len(steps) == transitions - 1
+            truncated = moment.truncated or (enough and not moment.terminated)
+            own = _own_scale(env, moment.action)
+            steps.append(moment._replace(action=own, truncated=truncated))
+            total += moment.reward
+            if moment.terminated or truncated:
                 returns.append(total)
             if on_progress is not None:
                 on_progress(len(steps), returns)
+            if enough:
+                break
     return steps
 
 

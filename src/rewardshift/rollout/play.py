@@ -9,24 +9,24 @@ import gymnasium as gym
 import imageio.v3 as imageio
 import numpy as np
 
-from rewardshift.envs.tasks import env_maker, flatten
+from rewardshift.envs.tasks import MakeEnv, env_maker, env_name
 from rewardshift.errors import FOREIGN, InputError, TrainingError, failed, one_line, shown
 from rewardshift.extras import require
 from rewardshift.files import writable_folder, write_atomic
+from rewardshift.rollout.policy import Policy
 from rewardshift.rollout.seeding import derive_seed
-from rewardshift.training.policy import load_policy
+from rewardshift.rollout.stepping import episode_steps
 
 FRAMES_PER_SECOND = 15
 LONGEST_FILM = 5_000  # steps
 
 
-def record_episode(folder: Path, film: Path, seed: int, episode: int) -> float:
-    """Plays a greedy episode of a run into a GIF or MP4.
+def record_episode(policy: Policy, film: Path, episode: int) -> float:
+    """Plays a greedy episode of a policy into a GIF or MP4.
 
     Args:
-        folder: The run's folder.
+        policy: The policy.
         film: The file to make; its ending says which kind.
-        seed: Which of the run's seeds acts.
         episode: Another number is another start.
 
     Returns:
@@ -40,13 +40,12 @@ def record_episode(folder: Path, film: Path, seed: int, episode: int) -> float:
         raise InputError(f"the film {str(film)!r} is a folder; name a file")
     if episode < 0:
         raise InputError(f"episode must be 0 or more, got {episode}")
-    policy = load_policy(folder, seed)
     writable_folder(film.parent)
     if not {"MUJOCO_GL", "DISPLAY", "WAYLAND_DISPLAY"} & set(os.environ):
         os.environ["MUJOCO_GL"] = "egl"  # MuJoCo's own choice needs a screen
-    env = _drawn_env(policy.config.env)
+    env = _drawn_env(policy.env)
     try:
-        observation, _ = env.reset(seed=derive_seed(seed, 0, 1 + episode))
+        first, _ = env.reset(seed=derive_seed(policy.seed, 0, 1 + episode))
         frames: list[Any] = [_picture(env)]
     except Exception as error:  # of any graphics library, or of a task that draws nothing
         hint = (
@@ -55,22 +54,20 @@ def record_episode(folder: Path, film: Path, seed: int, episode: int) -> float:
             else ""
         )
         raise InputError(
-            f"{policy.config.env} cannot be drawn here: {one_line(error)}{hint}"
+            f"{env_name(policy.env)} cannot be drawn here: {one_line(error)}{hint}"
         ) from error
-    total, done = 0.0, False
-    while not done:
+    total = 0.0
+    for moment in episode_steps(env, policy.spec, policy.greedy, first):
+        total += moment.reward
+        try:
+            frames.append(_picture(env))
+        except FOREIGN as error:
+            raise failed(f"the environment {env}, in step {len(frames)},", error) from error
         if len(frames) > LONGEST_FILM:
             raise TrainingError(
                 f"the episode has not ended in {LONGEST_FILM} steps, and all its pictures must fit"
                 " into the memory; does the task need gymnasium.wrappers.TimeLimit?"
             )
-        action = policy.act(flatten(observation, policy.spec))
-        try:
-            observation, reward, terminated, truncated, _ = env.step(action)
-            frames.append(_picture(env))
-        except FOREIGN as error:
-            raise failed(f"the environment {env}, in step {len(frames)},", error) from error
-        total, done = total + float(reward), terminated or truncated
     env.close()
     options: dict[str, Any] = (
         {"duration": 1000 / FRAMES_PER_SECOND, "loop": 0}
@@ -84,7 +81,7 @@ def record_episode(folder: Path, film: Path, seed: int, episode: int) -> float:
     return total
 
 
-def _drawn_env(env: str) -> gym.Env[Any, Any]:
+def _drawn_env(env: str | MakeEnv) -> gym.Env[Any, Any]:
     """The environment, if it says that it can be drawn."""
     with warnings.catch_warnings():  # Gymnasium warns of what is refused below
         warnings.simplefilter("ignore")
@@ -92,7 +89,7 @@ def _drawn_env(env: str) -> gym.Env[Any, Any]:
     modes = list(made.metadata.get("render_modes", ()))
     if "rgb_array" not in modes:
         raise InputError(
-            f"a film needs an environment with the render mode 'rgb_array'; {env} has"
+            f"a film needs an environment with the render mode 'rgb_array'; {made} has"
             f" {shown(modes) if modes else 'none'}"
         )
     return made

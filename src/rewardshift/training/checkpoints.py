@@ -12,16 +12,13 @@ import json
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 
 from rewardshift.errors import InputError, one_line
 from rewardshift.files import (
     DAMAGE,
-    arrays_in,
     own_folder,
     read_own,
     read_sealed,
@@ -29,6 +26,7 @@ from rewardshift.files import (
     write_atomic,
     write_sealed,
 )
+from rewardshift.rollout.trees import npz_bytes, read_npz
 
 FORMAT = 3
 KEPT = 2
@@ -92,13 +90,13 @@ def save_checkpoint(
 
 
 def load_checkpoint(
-    folder: Path, config: str, template: Any, record: np.dtype[np.void] | None
+    folder: Path, configs: tuple[str, ...], template: Any, record: np.dtype[np.void] | None
 ) -> Checkpoint | None:
     """The newest checkpoint, checked to the last byte, or None if there is none.
 
     Args:
         folder: The folder of the run's checkpoints.
-        config: The digest of the configuration that it must be of.
+        configs: The digests of configurations; it must be of one of them.
         template: A tree of arrays: the checkpoint's must have these paths, shapes and dtypes.
         record: The layout of a transition, if the run has a replay.
     """
@@ -108,18 +106,20 @@ def load_checkpoint(
         return None
     *before, path = manifests
     try:
-        return _read(path, config, template, record)
+        return _read(path, configs, template, record)
     except DAMAGE as error:
         problem = f"the checkpoint {str(path)!r} cannot be used: {one_line(error)}"
-        if before and _is_whole(before[-1], config, template, record):
+        if before and _is_whole(before[-1], configs, template, record):
             problem += f"; the one before it is whole: delete {path.name} to go on from there"
         raise InputError(problem) from error
 
 
-def _read(path: Path, config: str, template: Any, record: np.dtype[np.void] | None) -> Checkpoint:
+def _read(
+    path: Path, configs: tuple[str, ...], template: Any, record: np.dtype[np.void] | None
+) -> Checkpoint:
     folder = path.parent
     body = read_sealed(path, version=FORMAT)
-    if body["config"] != config:
+    if body["config"] not in configs:
         raise ValueError("it is of a run with another configuration")
     state = folder / _state(body["step"])
     arrays = read_npz(_read_whole(state, body["state"]), template)
@@ -130,7 +130,9 @@ def _read(path: Path, config: str, template: Any, record: np.dtype[np.void] | No
         np.load(_read_whole(path, digest), allow_pickle=False) for path, digest in segments.items()
     ]
     records = None if record is None else np.concatenate(parts, axis=1).view(record)
-    return Checkpoint(body["step"], config, arrays, body["notes"], records, body["segments"])
+    return Checkpoint(
+        body["step"], body["config"], arrays, body["notes"], records, body["segments"]
+    )
 
 
 def _read_whole(path: Path, digest: str) -> io.BytesIO:
@@ -141,54 +143,14 @@ def _read_whole(path: Path, digest: str) -> io.BytesIO:
     return io.BytesIO(content)
 
 
-def _is_whole(path: Path, config: str, template: Any, record: np.dtype[np.void] | None) -> bool:
+def _is_whole(
+    path: Path, configs: tuple[str, ...], template: Any, record: np.dtype[np.void] | None
+) -> bool:
     try:
-        _read(path, config, template, record)
+        _read(path, configs, template, record)
     except DAMAGE:
         return False
     return True
-
-
-def npz_bytes(tree: Any) -> bytes:
-    """A tree of arrays as an npz file, each under its path."""
-    buffer = io.BytesIO()
-    np.savez(buffer, allow_pickle=False, **_leaves(tree))
-    return buffer.getvalue()
-
-
-def read_npz(file: IO[bytes], template: Any) -> Any:
-    """A tree like the template, from a file of `npz_bytes`."""
-    with arrays_in(file) as arrays:
-        return _fill(template, dict(arrays))
-
-
-def _leaves(tree: Any) -> dict[str, np.ndarray]:
-    return {
-        jax.tree_util.keystr(path): np.asarray(leaf)
-        for path, leaf in jax.tree_util.tree_leaves_with_path(tree)
-    }
-
-
-def _fill(template: Any, leaves: dict[str, np.ndarray]) -> Any:
-    """The template's tree with these leaves, after a check of every one."""
-    wanted = _leaves(template)
-    if set(wanted) != set(leaves):
-        odd = sorted(set(wanted) ^ set(leaves))[0]
-        raise ValueError(f"the array {odd!r} is only on one side")
-    for path, leaf in leaves.items():
-        if (leaf.shape, leaf.dtype) != (wanted[path].shape, wanted[path].dtype):
-            raise ValueError(
-                f"the array {path!r} is {leaf.dtype}{leaf.shape},"
-                f" not {wanted[path].dtype}{wanted[path].shape}"
-            )
-    return jax.tree_util.tree_map_with_path(
-        lambda path, like: _like(leaves[jax.tree_util.keystr(path)], like), template
-    )
-
-
-def _like(leaf: np.ndarray, like: Any) -> Any:
-    """On the device where the template's leaf is on it, else on the host."""
-    return jnp.asarray(leaf) if isinstance(like, jax.Array) else leaf
 
 
 def _state(step: int) -> str:

@@ -1,15 +1,15 @@
 """Caution made visible: what an offline agent thinks of its policy and of unseen actions."""
 
-from typing import Any, Protocol, runtime_checkable
+from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
+from rewardshift.agents.contract import Estimating
 from rewardshift.replay import Batch
 from rewardshift.rollout.evaluation import Episodes
-from rewardshift.shift import Shift
 
 # Transitions, spread over the data set, whose actions are compared with unseen ones.
 PROBED = 512
@@ -18,24 +18,6 @@ COLUMNS = (
     *("estimate", "shifted_return", "overestimation"),
     *("q_seen", "q_unseen", "unseen_advantage"),
 )
-
-
-@runtime_checkable
-class Estimating(Protocol):
-    """An agent with continuous actions that estimates its policy's value and those of actions."""
-
-    @property
-    def value_shift(self) -> Shift:
-        """The scale of its values."""
-        ...
-
-    def value(self, state: Any, observation: Any) -> Any:
-        """The value of its policy in a state, on that scale."""
-        ...
-
-    def action_value(self, state: Any, observation: Any, action: Any) -> Any:
-        """The values of actions, on that scale."""
-        ...
 
 
 def unseen_actions(shape: tuple[int, ...]) -> Float[Array, "..."]:

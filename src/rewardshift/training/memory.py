@@ -16,6 +16,7 @@ import numpy as np
 from rewardshift.agents.contract import Agent
 from rewardshift.envs.tasks import TaskSpec
 from rewardshift.errors import InputError
+from rewardshift.rollout.policy import policy_state
 
 ENVIRONMENT = 2**13  # bytes of the smallest of Gymnasium's environments, about
 NUMBER = 4  # bytes of a number in 32 bits
@@ -40,12 +41,12 @@ def agent_needs(agent: Agent[Any], spec: TaskSpec, seeds: int) -> dict[str, int]
     """What the agent's state takes, and a batch with the outputs of every layer for it."""
     state = jax.eval_shape(lambda: agent.init(jax.random.key(0), spec))
     numbers = [math.prod(leaf.shape) * leaf.dtype.itemsize for leaf in jax.tree.leaves(state)]
-    networks = [getattr(state, name) for name in agent.networks]
+    networks = policy_state(agent, state)
     outputs = [math.prod(leaf.shape[:-1]) for leaf in jax.tree.leaves(networks) if leaf.ndim > 1]
     transition = 2 * spec.features * np.dtype(spec.dtype).itemsize
     row = transition + NUMBER * sum(outputs)
     return {
-        "the networks (hidden, and how many there are)": seeds * sum(numbers),
+        "the networks (their widths, and how many there are)": seeds * sum(numbers),
         "a batch (batch_size)": seeds * agent.batch_size * row,
     }
 

@@ -13,7 +13,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from rewardshift.agents.contract import Agent
+from rewardshift.agents.contract import Agent, Estimating
 from rewardshift.checks import Count, check
 from rewardshift.data.dataset import Dataset
 from rewardshift.envs.engines import EngineName
@@ -21,7 +21,7 @@ from rewardshift.envs.tasks import MakeEnv, TaskSpec, probe_spec, to_unit_box
 from rewardshift.errors import InputError
 from rewardshift.replay import Batch
 from rewardshift.rollout.evaluation import Evaluator
-from rewardshift.training.estimates import Estimating, Estimator
+from rewardshift.training.estimates import Estimator
 from rewardshift.training.memory import agent_needs, check_memory, evaluation_needs
 from rewardshift.training.metrics import as_scalars, find_columns, finite_metrics
 from rewardshift.training.trainer import OnProgress, Snapshot

@@ -11,9 +11,11 @@ import signal
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
+
+import jax
 
 from rewardshift.agents.contract import Agent, OnlineAgent
 from rewardshift.data.dataset import Dataset, Subset
@@ -22,22 +24,13 @@ from rewardshift.envs.engines import EngineName
 from rewardshift.envs.tasks import MakeEnv, check_imported
 from rewardshift.errors import InputError
 from rewardshift.files import held, writable_folder, write_atomic
-from rewardshift.training.checkpoints import (
-    Checkpoint,
-    load_checkpoint,
-    npz_bytes,
-    save_checkpoint,
-)
-from rewardshift.training.config import (
-    DataConfig,
-    RunConfig,
-    check_folder,
-    claim_folder,
-    make_config,
-    make_offline_config,
-    networks_of,
-    read_config,
-)
+from rewardshift.rollout.policy import Policy, acting_state, policy_state
+from rewardshift.rollout.trees import npz_bytes
+from rewardshift.training.checkpoints import Checkpoint, load_checkpoint, save_checkpoint
+from rewardshift.training.config import DataConfig, RunConfig
+from rewardshift.training.deciding import make_config, make_offline_config
+from rewardshift.training.folder import check_folder, claim_folder, read_config
+from rewardshift.training.loading import PARAMETERS, networks_of, row_of
 from rewardshift.training.logs import note_time, write_events, write_metrics
 from rewardshift.training.metrics import Columns
 from rewardshift.training.offline import OfflineBudget, OfflineTrainer, as_batch
@@ -54,6 +47,7 @@ class Result:
         columns: Its columns.
         state: The agent's state, with a leading axis over the seeds.
         config: What was run.
+        env: The environment, as it was given.
         finished: False if it was stopped before its end.
         step: How far it came; at the next start it goes on from the checkpoint before.
     """
@@ -62,8 +56,18 @@ class Result:
     columns: Columns
     state: Any
     config: RunConfig
+    env: str | MakeEnv
     finished: bool
     step: int
+
+    def policy(self, seed: int | None = None) -> Policy:
+        """The greedy policy of one of the seeds; by default of the first."""
+        config = self.config
+        row = row_of(config, config.seeds[0] if seed is None else seed)
+        networks = policy_state(config.agent, self.state)
+        chosen = jax.tree.map(lambda leaf: leaf[row], networks)
+        state = acting_state(self.state, chosen)
+        return Policy(config.agent, config.spec, state, self.env, config.seeds[row], self.step)
 
 
 @dataclass(frozen=True)
@@ -72,10 +76,12 @@ class Run:
 
     Args:
         config: What decides it.
+        env: The environment, as it was given.
         make: Makes its trainer.
     """
 
     config: RunConfig
+    env: str | MakeEnv
     make: Callable[[], Trainer]
 
     def start(self, folder: Path | str | None, on_progress: OnProgress | None = None) -> Result:
@@ -86,10 +92,20 @@ class Run:
         # Made before the folder is claimed: what does not fit into the memory leaves no trace.
         with contextlib.closing(self.make()) as trainer:
             if place is None:
-                return _run_in_memory(self.config, trainer, on_progress)
-            with held(writable_folder(place)):
-                claim_folder(place, self.config)
-                return _run_in_folder(self.config, trainer, place, on_progress)
+                finished = _run_in_memory(self.config, trainer, on_progress)
+            else:
+                with held(writable_folder(place)):
+                    claim_folder(place, self.config)
+                    finished = _run_in_folder(self.config, trainer, place, on_progress)
+            return Result(
+                trainer.rows,
+                trainer.columns,
+                trainer.state,
+                self.config,
+                self.env,
+                finished,
+                trainer.step,
+            )
 
 
 def online_run(
@@ -100,10 +116,14 @@ def online_run(
     engine: EngineName = "auto",
 ) -> Run:
     """What `train` starts; the arguments are its."""
-    chosen = budget or OnlineBudget()
-    config = make_config(agent, env, seeds, chosen, engine)
-    assert isinstance(agent, OnlineAgent)  # which has just been checked
-    return Run(config, lambda: OnlineTrainer(agent, env, config.seeds, chosen, config.engine))
+    return _online(make_config(agent, env, seeds, budget or OnlineBudget(), engine), env)
+
+
+def _online(config: RunConfig, env: str | MakeEnv) -> Run:
+    agent, budget = config.agent, config.budget
+    assert isinstance(agent, OnlineAgent)  # both have been checked
+    assert isinstance(budget, OnlineBudget)
+    return Run(config, env, lambda: OnlineTrainer(agent, env, config.seeds, budget, config.engine))
 
 
 def offline_run(
@@ -136,7 +156,7 @@ def _offline(config: RunConfig, data: Dataset, env: str | MakeEnv) -> Run:
     assert isinstance(config.budget, OfflineBudget)
     batch = as_batch(data, env)
     settings = (config.agent, batch, env, config.seeds, config.budget, config.engine)
-    return Run(config, lambda: OfflineTrainer(*settings))
+    return Run(config, env, lambda: OfflineTrainer(*settings))
 
 
 def train(
@@ -191,36 +211,46 @@ def train_offline(
     return offline_run(agent, data, env, seeds, budget, subset).start(folder, on_progress)
 
 
-def resume(folder: Path | str, on_progress: OnProgress | None = None) -> Result:
+def resume(
+    folder: Path | str, on_progress: OnProgress | None = None, *, steps: int | None = None
+) -> Result:
     """Goes on with the run in a folder.
 
     At the end of a run there is nothing left to train: then `metrics.csv` and `parameters.npz` are
     written again from the last checkpoint.
+
+    Args:
+        folder: The run's folder.
+        on_progress: As in `train`.
+        steps: A greater number of steps, or of updates, than the run has; it goes on past its end.
+            What depends on the length, such as DQN's linear epsilon, follows the new one from
+            there. The folder keeps every length that it was given.
     """
     config = read_config(Path(folder))
+    if steps is not None:
+        config = config.longer(steps)
     if config.data is not None:
         assert isinstance(config.budget, OfflineBudget)
         settings = (config.agent, config.env, config.seeds, config.budget, config.data)
-        run = _offline(make_offline_config(*settings), config.data.load(), config.env)
+        checked = replace(make_offline_config(*settings), earlier_steps=config.earlier_steps)
+        run = _offline(checked, config.data.load(), config.env)
     else:
         assert isinstance(config.budget, OnlineBudget)
-        run = online_run(config.agent, config.env, config.seeds, config.budget, config.engine)
+        online = (config.agent, config.env, config.seeds, config.budget, config.engine)
+        run = _online(replace(make_config(*online), earlier_steps=config.earlier_steps), config.env)
     return run.start(folder, on_progress)
 
 
-def _run_in_memory(config: RunConfig, trainer: Trainer, on_progress: OnProgress | None) -> Result:
+def _run_in_memory(config: RunConfig, trainer: Trainer, on_progress: OnProgress | None) -> bool:
     while trainer.step < config.budget.steps:
         trainer.run_to_checkpoint(on_progress)
-    return _result(config, trainer, True)
-
-
-def _result(config: RunConfig, trainer: Trainer, finished: bool) -> Result:
-    return Result(trainer.rows, trainer.columns, trainer.state, config, finished, trainer.step)
+    return True
 
 
 def _run_in_folder(
     config: RunConfig, trainer: Trainer, folder: Path, on_progress: OnProgress | None
-) -> Result:
+) -> bool:
+    """Runs to the end; False if it is stopped before."""
     segments = _restore(trainer, folder, config)
     if trainer.step:
         _write_outcome(trainer, folder, config)  # which may be lost, or damaged
@@ -239,8 +269,8 @@ def _run_in_folder(
                 segments = _save(trainer, folder, config, segments, before)
                 note_time(folder, trainer.step, time.perf_counter() - clock)
         except KeyboardInterrupt:
-            return _result(config, trainer, False)
-    return _result(config, trainer, True)
+            return False
+    return True
 
 
 def _save(
@@ -268,14 +298,14 @@ def _write_outcome(trainer: Trainer, folder: Path, config: RunConfig) -> None:
     """Writes `metrics.csv` and `parameters.npz`."""
     write_metrics(folder, trainer.columns, trainer.rows)
     networks = networks_of(config, trainer.state, trainer.step)
-    write_atomic(folder / "parameters.npz", npz_bytes(networks))
+    write_atomic(folder / PARAMETERS, npz_bytes(networks))
 
 
 def _restore(trainer: Trainer, folder: Path, config: RunConfig) -> dict[str, str]:
     """Puts the last checkpoint, if there is one, into the trainer."""
     template = trainer.snapshot().arrays
     record = trainer.replay.records.dtype if trainer.replay else None
-    checkpoint = load_checkpoint(folder / "checkpoints", config.digest, template, record)
+    checkpoint = load_checkpoint(folder / "checkpoints", config.digests, template, record)
     if checkpoint is None:
         return {}
     trainer.restore(Snapshot(checkpoint.step, checkpoint.arrays, checkpoint.notes))

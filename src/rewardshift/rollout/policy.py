@@ -1,0 +1,246 @@
+"""The policy of a trained agent: acting, valuing, evaluating, and one file to keep it in."""
+
+import json
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import gymnasium as gym
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from rewardshift.agents.contract import Agent, Estimating, Valuing, WithMembers
+from rewardshift.envs.tasks import MakeEnv, TaskSpec, env_maker, env_name, flatten, own_space
+from rewardshift.errors import InputError, one_line
+from rewardshift.files import DAMAGE, arrays_in, opened, writable_folder, write_atomic
+from rewardshift.learners import Learner
+from rewardshift.rollout.evaluation import Episodes, Evaluator
+from rewardshift.rollout.parts import check_restorable, part_from_json, part_to_json
+from rewardshift.rollout.trees import fill, leaf_name, npz_bytes
+from rewardshift.shift import Shift
+
+FORMAT = 1
+ABOUT = "about"  # the array of a policy's file that holds its JSON
+
+
+class Values(NamedTuple):
+    """Values of actions, with the scales that they are on.
+
+    `shifted` has a row for each member. `shifts` are the members' shifts: a value of 0 on the scale
+    of `Shift(-0.5, gamma=0.99)` is a primal value of 50.
+    """
+
+    shifted: np.ndarray
+    shifts: tuple[Shift, ...]
+
+    @property
+    def primal(self) -> np.ndarray:
+        """The values without the shifts: exact with `absorbing`, or where nothing terminates."""
+        rows = zip(self.shifts, self.shifted, strict=True)
+        return np.stack([shift.to_primal(values) for shift, values in rows])
+
+
+@dataclass(frozen=True)
+class Policy:
+    """The greedy policy of one seed of a run.
+
+    Args:
+        agent: The agent's configuration.
+        spec: The task that it was trained on.
+        state: The agent's state, without what learning alone needs.
+        env: The name of the environment, or a function that makes it.
+        seed: The seed that it was trained with.
+        step: The number of steps that it was trained for.
+    """
+
+    agent: Agent[Any]
+    spec: TaskSpec
+    state: Any
+    env: str | MakeEnv
+    seed: int
+    step: int
+
+    def act(self, observation: Any) -> np.ndarray | np.integer:
+        """The action for an observation, or the actions for a batch of them.
+
+        Args:
+            observation: As the environment gives it, or flat. A batch has one axis more.
+
+        Returns:
+            What the environment's `step` takes.
+        """
+        flat, single = self._flat(observation)
+        action = self._own_scale(np.asarray(self._greedy_of_many(flat)))
+        return action[0] if single else action
+
+    def greedy(self, observation: np.ndarray) -> np.ndarray | np.integer:
+        """The action for one flat observation; continuous ones are in [-1, 1]."""
+        return np.asarray(self._greedy(observation))[()]
+
+    def value(self, observation: Any, action: Any) -> Values:
+        """The values of actions, on the shifted scale of each member.
+
+        Args:
+            observation: As in `act`.
+            action: An action for each observation, as the environment takes it.
+        """
+        flat, single = self._flat(observation)
+        actions = np.asarray(action)[None] if single else np.asarray(action)
+        if len(actions) != len(flat):
+            raise InputError(f"there are {len(flat)} observations and {len(actions)} actions")
+        values = np.asarray(self._values(flat, actions))
+        return Values(values[:, 0] if single else values, self._shifts())
+
+    def evaluate(self, episodes: int = 10, *, env: Any = None, seed: int = 0) -> Episodes:
+        """Greedy episodes, with primal returns.
+
+        Args:
+            episodes: How many.
+            env: A registered name, or a function that makes the environment, if not the policy's
+                own.
+            seed: Another number is other episodes.
+        """
+        if episodes < 1:
+            raise InputError(f"episodes must be 1 or more, got {episodes}")
+        evaluator = Evaluator(
+            self.agent, self.env if env is None else env, "gymnasium", (seed,), episodes
+        )
+        try:
+            found = evaluator(jax.tree.map(lambda leaf: jnp.asarray(leaf)[None], self.state), 0)
+        finally:
+            evaluator.close()
+        return Episodes(*(part[0] for part in found))
+
+    def save(self, path: Path | str) -> None:
+        """Writes the policy into one file, which `rewardshift.load` takes."""
+        path = Path(path)
+        check_restorable(self.agent)
+        about = {
+            "format": FORMAT,
+            "agent": part_to_json(self.agent),
+            "spec": self.spec._asdict(),
+            "env": env_name(self.env),
+            "seed": self.seed,
+            "step": self.step,
+        }
+        text = np.frombuffer(json.dumps(about).encode(), np.uint8)
+        writable_folder(path.parent)
+        networks = {name: getattr(self.state, name) for name in self.agent.networks}
+        write_atomic(path, npz_bytes({ABOUT: text, **networks}))
+
+    @cached_property
+    def _greedy(self) -> Any:
+        return jax.jit(partial(self.agent.greedy, self.state))
+
+    @cached_property
+    def _greedy_of_many(self) -> Any:
+        return jax.jit(jax.vmap(partial(self.agent.greedy, self.state)))
+
+    def _values(self, flat: np.ndarray, actions: np.ndarray) -> Any:
+        """The values of unflattened actions, `[member, batch]`."""
+        agent: Any = self.agent
+        if isinstance(agent, Estimating):
+            seen, taken = jnp.asarray(flat), jnp.asarray(self._unit_scale(actions))
+            return agent.action_value(self.state, seen, taken)[None]
+        if not isinstance(agent, Valuing):
+            raise InputError(f"{type(agent).__name__} has no values of actions to look at")
+        if self.agent.continuous:
+            taken = jnp.asarray(self._unit_scale(actions))
+            return agent.values(self.state, jnp.asarray(flat), taken)
+        values = agent.values(self.state, jnp.asarray(flat, jnp.float32))
+        return jnp.take_along_axis(values, jnp.asarray(actions)[None, :, None], axis=2)[..., 0]
+
+    def _shifts(self) -> tuple[Shift, ...]:
+        if isinstance(self.agent, WithMembers):
+            return tuple(replace(one, gamma=self.agent.gamma) for one in self.agent.members)
+        assert isinstance(self.agent, Estimating)
+        return (self.agent.value_shift,)
+
+    def _own_scale(self, action: np.ndarray) -> np.ndarray:
+        """Actions in [-1, 1] on the environment's own scale."""
+        if not self.spec.action_size:
+            return action
+        low, high = (np.asarray(end, np.float32) for end in (self.spec.low, self.spec.high))
+        return low + (high - low) * (action + 1) / 2
+
+    def _unit_scale(self, action: np.ndarray) -> np.ndarray:
+        low, high = (np.asarray(end, np.float32) for end in (self.spec.low, self.spec.high))
+        return 2 * (np.asarray(action, np.float32) - low) / (high - low) - 1
+
+    def _flat(self, observation: Any) -> tuple[np.ndarray, bool]:
+        """A batch of flat observations, and whether it was a single one."""
+        spec = self.spec
+        if isinstance(observation, dict) and (spec.goal_size or "image" in observation):
+            part = observation["desired_goal" if spec.goal_size else "image"]
+            single = np.size(part) == (spec.goal_size or spec.features)
+            if single:
+                return flatten(observation, spec)[None], True
+            rows = [{k: v[i] for k, v in observation.items()} for i in range(len(part))]
+            return np.stack([flatten(row, spec) for row in rows]), False
+        shapes = {(spec.features,), spec.shape or (spec.features,)}
+        shape = () if isinstance(observation, dict | tuple) else np.shape(observation)
+        if shape in shapes or shape[1:] in shapes:
+            array = np.asarray(observation, spec.dtype)
+            return array.reshape(-1, spec.features), shape in shapes
+        if not spec.shape and self._space.contains(observation):
+            return np.asarray(gym.spaces.flatten(self._space, observation), spec.dtype)[None], True
+        wanted = " or ".join(str(shape) for shape in sorted(shapes, key=len))
+        raise InputError(
+            f"a policy acts on an observation of the shape {wanted}, or on a batch of them, got the"
+            f" shape {shape}"
+        )
+
+    @cached_property
+    def _space(self) -> gym.Space[Any]:
+        """The environment's own space of observations."""
+        made = env_maker(self.env)()
+        made.close()
+        return own_space(made)
+
+
+def policy_state(agent: Agent[Any], state: Any) -> dict[str, Any]:
+    """The fields of an agent's state that `greedy` looks at, without optimisers."""
+    fields = {name: getattr(state, name) for name in agent.networks}
+    return {
+        name: part._replace(optimiser=()) if isinstance(part, Learner) else part
+        for name, part in fields.items()
+    }
+
+
+def acting_state(state: Any, networks: dict[str, Any]) -> Any:
+    """An agent's state with these fields; the others, which no policy looks at, are empty."""
+    return state._replace(**{name: networks.get(name, ()) for name in state._fields})
+
+
+def filled_networks(
+    agent: Agent[Any], shapes: Any, leaves: dict[str, np.ndarray]
+) -> dict[str, Any]:
+    """The fields of an agent's state that `greedy` looks at, from the arrays of a file.
+
+    Args:
+        agent: The agent.
+        shapes: The agent's state, of which only the shapes count.
+        leaves: The arrays, by their paths.
+    """
+    wanted = policy_state(agent, shapes)
+    template = jax.tree.map(lambda leaf: np.empty(leaf.shape, leaf.dtype), wanted)
+    return dict(fill(template, leaves))
+
+
+def read_policy(path: Path) -> Policy:
+    """The policy that `Policy.save` wrote."""
+    try:
+        with arrays_in(opened(path, "rb")) as file:
+            leaves = dict(file)
+        about = json.loads(leaves.pop(leaf_name(ABOUT)).tobytes())
+        if about["format"] != FORMAT:
+            raise ValueError(f"its format is {about['format']!r}, this version reads {FORMAT}")
+        agent, spec = part_from_json(about["agent"]), TaskSpec.from_json(about["spec"])
+        state = jax.eval_shape(lambda: agent.init(jax.random.key(0), spec))
+        networks = jax.tree.map(jnp.asarray, filled_networks(agent, state, leaves))
+        state = acting_state(state, networks)
+        return Policy(agent, spec, state, about["env"], about["seed"], about["step"])
+    except DAMAGE as error:
+        raise InputError(f"{str(path)!r} holds no policy: {one_line(error)}") from error

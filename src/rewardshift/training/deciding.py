@@ -1,0 +1,129 @@
+"""The configuration of a run, checked before anything is made or written."""
+
+from typing import Any
+
+from rewardshift.agents.contract import (
+    Agent,
+    Bounding,
+    Choosy,
+    Multistep,
+    OnlineAgent,
+    Valuing,
+)
+from rewardshift.envs.engines import EngineName, resolve_engine
+from rewardshift.envs.goals import probe_goals
+from rewardshift.envs.tasks import MakeEnv, TaskSpec, env_name, probe_spec
+from rewardshift.errors import InputError, shown
+from rewardshift.hindsight import Hindsight
+from rewardshift.rollout.seeding import chosen_seeds
+from rewardshift.training.config import DataConfig, RunConfig
+from rewardshift.training.offline import OfflineBudget
+from rewardshift.training.online import OnlineBudget
+
+
+def make_config(
+    agent: Agent[Any],
+    env: str | MakeEnv,
+    seeds: int | tuple[int, ...],
+    budget: OnlineBudget,
+    engine: EngineName,
+) -> RunConfig:
+    """The configuration of an online run, checked as far as that goes without making it."""
+    _check_agent(agent)
+    if not isinstance(agent, OnlineAgent):
+        raise InputError(f"{type(agent).__name__} learns from a data set, not from {env}")
+    _check_budget(budget, OnlineBudget)
+    spec = _checked_spec(agent, env)
+    if budget.hindsight is not None:
+        _check_goals(budget.hindsight, agent, env, budget.capacity)
+    if agent.warm_up >= budget.steps:
+        raise InputError(
+            f"nothing would be learned: the warm-up is {agent.warm_up} steps,"
+            f" the whole training {budget.steps}"
+        )
+    if budget.diagnose and (agent.continuous or not isinstance(agent, Valuing)):
+        raise InputError(
+            "diagnose counts visits of discrete actions and looks at their values, so it is DQN's"
+            f" alone, got {type(agent).__name__}"
+        )
+    chosen = resolve_engine(env, engine)
+    return RunConfig(agent, env_name(env), spec, chosen_seeds(seeds), budget, chosen)
+
+
+def make_offline_config(
+    agent: Agent[Any],
+    env: str | MakeEnv,
+    seeds: int | tuple[int, ...],
+    budget: OfflineBudget,
+    data: DataConfig,
+) -> RunConfig:
+    """The configuration of an offline run, checked as far as that goes without making it."""
+    _check_agent(agent)
+    _check_budget(budget, OfflineBudget)
+    spec = _checked_spec(agent, env)
+    for name in ("updates", "evaluate_every", "checkpoint_every"):
+        if getattr(budget, name) % agent.period:
+            raise InputError(
+                f"{name} must be a multiple of {agent.period}, after which the updates of"
+                f" {type(agent).__name__} repeat themselves, got {getattr(budget, name)}"
+            )
+    if isinstance(agent, Choosy):
+        agent.check_offline(budget.updates)
+    engine = resolve_engine(env, "auto")
+    return RunConfig(agent, env_name(env), spec, chosen_seeds(seeds), budget, engine, data)
+
+
+def _check_goals(
+    hindsight: Hindsight, agent: Agent[Any], env: str | MakeEnv, capacity: int
+) -> None:
+    """Refuses what hindsight cannot relabel, or not from whole episodes."""
+    if isinstance(agent, Multistep) and agent.n_step != 1:
+        raise InputError(f"hindsight needs n_step=1, got {agent.n_step}")
+    if getattr(agent, "intrinsic", None) is not None:
+        raise InputError(
+            "hindsight does not go with an intrinsic reward, which would be another goal's, got"
+            f" {shown(agent)}"
+        )
+    task = probe_goals(env)
+    if task.longest is not None and capacity < task.longest:
+        raise InputError(
+            f"a capacity of {capacity} is too small for hindsight: an episode of {env} has"
+            f" up to {task.longest} steps"
+        )
+    lowest, highest = task.rewards[0], task.rewards[-1]
+    declared = agent.reward_range if isinstance(agent, Bounding) else None
+    low, high = declared or (lowest, highest)
+    if not low <= lowest <= highest <= high:
+        raise InputError(
+            f"reward_range must hold the rewards of {env} before any shift, {lowest:g} to"
+            f" {highest:g} and maybe more; got {low:g} to {high:g}"
+        )
+    if task.ends and not hindsight.success_ends:
+        raise InputError(f"{env} terminates at its goal: hindsight needs success_ends")
+    if hindsight.success_ends and len(task.rewards) > 2:
+        raise InputError(
+            f"success_ends is for rewards of two values, {env} pays more, such as"
+            f" {', '.join(f'{reward:g}' for reward in task.rewards[:3])}"
+        )
+
+
+def _check_agent(agent: Any) -> None:
+    if isinstance(agent, type) or not isinstance(agent, Agent):
+        raise InputError(
+            "agent must be an agent, such as DQN(), or one of your own that has all that"
+            f" rewardshift.agents.contract.Agent asks for, got {shown(agent)}"
+        )
+
+
+def _check_budget(budget: Any, kind: type) -> None:
+    if not isinstance(budget, kind):
+        raise InputError(f"budget must be an {kind.__name__}, got {shown(budget)}")
+
+
+def _checked_spec(agent: Agent[Any], env: str | MakeEnv) -> TaskSpec:
+    """The task of an environment, if the agent can act in it."""
+    spec = probe_spec(env)
+    if agent.continuous != bool(spec.action_size):
+        kind = "continuous" if agent.continuous else "discrete"
+        raise InputError(f"{type(agent).__name__} needs {kind} actions, {env} has others")
+    return spec

@@ -1,0 +1,52 @@
+"""The folder of a run: whose it is, and the configuration in it."""
+
+import json
+from pathlib import Path
+
+from rewardshift.errors import InputError, one_line
+from rewardshift.files import DAMAGE, LEFTOVER, LOCK, read_own, write_atomic
+from rewardshift.rollout.parts import check_restorable
+from rewardshift.training.config import FORMAT, RunConfig
+
+
+def check_folder(folder: Path, config: RunConfig) -> None:
+    """Refuses a folder that is neither new nor holds this run, before anything is written."""
+    if "<" in config.env:  # as in "<lambda>", "<locals>" and "<... object at 0x...>"
+        raise InputError(
+            f"nothing tells the environment of the {config.env} from others, so a run in a folder"
+            " could not go on: take a registered name, a function or class of a module, or"
+            " functools.partial of one"
+        )
+    check_restorable(config.agent)
+    if (folder / "config.json").exists():
+        if read_config(folder).digest not in config.digests:
+            raise InputError(
+                f"the folder {str(folder)!r} holds a run with another configuration;"
+                " choose another folder, or go on with that run: rewardshift resume"
+            )
+    elif folder.exists() and any(map(_is_foreign, folder.iterdir())):
+        raise InputError(f"the folder {str(folder)!r} is not empty and holds no run")
+
+
+def _is_foreign(path: Path) -> bool:
+    """Whether a file is none of those that a run killed at its very beginning has left."""
+    return path.suffix != LEFTOVER and path.name != LOCK
+
+
+def claim_folder(folder: Path, config: RunConfig) -> None:
+    """Makes a folder this run's, if it is not; by the process that holds it."""
+    check_folder(folder, config)  # again: another process may have been here before it was held
+    if not (folder / "config.json").exists() or read_config(folder) != config:
+        write_atomic(folder / "config.json", json.dumps(config.to_json(), indent=2) + "\n")
+
+
+def read_config(folder: Path) -> RunConfig:
+    """The configuration of the run in a folder."""
+    path = folder / "config.json"
+    try:
+        body = json.loads(read_own(path))
+        if body["format"] != FORMAT:
+            raise ValueError(f"its format is {body['format']!r}, this version reads {FORMAT}")
+        return RunConfig.from_json(body)
+    except DAMAGE as error:
+        raise InputError(f"no run in {str(folder)!r}: {path.name}: {one_line(error)}") from error

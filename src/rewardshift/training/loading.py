@@ -1,0 +1,84 @@
+"""The policy of a run, from its folder."""
+
+from pathlib import Path
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from rewardshift.errors import InputError, one_line
+from rewardshift.files import DAMAGE, arrays_in, opened
+from rewardshift.rollout.policy import (
+    Policy,
+    acting_state,
+    filled_networks,
+    policy_state,
+    read_policy,
+)
+from rewardshift.rollout.trees import leaf_name
+from rewardshift.training.config import RunConfig
+from rewardshift.training.folder import read_config
+
+PARAMETERS = "parameters.npz"
+
+
+def load(path: Path | str, seed: int | None = None) -> Policy:
+    """The greedy policy of a run, at its end or at its last checkpoint, or of a policy's file.
+
+    The environment need not be at hand to `act`.
+
+    Args:
+        path: The run's folder, or a file that `Policy.save` wrote.
+        seed: The seed of the run that acts; by default its first.
+    """
+    path = Path(path)
+    if path.is_file():
+        if seed is not None:
+            raise InputError(f"{str(path)!r} holds the policy of one seed; leave seed out")
+        return read_policy(path)
+    config = read_config(path)
+    file = path / PARAMETERS
+    if not file.exists():
+        raise InputError(
+            f"the run in {str(path)!r} has no checkpoint yet: rewardshift resume {path}"
+        )
+    row = row_of(config, config.seeds[0] if seed is None else seed)
+
+    def init(seeds: jax.Array) -> Any:
+        keys = jax.vmap(jax.random.key)(seeds)
+        return jax.vmap(lambda key: config.agent.init(key, config.spec))(keys)
+
+    try:
+        with arrays_in(opened(file, "rb")) as arrays:
+            leaves = dict(arrays)
+        if str(leaves.pop(leaf_name("config"))) not in config.digests:
+            raise ValueError("it is of a run with another configuration")
+        step = int(leaves.pop(leaf_name("step")))
+        # Only the shapes: what is not in the file, no policy looks at.
+        states = jax.eval_shape(init, np.asarray(config.seeds))
+        networks = filled_networks(config.agent, states, leaves)
+    except DAMAGE as error:
+        raise InputError(
+            f"{str(file)!r} cannot be used: {one_line(error)}; 'rewardshift resume {path}' writes"
+            " it again"
+        ) from error
+    chosen = jax.tree.map(lambda leaf: jnp.asarray(leaf[row]), networks)
+    state = acting_state(states, chosen)
+    return Policy(config.agent, config.spec, state, config.env, config.seeds[row], step)
+
+
+def row_of(config: RunConfig, seed: int) -> int:
+    """The place of a seed among those of a run."""
+    if seed not in config.seeds:
+        raise InputError(f"the run has the seeds {list(config.seeds)}, not {seed}")
+    return config.seeds.index(seed)
+
+
+def networks_of(config: RunConfig, state: Any, step: int) -> dict[str, Any]:
+    """What `parameters.npz` keeps of a run: its digest, its steps, and the agent's networks."""
+    return {
+        "config": np.asarray(config.digest),
+        "step": np.asarray(step, np.int64),
+        **policy_state(config.agent, state),
+    }

@@ -1,0 +1,200 @@
+"""A trained agent, put to use: loaded, acting, valued, evaluated, kept in a file, trained on."""
+
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import gymnasium as gym
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from probes import Probe
+
+from rewardshift import (
+    CQL,
+    DQN,
+    MLP,
+    TD3,
+    InputError,
+    OfflineBudget,
+    OnlineBudget,
+    Result,
+    Shift,
+    load,
+    resume,
+    train,
+    train_offline,
+)
+from rewardshift.cli import main
+
+BUDGET = OnlineBudget(steps=60, evaluate_every=30, evaluation_episodes=1, checkpoint_every=20)
+SMALL: dict[str, Any] = {"network": MLP((8,)), "batch_size": 8}
+CARS = DQN(shift=(-0.5, 0.5), **SMALL)
+PENDULUM = TD3(shift=Shift(-0.5, terminal="absorbing"), warm_up=20, **SMALL)
+
+
+@pytest.fixture(scope="module")
+def car(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Result]:
+    folder = tmp_path_factory.mktemp("runs") / "car"
+    return folder, train(CARS, "CartPole-v1", seeds=(2, 7), budget=BUDGET, folder=folder)
+
+
+@pytest.fixture(scope="module")
+def pendulum(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Result]:
+    folder = tmp_path_factory.mktemp("runs") / "pendulum"
+    return folder, train(PENDULUM, "Pendulum-v1", budget=BUDGET, folder=folder)
+
+
+def test_a_policy_is_the_same_from_memory_folder_and_file(
+    car: tuple[Path, Result], tmp_path: Path
+) -> None:
+    folder, result = car
+    observations = np.random.default_rng(0).normal(size=(20, 4)).astype(np.float32)
+    for seed in (2, 7):
+        loaded = load(folder, seed)
+        loaded.save(tmp_path / "policy.npz")
+        kept = load(tmp_path / "policy.npz")
+        assert (kept.seed, kept.step, kept.env) == (seed, 60, "CartPole-v1")
+        policies = (loaded, kept, result.policy(seed))
+        actions = [policy.act(observations) for policy in policies]
+        np.testing.assert_array_equal(actions[0], actions[1])
+        np.testing.assert_array_equal(actions[0], actions[2])
+        returns = [policy.evaluate(3).returns for policy in policies]
+        np.testing.assert_array_equal(returns[0], returns[1])
+        np.testing.assert_array_equal(returns[0], returns[2])
+    assert load(folder).seed == 2
+
+
+def test_actions_are_those_of_the_environment(pendulum: tuple[Path, Result]) -> None:
+    """Pendulum's are in [-2, 2]; one, or a batch."""
+    policy = load(pendulum[0])
+    env = gym.make("Pendulum-v1")
+    observation, _ = env.reset(seed=0)
+    action = policy.act(observation)
+    assert env.action_space.contains(action)
+    np.testing.assert_allclose(action, 2 * np.asarray(policy.greedy(observation)), rtol=1e-6)
+    batch = np.asarray(policy.act(np.stack([observation, -observation])))
+    assert np.shape(batch) == (2, 1)
+    np.testing.assert_allclose(batch[0], action, rtol=1e-5)
+
+
+def test_values_say_their_scale(car: tuple[Path, Result], pendulum: tuple[Path, Result]) -> None:
+    policy, result = load(car[0]), car[1]
+    state = jax.tree.map(lambda leaf: leaf[0], result.state)
+    observations = np.ones((3, 4), np.float32)
+    values = policy.value(observations, [0, 1, 1])
+    expected = np.asarray(CARS.values(state, jnp.asarray(observations)))
+    np.testing.assert_allclose(values.shifted, expected[:, [0, 1, 2], [0, 1, 1]], rtol=1e-5)
+    assert [shift.bias for shift in values.shifts] == [-0.5, 0.5]
+    np.testing.assert_allclose(values.primal, values.shifted - [[-10.0], [10.0]], rtol=1e-5)
+    one = load(pendulum[0]).value(np.zeros(3, np.float32), np.array([2.0]))
+    state = jax.tree.map(lambda leaf: leaf[0], pendulum[1].state)
+    there = PENDULUM.values(state, jnp.zeros((1, 3)), jnp.ones((1, 1)))
+    np.testing.assert_allclose(one.shifted, there[:, 0], rtol=1e-5)
+    with pytest.raises(InputError, match="3 observations and 2 actions"):
+        policy.value(observations, [0, 1])
+
+
+def test_values_of_an_offline_agent() -> None:
+    agent = CQL(shift=8.0, candidates=2, cloning_updates=0, **SMALL)
+    budget = OfflineBudget(updates=2, evaluate_every=2, evaluation_episodes=1)
+    policy = train_offline(agent, "embedded/hopper-medium", budget=budget).policy()
+    values = policy.value(np.zeros((2, 11), np.float32), np.zeros((2, 3)))
+    assert values.shifted.shape == (1, 2)
+    assert values.shifts == (Shift(8.0, gamma=0.99),)
+
+
+def test_the_command_line_evaluates(
+    car: tuple[Path, Result], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["evaluate", str(car[0]), "--episodes=3", "--seed=7"]) == 0
+    said = capsys.readouterr().out
+    assert said.startswith("mean return ")
+    assert "3 episodes, step 60" in said
+    load(car[0]).save(tmp_path / "p.npz")
+    assert main(["evaluate", str(tmp_path / "p.npz"), "--seed=7"]) == 2
+    assert "holds the policy of one seed" in capsys.readouterr().err
+    (tmp_path / "p.npz").write_bytes(b"x")
+    assert main(["evaluate", str(tmp_path / "p.npz")]) == 2
+    assert "holds no policy" in capsys.readouterr().err
+    assert main(["evaluate", str(car[0]), "--episodes=0"]) == 2
+    assert "episodes must be 1 or more, got 0" in capsys.readouterr().err
+
+
+def test_a_run_goes_on_past_its_end(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """TD3 has no schedule, so the longer run is the one that was long from the start."""
+    agent = replace(PENDULUM, shift=0.0)
+    whole, grown = tmp_path / "whole", tmp_path / "grown"
+    train(agent, "Pendulum-v1", budget=replace(BUDGET, steps=100), folder=whole)
+    train(agent, "Pendulum-v1", budget=BUDGET, folder=grown)
+    assert main(["resume", str(grown), "--steps=80"]) == 0
+
+    def stop(step: int, _: Any) -> None:
+        if step == 90:
+            raise KeyboardInterrupt
+
+    assert not resume(grown, stop, steps=100).finished
+    ended = resume(grown)
+    assert ended.finished
+    assert (ended.step, ended.config.earlier_steps) == (100, (60, 80))
+    assert (grown / "metrics.csv").read_bytes() == (whole / "metrics.csv").read_bytes()
+    jax.tree.map(
+        np.testing.assert_array_equal, load(grown).state.critics, load(whole).state.critics
+    )
+    assert main(["resume", str(grown), "--steps=100"]) == 2
+    assert "has 100 steps already; steps must be more, got 100" in capsys.readouterr().err
+
+
+class Rooms(gym.Env[Any, Any]):
+    """Any observation of a space."""
+
+    def __init__(self, space: gym.Space[Any]) -> None:
+        self.observation_space = space
+        self.action_space = gym.spaces.Discrete(2)
+
+    def reset(self, *, seed: int | None = None, options: Any = None) -> Any:
+        super().reset(seed=seed)
+        self.observation_space.seed(seed)
+        return self.observation_space.sample(), {}
+
+    def step(self, action: Any) -> Any:
+        return self.observation_space.sample(), 1.0, False, True, {}
+
+
+SPACES = {
+    "discrete": (gym.spaces.Discrete(5), 5),
+    "multi-discrete": (gym.spaces.MultiDiscrete([3, 2]), 5),
+    "multi-binary": (gym.spaces.MultiBinary(4), 4),
+    "tuple": (gym.spaces.Tuple((gym.spaces.Discrete(2), gym.spaces.Box(-1, 1, (3,)))), 5),
+    "dict": (gym.spaces.Dict({"a": gym.spaces.Discrete(2), "b": gym.spaces.Box(-1, 1, (3,))}), 5),
+}
+
+
+@pytest.mark.parametrize("name", SPACES)
+def test_any_space_that_can_be_flattened(name: str) -> None:
+    space, features = SPACES[name]
+    make = partial(Rooms, space)
+    policy = train(DQN(**SMALL), make, budget=BUDGET).policy()
+    assert policy.spec.features == features
+    for _ in range(3):
+        observation = space.sample()
+        flat = np.asarray(gym.spaces.flatten(space, observation), np.float32)
+        assert policy.act(observation) == policy.act(flat)
+
+
+def test_a_space_that_cannot_be_flattened_is_refused() -> None:
+    space = gym.spaces.Sequence(gym.spaces.Discrete(2))
+    with pytest.raises(InputError, match="cannot be flattened into a fixed number of numbers"):
+        train(DQN(**SMALL), partial(Rooms, space), budget=BUDGET)
+
+
+def test_a_policy_needs_a_part_that_can_be_found_again(tmp_path: Path) -> None:
+    class Local(DQN):
+        pass
+
+    policy = train(Local(**SMALL), partial(Probe, 3), budget=BUDGET).policy()
+    with pytest.raises(InputError, match="define it at the top of a module"):
+        policy.save(tmp_path / "policy.npz")
+    assert not (tmp_path / "policy.npz").exists()
