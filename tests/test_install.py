@@ -147,7 +147,7 @@ def test_the_extra_of_the_agents_trains(wheel: Path, tmp_path: Path) -> None:
     commands = install(wheel, "[agents]", tmp_path / "env")
     assert not {"matplotlib", "torch"} & installed(commands)
     command = commands / "rewardshift"
-    budget = ("--steps", "40", "--warm-up", "20", "--evaluate-every", "20")
+    budget = ("--steps", "40", "--evaluate-every", "20")
     for agent, env in (("dqn", "rewardshift/FourRooms-7x7-v0"), ("td3", "Pendulum-v1")):
         out = tmp_path / agent
         run(command, "train", agent, "--env", env, *budget, "--out", out, folder=tmp_path)
