@@ -4,6 +4,7 @@ The files of a run are opened by `opened`, which follows no link out of the run'
 """
 
 import contextlib
+import errno
 import fcntl
 import json
 import os
@@ -57,6 +58,9 @@ def sync_folder(folder: Path) -> None:
     handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
         os.fsync(handle)
+    except OSError as error:
+        if error.errno not in (errno.EINVAL, errno.ENOTSUP):  # a file system without it
+            raise
     finally:
         os.close(handle)
 

@@ -15,7 +15,7 @@ from rewardshift.data.dataset import FIELDS, Dataset
 from rewardshift.data.minari_sets import PREFIX, check_id, holds_minari
 from rewardshift.envs.tasks import check_imported, find_env
 from rewardshift.errors import InputError, one_line
-from rewardshift.files import naming
+from rewardshift.files import naming, sync_folder
 
 OVERHEAD = 2**14  # bytes of HDF5's own in an episode, a few more than were measured
 
@@ -98,6 +98,7 @@ def write_minari(
         storage.update_episodes(_buffers(dataset))
         (whole / "README.md").write_text(data_card(dataset, dataset_id, description, recipe))
         whole.rename(target)
+        sync_folder(target.parent)
     if folder is None:
         _name_folders(dataset_id)
     return target
