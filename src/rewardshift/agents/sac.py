@@ -148,7 +148,8 @@ class SAC(Online):
         following = optax.incremental_update(critics.parameters, state.target_critics, self.tau)
         state = state._replace(critics=critics, target_critics=following)
         noise = jax.random.normal(policy_key, batch.action.shape)
-        return self._improve_policy(state, observation, noise), metrics
+        state = self._improve_policy(state, observation, noise)
+        return state, {**metrics, "temperature": jnp.asarray(self._temperature(state))}
 
     def _target(
         self, state: SACState, batch: Batch, key: PRNGKeyArray

@@ -7,10 +7,7 @@ in `tensorboard/`, checkpoints in `checkpoints/`, the networks at the last one i
 """
 
 import contextlib
-import signal
-import threading
-import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -23,19 +20,17 @@ from rewardshift.data.loading import load_dataset, whole_name
 from rewardshift.envs.engines import EngineName
 from rewardshift.envs.tasks import MakeEnv, check_imported
 from rewardshift.errors import InputError
-from rewardshift.files import held, writable_folder, write_atomic
+from rewardshift.files import held, writable_folder
 from rewardshift.rollout.policy import Policy, acting_state, policy_state
-from rewardshift.rollout.trees import npz_bytes
-from rewardshift.training.checkpoints import Checkpoint, load_checkpoint, save_checkpoint
 from rewardshift.training.config import DataConfig, RunConfig
 from rewardshift.training.deciding import make_config, make_offline_config
 from rewardshift.training.folder import check_folder, claim_folder, read_config
-from rewardshift.training.loading import PARAMETERS, networks_of, row_of
-from rewardshift.training.logs import note_time, write_events, write_metrics
+from rewardshift.training.keeping import run_in_folder
+from rewardshift.training.loading import row_of
 from rewardshift.training.metrics import Columns
 from rewardshift.training.offline import OfflineBudget, OfflineTrainer, as_batch
 from rewardshift.training.online import OnlineBudget, OnlineTrainer
-from rewardshift.training.trainer import OnProgress, Snapshot, Trainer
+from rewardshift.training.trainer import OnProgress, Trainer
 
 
 @dataclass(frozen=True)
@@ -96,7 +91,7 @@ class Run:
             else:
                 with held(writable_folder(place)):
                     claim_folder(place, self.config)
-                    finished = _run_in_folder(self.config, trainer, place, on_progress)
+                    finished = run_in_folder(self.config, trainer, place, on_progress)
             return Result(
                 trainer.rows,
                 trainer.columns,
@@ -245,89 +240,3 @@ def _run_in_memory(config: RunConfig, trainer: Trainer, on_progress: OnProgress 
     while trainer.step < config.budget.steps:
         trainer.run_to_checkpoint(on_progress)
     return True
-
-
-def _run_in_folder(
-    config: RunConfig, trainer: Trainer, folder: Path, on_progress: OnProgress | None
-) -> bool:
-    """Runs to the end; False if it is stopped before."""
-    segments = _restore(trainer, folder, config)
-    if trainer.step:
-        _write_outcome(trainer, folder, config)  # which may be lost, or damaged
-    with _stop_requests() as asked:
-
-        def on_step(step: int, rows: Sequence[Any]) -> None:
-            if on_progress is not None:
-                on_progress(step, rows)
-            if asked:
-                raise KeyboardInterrupt
-
-        try:
-            while trainer.step < config.budget.steps:
-                before, clock = trainer.step, time.perf_counter()
-                trainer.run_to_checkpoint(on_step)
-                segments = _save(trainer, folder, config, segments, before)
-                note_time(folder, trainer.step, time.perf_counter() - clock)
-        except KeyboardInterrupt:
-            return False
-    return True
-
-
-def _save(
-    trainer: Trainer, folder: Path, config: RunConfig, segments: dict[str, str], before: int
-) -> dict[str, str]:
-    """Writes the metrics, the networks and a checkpoint."""
-    new = [row for row in trainer.rows if row.step > before]
-    _write_outcome(trainer, folder, config)
-    write_events(folder, trainer.columns, new)
-    step, arrays, notes = trainer.snapshot()
-    checkpoint = Checkpoint(
-        step=step,
-        config=config.digest,
-        arrays=arrays,
-        notes=notes,
-        records=None,
-        segments=segments,
-    )
-    capacity = trainer.replay.capacity if trainer.replay else 0
-    records = trainer.replay.newest(trainer.step - before) if trainer.replay else None
-    return save_checkpoint(folder / "checkpoints", checkpoint, records, capacity)
-
-
-def _write_outcome(trainer: Trainer, folder: Path, config: RunConfig) -> None:
-    """Writes `metrics.csv` and `parameters.npz`."""
-    write_metrics(folder, trainer.columns, trainer.rows)
-    networks = networks_of(config, trainer.state, trainer.step)
-    write_atomic(folder / PARAMETERS, npz_bytes(networks))
-
-
-def _restore(trainer: Trainer, folder: Path, config: RunConfig) -> dict[str, str]:
-    """Puts the last checkpoint, if there is one, into the trainer."""
-    template = trainer.snapshot().arrays
-    record = trainer.replay.records.dtype if trainer.replay else None
-    checkpoint = load_checkpoint(folder / "checkpoints", config.digests, template, record)
-    if checkpoint is None:
-        return {}
-    trainer.restore(Snapshot(checkpoint.step, checkpoint.arrays, checkpoint.notes))
-    if trainer.replay:
-        assert checkpoint.records is not None
-        trainer.replay.restore(checkpoint.records, checkpoint.step)
-    return checkpoint.segments
-
-
-@contextlib.contextmanager
-def _stop_requests() -> Iterator[list[int]]:
-    """SIGINT and SIGTERM fill the list, and stop nothing by themselves."""
-    asked: list[int] = []
-
-    def note(number: int, _: Any) -> None:
-        asked.append(number)
-
-    main = threading.current_thread() is threading.main_thread()  # whose signals are
-    numbers = [signal.SIGINT, signal.SIGTERM] if main else []
-    previous = {number: signal.signal(number, note) for number in numbers}
-    try:
-        yield asked
-    finally:
-        for number, old in previous.items():
-            signal.signal(number, old)
