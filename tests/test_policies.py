@@ -80,6 +80,17 @@ def test_actions_are_those_of_the_environment(pendulum: tuple[Path, Result]) -> 
     np.testing.assert_allclose(batch[0], action, rtol=1e-5)
 
 
+def test_an_environment_at_hand_is_used_and_left_open(car: tuple[Path, Result]) -> None:
+    policy, env = load(car[0]), gym.make("CartPole-v1")
+    found = policy.evaluate(3, env=env)
+    assert found.returns.shape == found.lengths.shape == (3,)
+    np.testing.assert_array_equal(found.returns, found.lengths)  # CartPole pays 1 for every step
+    env.reset()
+    env.step(0)
+    with pytest.raises(InputError, match="because more than one is made, got <TimeLimit"):
+        train(CARS, env, budget=BUDGET)  # type: ignore[arg-type]
+
+
 def test_values_say_their_scale(car: tuple[Path, Result], pendulum: tuple[Path, Result]) -> None:
     policy, result = load(car[0]), car[1]
     state = jax.tree.map(lambda leaf: leaf[0], result.state)

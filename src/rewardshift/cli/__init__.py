@@ -39,6 +39,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         if any("\0" in argument for argument in arguments):
             raise InputError("an argument holds a NUL character, which no name has")
+        sys.path.append(str(Path.cwd()))  # last: a file here stands in for no installed module
         arguments = _import_modules(arguments)
         with needs("agents"):
             from rewardshift.cli import commands  # noqa: PLC0415  an extra
@@ -63,7 +64,6 @@ def _import_modules(arguments: Sequence[str]) -> Sequence[str]:
     while arguments and arguments[0] == "--import":
         if len(arguments) < 2:
             raise InputError("--import needs the name of a module")
-        sys.path.append(str(Path.cwd()))  # last: a file here stands in for no installed module
         if not all(part.isidentifier() for part in arguments[1].split(".")):
             raise InputError(f"--import needs the name of a module, got {arguments[1]!r}")
         try:

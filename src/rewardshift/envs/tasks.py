@@ -104,7 +104,8 @@ def env_maker(env: str | MakeEnv, **options: Any) -> MakeEnv:
         return lambda: _made(env_name(env), env)
     if not isinstance(env, str):
         raise InputError(
-            f"env must be a registered name, or a function that makes an environment, got {env}"
+            "env must be a registered name, or a function that makes an environment, because more"
+            f" than one is made, got {env}"
         )
     if env.startswith(FUNCTION):
         raise InputError(

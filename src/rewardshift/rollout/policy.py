@@ -98,20 +98,25 @@ class Policy:
 
         Args:
             episodes: How many.
-            env: A registered name, or a function that makes the environment, if not the policy's
-                own.
+            env: A registered name, a function that makes the environment, or an environment, if
+                not the policy's own. An environment is not closed.
             seed: Another number is other episodes.
         """
         if episodes < 1:
             raise InputError(f"episodes must be 1 or more, got {episodes}")
-        evaluator = Evaluator(
-            self.agent, self.env if env is None else env, "gymnasium", (seed,), episodes
-        )
+        state = jax.tree.map(lambda leaf: jnp.asarray(leaf)[None], self.state)
+        if isinstance(env, gym.Env):  # there is only one, so the episodes follow each other
+            evaluator = Evaluator(self.agent, lambda: env, "gymnasium", (seed,), 1)
+            runs = [evaluator(state, number) for number in range(episodes)]
+            return Episodes(
+                *(np.concatenate(parts, axis=1)[0] for parts in zip(*runs, strict=True))
+            )
+        place = self.env if env is None else env
+        evaluator = Evaluator(self.agent, place, "gymnasium", (seed,), episodes)
         try:
-            found = evaluator(jax.tree.map(lambda leaf: jnp.asarray(leaf)[None], self.state), 0)
+            return Episodes(*(part[0] for part in evaluator(state, 0)))
         finally:
             evaluator.close()
-        return Episodes(*(part[0] for part in found))
 
     def save(self, path: Path | str) -> None:
         """Writes the policy into one file, which `rewardshift.load` takes."""
