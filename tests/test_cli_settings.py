@@ -16,7 +16,7 @@ from rewardshift import DQN, RND, SAC, TD3, CountBonus, Hindsight, OnlineBudget,
 from rewardshift.agents.intrinsic import Intrinsic
 from rewardshift.agents.selection import Drawing, Optimistic, ProgressSoftmax
 from rewardshift.cli import main
-from rewardshift.cli.agents import AGENTS, Job, jobs
+from rewardshift.cli.agents import AGENTS, Job, OnlineOptions, jobs
 from rewardshift.cli.parts import REGISTRY, SLOTS, PartError, Slot, part_from_text, part_to_text
 from rewardshift.errors import InputError
 
@@ -187,7 +187,7 @@ def test_an_agent_of_ones_own() -> None:
     with pytest.raises(InputError, match="seed_of_doubt must be at most 3"):
         parse(*arguments, "--seed-of-doubt=4")
     with pytest.raises(InputError, match="--scale and --terminal are for agents that hold a Shift"):
-        made.options.__class__(env="CartPole-v1", scale=2.0).shifted(made.agent)
+        OnlineOptions(env="CartPole-v1", scale=2.0).shifted(made.agent)
     with pytest.raises(InputError, match=r"the setting 'steps' of .*:Clashing has the name of"):
         parse(f"{__name__}:Clashing", "--env=CartPole-v1")
     for wrong, message in (("nowhere:X", "not imported"), (f"{__name__}:parse", "no dataclass")):
