@@ -19,12 +19,13 @@ from rewardshift import DQN, MLP, OnlineBudget, load_dataset, train
 
 BUDGET = OnlineBudget(steps=20, evaluate_every=20, evaluation_episodes=1)
 MODULE = """
+import pathlib
 import gymnasium
 from gymnasium.envs.classic_control import PendulumEnv
-open({trace!r}, "w")
+pathlib.Path({trace!r}).touch()
 class Env(PendulumEnv): pass
 class Wrapper(gymnasium.Wrapper): pass
-def harm(**_): open({harm!r}, "w")
+def harm(**_): pathlib.Path({harm!r}).touch()
 gymnasium.register("Chain-v0", "gymnasium.envs.classic_control:CartPoleEnv", max_episode_steps=9)
 gymnasium.register("Swing-v0", "mymod:Env", max_episode_steps=9)
 """
@@ -99,10 +100,11 @@ def data_set(folder: Path, **changes: Any) -> Path:
 
 
 TRAIN = (
-    *("--network=mlp(hidden=(4,))", "--batch-size=2", "--updates=2", "--evaluate-every=2"),
-    "--candidates=1",
+    *("--network=mlp(hidden=(4,))", "--proposer=mlp(hidden=(4,))", "--candidates=1"),
+    "--acting-candidates=1",
+    *("--batch-size=2", "--updates=2", "--evaluate-every=2", "--evaluation-episodes=1"),
 )
-WRAPPER = {"name": "Wrapper", "entry_point": "mymod:Wrapper", "kwargs": None}
+WRAPPER = {"name": "Wrapper", "entry_point": "mymod:Wrapper", "kwargs": {}}
 
 
 def test_a_data_set_names_an_environment(tmp_path: Path, trace: Path) -> None:

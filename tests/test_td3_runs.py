@@ -107,7 +107,7 @@ def test_the_policy_waits_for_the_second_update() -> None:
             budget = OnlineBudget(steps=warm_up + updates, evaluation_episodes=1)
             actors.append(train(agent, Aim, budget=budget).state.actors.parameters.output.weight)
         start = jax.jit(lambda key, agent=agent: agent.init(key, TaskSpec(1, "float32", 0, 1)))
-        first = start(jax.random.split(jax.random.key(0))[0]).actors[0][0]
+        first = start(jax.random.split(jax.random.key(0))[0]).actors.parameters.output.weight
         np.testing.assert_array_equal(actors[0][0], first)
         assert not np.array_equal(actors[1], actors[0])
         np.testing.assert_array_equal(actors[2], actors[1])

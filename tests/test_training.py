@@ -65,8 +65,8 @@ def test_seeds_together_and_alone_see_the_same(undisturbed: Path) -> None:
     first = OnlineBudget(steps=1, evaluate_every=1, evaluation_episodes=1)
     together = train(AGENT, "MountainCar-v0", seeds=3, budget=first)
     alone = train(AGENT, "MountainCar-v0", seeds=(2,), budget=first)
-    ours = together.state.intrinsic.fixed[0][0][2]
-    np.testing.assert_array_equal(ours, alone.state.intrinsic.fixed[0][0][0])
+    ours = together.state.intrinsic.fixed.output.weight[2]
+    np.testing.assert_array_equal(ours, alone.state.intrinsic.fixed.output.weight[0])
     assert together.rows[2].evaluation_return == alone.rows[0].evaluation_return
 
 
