@@ -12,13 +12,25 @@ from fuzzing import as_installed
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rewardshift import DQN, MLP, RND, SAC, TD3, CountBonus, Hindsight, OnlineBudget, Shift
+from rewardshift import (
+    DQN,
+    MLP,
+    RND,
+    SAC,
+    TD3,
+    Convolution,
+    CountBonus,
+    Hindsight,
+    OnlineBudget,
+    Shift,
+)
 from rewardshift.agents.intrinsic import Intrinsic
 from rewardshift.agents.selection import Drawing, Optimistic, ProgressSoftmax
 from rewardshift.cli import main
 from rewardshift.cli.agents import AGENTS, Job, jobs
 from rewardshift.cli.parts import REGISTRY, SLOTS, PartError, Slot, part_from_text, part_to_text
 from rewardshift.errors import InputError
+from rewardshift.networks import Network
 
 SHORT = {"dqn": "--env=CartPole-v1", "td3": "--env=Pendulum-v1", "sac": "--env=Pendulum-v1"}
 agents = pytest.mark.parametrize("name", AGENTS)
@@ -107,8 +119,11 @@ parts = st.one_of(
             st.sampled_from(["future", "final", "episode"]),
             st.floats(0, 9),
             st.booleans(),
-            st.tuples(st.floats(-2, 0), st.floats(0, 2)) | st.none(),
         ),
+    ),
+    st.tuples(
+        st.just(Network),
+        st.sampled_from([MLP(), MLP((4, 2), True, ((0.0, 1.0),)), Convolution(hidden=())]),
     ),
 )
 

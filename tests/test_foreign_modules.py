@@ -15,7 +15,7 @@ import pytest
 from data_makers import small, write
 from fuzzing import run
 
-from rewardshift import DQN, MLP, OnlineBudget, load_dataset, train
+from rewardshift import OnlineBudget, load_dataset
 
 BUDGET = OnlineBudget(steps=20, evaluate_every=20, evaluation_episodes=1)
 MODULE = """
@@ -64,25 +64,24 @@ def assert_refused(done: tuple[int, str], trace: Path) -> None:
     assert not trace.exists()
 
 
+TYPED = (
+    *("train", "dqn", "--env=mymod:Chain-v0", "--network=mlp(hidden=(4,))", "--batch-size=4"),
+    *("--steps=20", "--evaluate-every=20", "--evaluation-episodes=1"),
+)
+
+
 def test_a_run_folder_names_an_environment(tmp_path: Path, trace: Path) -> None:
     folder = tmp_path / "run"
-    train(DQN(network=MLP((4,)), batch_size=4), "CartPole-v1", budget=BUDGET, folder=folder)
-    config = folder / "config.json"
-    config.write_text(config.read_text().replace("CartPole-v1", "mymod:Chain-v0"))
+    code, told = command(*TYPED, "--out", folder)
+    assert code == 0, told
+    assert trace.exists()  # what the user types is imported
+    trace.unlink()
+    forget()
     made = tmp_path / "set"
     collect = ("collect", folder, "--id=own/chain-v0", "--transitions=9", "--folder", made)
     for arguments in (("resume", folder), ("play", folder), collect):
         assert_refused(command(*arguments), trace)
     code, told = command("--import", "mymod", *collect)
-    assert code == 0, told
-    assert trace.exists()
-
-
-def test_what_the_user_types_is_imported(tmp_path: Path, trace: Path) -> None:
-    code, told = command(
-        *("train", "dqn", "--env=mymod:Chain-v0", "--network=mlp(hidden=(4,))", "--batch-size=4"),
-        *("--steps=20", "--evaluate-every=20", "--evaluation-episodes=1"),
-    )
     assert code == 0, told
     assert trace.exists()
 

@@ -11,6 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from data_makers import random_data
+from fuzzing import as_installed
 from probes import Aim, Probe
 
 from rewardshift.agents.bcq import BCQ
@@ -261,7 +262,7 @@ def test_what_does_not_fit_is_refused_before_any_work(aims: Dataset, tmp_path: P
     ],
 )
 def test_bad_settings_are_named(kind: Any, settings: dict[str, Any], message: str) -> None:
-    with pytest.raises(ValueError, match=message):
+    with as_installed(), pytest.raises(ValueError, match=message):
         kind(**settings)
 
 

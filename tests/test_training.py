@@ -226,7 +226,9 @@ def test_values_that_blow_up_are_named() -> None:
         train(agent, Probe, budget=BUDGET)
 
 
-@pytest.mark.parametrize("name", sorted(set(OnlineBudget.__dataclass_fields__) - {"diagnose"}))
+@pytest.mark.parametrize(
+    "name", sorted(set(OnlineBudget.__dataclass_fields__) - {"diagnose", "hindsight"})
+)
 def test_a_budget_of_nothing_is_refused(name: str) -> None:
     nothing: dict[str, Any] = {name: 0}
     with pytest.raises(InputError, match=f"{name} must be a whole number of 1 or more, .* got 0"):
@@ -244,7 +246,7 @@ def test_a_budget_of_nothing_is_refused(name: str) -> None:
         (["--env", "MountainCar-v0", "--shift"], "--shift must be a number, or one for each"),
         (["--env", "MountainCar-v0", "--intrinsic", "rnd(width=0)"], "width must be a whole"),
         (["--env", "CartPole-v1", "--engine", "envpool"], "engine 'envpool' runs"),
-        (["--env", "MountainCar-v0", "--capacity", "2000000000"], "the replay needs"),
+        (["--env", "MountainCar-v0", "--capacity", "2000000000"], "of it are for the replay"),
     ],
 )
 def test_bad_input_ends_before_training(
