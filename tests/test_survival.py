@@ -225,7 +225,7 @@ def test_a_folder_in_use_is_refused_until_its_process_is_dead(tmp_path: Path) ->
     folder = tmp_path / "run"
     code = (
         "import sys, time; sys.path.insert(0, 'tests'); from probes import Probe;"
-        "from rewardshift import DQN, OnlineBudget, Shift, train;"
+        "from rewardshift import DQN, MLP, OnlineBudget, Shift, train;"
         "from rewardshift.agents.selection import Uniform;"
         f"train({SMALL!r}, Probe, budget={BUDGET!r}, folder={str(folder)!r},"
         " on_progress=lambda *_: (print('here', flush=True), time.sleep(60)))"
