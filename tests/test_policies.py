@@ -10,6 +10,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from fuzzing import as_installed
 from probes import Probe
 
 from rewardshift import (
@@ -87,8 +88,39 @@ def test_an_environment_at_hand_is_used_and_left_open(car: tuple[Path, Result]) 
     np.testing.assert_array_equal(found.returns, found.lengths)  # CartPole pays 1 for every step
     env.reset()
     env.step(0)
-    with pytest.raises(InputError, match="because more than one is made, got <TimeLimit"):
+    with (
+        as_installed(),
+        pytest.raises(InputError, match="because more than one is made, got <TimeLimit"),
+    ):
         train(CARS, env, budget=BUDGET)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("mode", ["NEXT_STEP", "SAME_STEP"])
+def test_a_vector_environment_at_hand(mode: str, car: tuple[Path, Result]) -> None:
+    """Two rows share five episodes: three each. CartPole pays 1 for every step."""
+    kwargs = {"autoreset_mode": gym.vector.AutoresetMode[mode]}
+    envs = gym.make_vec("CartPole-v1", num_envs=2, vectorization_mode="sync", vector_kwargs=kwargs)
+    policy = load(car[0])
+    found = policy.evaluate(5, env=envs, seed=3)
+    assert found.returns.shape == (6,)
+    np.testing.assert_array_equal(found.returns, found.lengths)
+    firsts = [gym.make("CartPole-v1") for _ in range(2)]
+    for row, env in enumerate(firsts):
+        observation, ended, steps = env.reset(seed=3 + row)[0], False, 0
+        while not ended:
+            observation, _, terminated, truncated, _ = env.step(policy.act(observation))
+            ended, steps = terminated or truncated, steps + 1
+        assert steps in found.lengths[:4]
+    gamma = CARS.gamma
+    expected = (1 - gamma**found.lengths) / (1 - gamma)
+    np.testing.assert_allclose(found.discounted, expected, rtol=1e-6)
+
+
+def test_a_vector_environment_without_autoreset_is_refused(car: tuple[Path, Result]) -> None:
+    kwargs = {"autoreset_mode": gym.vector.AutoresetMode.DISABLED}
+    envs = gym.make_vec("CartPole-v1", num_envs=2, vectorization_mode="sync", vector_kwargs=kwargs)
+    with pytest.raises(InputError, match="needs autoreset to be evaluated in"):
+        load(car[0]).evaluate(2, env=envs)
 
 
 def test_values_say_their_scale(car: tuple[Path, Result], pendulum: tuple[Path, Result]) -> None:

@@ -34,6 +34,16 @@ class Episodes(NamedTuple):
     success: Float[np.ndarray, "seed episode"]
 
 
+class Evaluation(NamedTuple):
+    """Greedy episodes of one policy, with primal rewards; see `Episodes`."""
+
+    returns: np.ndarray
+    discounted: np.ndarray
+    lengths: np.ndarray
+    terminated: np.ndarray
+    success: np.ndarray
+
+
 class Evaluator:
     """Runs greedy episodes in environments of its own.
 

@@ -16,9 +16,10 @@ from rewardshift.envs.tasks import MakeEnv, TaskSpec, env_maker, env_name, flatt
 from rewardshift.errors import InputError, one_line
 from rewardshift.files import DAMAGE, arrays_in, opened, writable_folder, write_atomic
 from rewardshift.learners import Learner
-from rewardshift.rollout.evaluation import Episodes, Evaluator
+from rewardshift.rollout.evaluation import Episodes, Evaluation, Evaluator
 from rewardshift.rollout.parts import check_restorable, part_from_json, part_to_json
 from rewardshift.rollout.trees import fill, leaf_name, npz_bytes
+from rewardshift.rollout.vectors import vector_episodes
 from rewardshift.shift import Shift
 
 FORMAT = 1
@@ -93,28 +94,29 @@ class Policy:
         values = np.asarray(self._values(flat, actions))
         return Values(values[:, 0] if single else values, self._shifts())
 
-    def evaluate(self, episodes: int = 10, *, env: Any = None, seed: int = 0) -> Episodes:
+    def evaluate(self, episodes: int = 10, *, env: Any = None, seed: int = 0) -> Evaluation:
         """Greedy episodes, with primal returns.
 
         Args:
-            episodes: How many.
-            env: A registered name, a function that makes the environment, or an environment, if
-                not the policy's own. An environment is not closed.
-            seed: Another number is other episodes.
+            episodes: The number of episodes. The rows of a vector environment share them, and each
+                row does the same number.
+            env: The environment, if not the policy's own: a registered name, a function that makes
+                it, an environment, or a vector environment. The last two are not closed.
+            seed: The seed of the episodes.
         """
         if episodes < 1:
             raise InputError(f"episodes must be 1 or more, got {episodes}")
+        if isinstance(env, gym.vector.VectorEnv):
+            return vector_episodes(env, self.act, episodes, gamma=self.agent.gamma, seed=seed)
         state = jax.tree.map(lambda leaf: jnp.asarray(leaf)[None], self.state)
         if isinstance(env, gym.Env):  # there is only one, so the episodes follow each other
             evaluator = Evaluator(self.agent, lambda: env, "gymnasium", (seed,), 1)
-            runs = [evaluator(state, number) for number in range(episodes)]
-            return Episodes(
-                *(np.concatenate(parts, axis=1)[0] for parts in zip(*runs, strict=True))
-            )
+            runs = [_row(evaluator(state, number)) for number in range(episodes)]
+            return Evaluation(*map(np.concatenate, zip(*runs, strict=True)))
         place = self.env if env is None else env
         evaluator = Evaluator(self.agent, place, "gymnasium", (seed,), episodes)
         try:
-            return Episodes(*(part[0] for part in evaluator(state, 0)))
+            return _row(evaluator(state, 0))
         finally:
             evaluator.close()
 
@@ -203,6 +205,12 @@ class Policy:
         made = env_maker(self.env)()
         made.close()
         return own_space(made)
+
+
+def _row(found: Episodes) -> Evaluation:
+    """The episodes of the only seed."""
+    _, _, *columns = found
+    return Evaluation(*(column[0] for column in columns))
 
 
 def policy_state(agent: Agent[Any], state: Any) -> dict[str, Any]:
