@@ -12,7 +12,7 @@ from rewardshift.experiments.results import read_results
 from rewardshift.files import DAMAGE, write_atomic
 from rewardshift.report.page import render_page
 from rewardshift.report.plots import draw
-from rewardshift.report.summary import Summary, read_summary
+from rewardshift.report.summary import Summary, count_all, read_claims
 from rewardshift.report.verdicts import judge
 from rewardshift.shift import Terminal
 
@@ -89,7 +89,7 @@ def write_report(out: Path) -> Path:
 
 def summary(out: Path) -> Summary:
     """Counts the verdicts on the claims of every figure, from the results in `out`."""
-    return read_summary(_judged_folders(out))
+    return count_all(read_claims(_judged_folders(out)))
 
 
 def _figure_folders(out: Path) -> list[Path]:
