@@ -61,5 +61,5 @@ def in_words(figure: Figure, curves: Sequence[Curve]) -> str:
             last = [curve.values[-1] for curve in curves if _is_of(curve, panel, method.name)]
             if last:
                 ends.append(f"{method.label} {np.mean(last):.3g}")
-        sentences.append(f"{panel.title}, {panel.y_label} at the end: {', '.join(ends)}.")
+        sentences.append(f"{panel.title}, {panel.y_label} at the end: {'; '.join(ends)}.")
     return " ".join(sentences)
