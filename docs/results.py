@@ -33,7 +33,8 @@ an interactive page, in which curves can be compared and claims filtered:
 ABSORBING = """## With absorbing terminal states
 
 The same shifts with `--terminal absorbing`, where a shift is exactly another initial value. The
-maze is not solved then: [why](experiments.md#what-the-constant-does-depends-on-the-terminal-treatment).
+maze is not solved then:
+[why](experiments.md#what-the-constant-does-depends-on-the-terminal-treatment).
 """
 
 

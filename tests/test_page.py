@@ -16,7 +16,7 @@ from selenium.webdriver.common.by import By
 from selenium.webdriver.remote.webelement import WebElement
 from selenium.webdriver.support.select import Select
 from selenium.webdriver.support.ui import WebDriverWait
-from selenium_axe_python import Axe
+from selenium_axe_python.axe import Axe
 
 from rewardshift.experiments import FIGURES
 from rewardshift.experiments.results import read_results
