@@ -67,8 +67,11 @@ class Browser(webdriver.Chrome):
         settings = {"media": media, "features": features}
         self.execute_cdp_cmd("Emulation.setEmulatedMedia", settings)
 
+    def log(self, kind: str) -> list[dict[str, Any]]:
+        return list(webdriver.Chrome.get_log(self, kind))
+
     def requests(self) -> list[str]:
-        events = [json.loads(entry["message"])["message"] for entry in self.get_log("performance")]
+        events = [json.loads(entry["message"])["message"] for entry in self.log("performance")]
         return [
             event["params"]["request"]["url"]
             for event in events
@@ -86,12 +89,12 @@ def chromium() -> Iterator[Browser]:
 def browser(chromium: Browser) -> Iterator[Browser]:
     """The browser, which must not complain and must not ask for anything but the page."""
     chromium.get("about:blank")
-    chromium.get_log("browser")
+    chromium.log("browser")
     chromium.requests()
     yield chromium
     chromium.emulate()
     chromium.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
-    assert chromium.get_log("browser") == []
+    assert chromium.log("browser") == []
     assert {url.split(":")[0] for url in chromium.requests()} <= {"about", "data", "file"}
 
 
