@@ -7,7 +7,7 @@ D3RLPY := .venv-d3rlpy
 PIP := -m pip install --quiet --disable-pip-version-check --constraint
 INSTALL := $(BIN)/python $(PIP) constraints.txt
 
-.PHONY: demo test d3rlpy lint types docs bench reproduce embedded clean
+.PHONY: demo test d3rlpy lint types docs tables bench reproduce embedded clean
 
 demo: $(VENV)/paper.done
 	$(BIN)/rewardshift reproduce figure1 --preset paper --out out
@@ -28,6 +28,10 @@ types: $(VENV)/dev.done
 
 docs: $(VENV)/dev.done
 	$(BIN)/sphinx-build --fresh-env --fail-on-warning --keep-going --quiet docs docs/_build/html
+
+# docs/results.md and the tables of the README, from results/. A test fails if they are stale.
+tables: $(VENV)/core.done
+	$(BIN)/python docs/results.py
 
 bench: $(VENV)/dev.done
 	$(BIN)/python benchmarks/imports.py

@@ -1,5 +1,16 @@
 """How the documentation is built: `make docs`."""
 
+import sys
+from pathlib import Path
+
+from sphinx.application import Sphinx
+
+from rewardshift.report import write_page
+
+DOCS = Path(__file__).parent
+RESULTS = DOCS.parent / "results"
+sys.path.insert(0, str(DOCS))  # for the extension beside this file
+
 project = "rewardshift"
 author = "the rewardshift authors"
 copyright = "2026, the rewardshift authors"
@@ -8,8 +19,9 @@ extensions = [
     "myst_nb",
     "sphinx.ext.autodoc",
     "sphinx.ext.napoleon",
-    "sphinx.ext.mathjax",
+    "mathml",
 ]
+html_math_renderer = "mathml"
 exclude_patterns = ["_build"]
 html_theme = "furo"
 html_title = "rewardshift"
@@ -29,3 +41,14 @@ autodoc_member_order = "bysource"
 autodoc_typehints = "none"
 autodoc_mock_imports = ["d3rlpy"]  # it has an environment of its own
 nitpicky = True
+
+
+def write_reports(app: Sphinx, error: Exception | None) -> None:
+    """Puts the interactive pages beside results.html."""
+    if error is None and app.builder.format == "html":
+        write_page(RESULTS, Path(app.outdir) / "report.html")
+        write_page(RESULTS / "absorbing", Path(app.outdir) / "report-absorbing.html")
+
+
+def setup(app: Sphinx) -> None:
+    app.connect("build-finished", write_reports)

@@ -7,6 +7,7 @@ import pytest
 
 from rewardshift.errors import InputError
 from rewardshift.experiments import FIGURES, find_figure
+from rewardshift.experiments.figure import SCENARIOS
 from rewardshift.experiments.maze import Trial
 
 figures = pytest.mark.parametrize("name", FIGURES)
@@ -22,6 +23,8 @@ def test_every_declaration_is_whole(name: str) -> None:
     assert figure.presets["paper"].note == ""
     assert figure.presets["smoke"].note != ""
     assert all(method.style for method in figure.methods)
+    assert figure.scenario in SCENARIOS
+    assert figure.wording or all(claim.source == "ours" for claim in figure.claims)
     assert len(panels) == len(figure.panels)
     assert len({claim.id for claim in figure.claims}) == len(figure.claims)
     for panel in figure.panels:

@@ -1,8 +1,6 @@
 """Hostile names: none leaves its folder, and each is shown as it is and nothing more."""
 
-import json
 import os
-import shutil
 import subprocess
 from pathlib import Path
 
@@ -11,7 +9,6 @@ from data_makers import ROWS, small, write_npz
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from test_cli import COMMAND
-from test_report import FIGURE, known_curves
 
 from rewardshift import BCQ, DQN, OnlineBudget
 from rewardshift.cli.progress import counting_bar
@@ -19,8 +16,6 @@ from rewardshift.data.picture import draw_dataset
 from rewardshift.data.writing import check_target
 from rewardshift.envs.tasks import TaskSpec
 from rewardshift.errors import InputError
-from rewardshift.experiments.results import write_results
-from rewardshift.report import write_report
 from rewardshift.training.config import DataConfig, RunConfig
 from rewardshift.training.offline import OfflineBudget
 
@@ -73,51 +68,6 @@ def test_a_name_is_no_formula_for_a_picture(name: str) -> None:
     dataset = small()
     object.__setattr__(dataset, "name", name)
     assert draw_dataset(dataset).startswith(b"\x89PNG")
-
-
-ATTACK = "$_{$--><script>document.title='taken'</script><img src=x onerror=document.title='taken'>"
-
-
-@pytest.fixture
-def attacked(tmp_path: Path) -> Path:
-    """The report on results that somebody else has written into."""
-    folder = tmp_path / "out" / "figure1"
-    folder.mkdir(parents=True)
-    write_results(folder / "results.csv", FIGURE, known_curves(seeds=2))
-    with (folder / "results.csv").open("a") as file:
-        file.write(f'figure1,"{ATTACK}","{ATTACK}",0,0,1\n')
-    provenance = {"preset": "smoke", "seeds": 2, "terminal": "zero", "note": ATTACK, ATTACK: ATTACK}
-    (folder / "provenance.json").write_text(json.dumps({**provenance, "missing": [ATTACK]}))
-    return write_report(folder.parent)
-
-
-def test_an_attack_is_text_in_the_page_and_in_the_picture(attacked: Path) -> None:
-    assert "&lt;script&gt;document.title" in attacked.read_text()
-    picture = (attacked.parent / "figure1" / "figure.svg").read_text()
-    for text in (attacked.read_text(), picture):
-        assert "<script" not in text
-        assert "<img src=x" not in text
-
-
-@pytest.mark.skipif(shutil.which("chromium") is None, reason="chromium is not installed")
-def test_a_browser_runs_nothing_of_an_attack(attacked: Path, tmp_path: Path) -> None:
-    page = subprocess.run(
-        [
-            "chromium",
-            *("--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"),
-            *("--disable-background-networking", "--disable-component-update", "--disable-sync"),
-            f"--user-data-dir={tmp_path / 'profile'}",
-            "--dump-dom",
-            attacked.as_uri(),
-        ],
-        check=True,
-        capture_output=True,
-        text=True,
-        timeout=120,
-    ).stdout
-    assert "<title>rewardshift: report</title>" in page
-    assert "&lt;script&gt;document.title" in page
-    assert "<script" not in page
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from rich.table import Column, Table
 
 from rewardshift.experiments.runner import Plan
 from rewardshift.report import summary, unsealed, write_figure, write_page, write_report, write_seal
-from rewardshift.report.page import SYMBOLS
+from rewardshift.report.rows import SYMBOLS
 from rewardshift.report.summary import COLUMNS, TITLES, Row
 from rewardshift.report.summary import markdown as as_markdown
 from rewardshift.report.verdicts import comparison, evidence

@@ -181,6 +181,12 @@ def _ablation_claims(task: str) -> list[Claim]:
 CURIOSITY = Figure(
     name="curiosity",
     title="Curiosity: RND as it is, and made negative",
+    scenario="S3 curiosity",
+    wording=(
+        "vanilla RND with positive intrinsic reward is always worse than DQN [...] RND is"
+        " effective for exploration (i.e., improve over DQN) as long as the intrinsic reward"
+        " bonus is always negative"
+    ),
     tasks=TASKS,
     panels=tuple(panel for task in TASKS for panel in _panels(task)),
     methods=(
@@ -233,6 +239,11 @@ CURIOSITY_ABLATION = replace(
     CURIOSITY,
     name="curiosity-ablation",
     title="Curiosity: how negative should RND be?",
+    wording=(
+        "using a moderate reward shifting constant like {-1.0, -1.5, -2.0, -2.5} remarkably"
+        " improves the learning efficiency. On the other hand, a too aggressive reward shifting"
+        " will lead to too much curiosity exploration and hinder the learning efficiency"
+    ),
     methods=(rnd_method(0.0), *(rnd_method(bias) for bias in ABLATION)),
     claims=tuple(claim for task in TASKS for claim in _ablation_claims(task)),
     presets={
@@ -252,6 +263,7 @@ CURIOSITY_STORED = replace(
     CURIOSITY,
     name="curiosity-stored",
     title="Curiosity: the bonus of now, or that of when it was collected",
+    wording="",
     tasks={"MultiRoom": TASKS["MultiRoom"]},
     panels=_panels("MultiRoom"),
     methods=(rnd_method(-1.0), STORED),
@@ -293,6 +305,7 @@ CURIOSITY_EXPLAINED = replace(
     CURIOSITY_STORED,
     name="curiosity-explained",
     title="Curiosity: with gradients that pile up, RND is a constant",
+    wording="",
     panels=(
         *_panels("MultiRoom"),
         Panel(

@@ -96,6 +96,11 @@ def _claims(task: str) -> tuple[Claim, ...]:
 FETCH = Figure(
     name="fetch",
     title="Fetch with hindsight: the same reward with another sign",
+    scenario="goals",
+    wording=(
+        "using a positive reward +1 in reaching the goals while using a trivial 0 reward"
+        " otherwise will drastically hinder the learning efficiency of HER"
+    ),
     tasks=TASKS,
     panels=tuple(
         Panel(t, t, "success rate", task=t, measure="success_rate", y_range=(0, 1)) for t in TASKS

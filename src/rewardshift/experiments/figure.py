@@ -18,6 +18,8 @@ Source = Literal["paper", "ours"]
 PresetName = Literal["smoke", "quick", "paper"]
 Group = tuple[tuple[str, ...], tuple[str, ...]]
 
+SCENARIOS = ("maze", "S1 offline", "S2 control", "S3 curiosity", "goals", "theory")
+
 CORES = 2  # the machine that the times of presets are for
 
 
@@ -182,6 +184,9 @@ class Figure:
             one task or one method.
         seeds_per_unit: How many seeds one unit of work takes together.
         revision: Raised by hand when the code behind `run` gives other curves than before.
+        scenario: The group of figures that it belongs to, by which the report filters claims:
+            one of `SCENARIOS`, or another for a figure of your own.
+        wording: The paper's words on it, quoted; empty if it has none.
         lifetimes: Tells how many lifetimes of a shift a task's budget is (see `lifetime` in
             `rewardshift.shift`), where its agents have target networks.
     """
@@ -198,6 +203,8 @@ class Figure:
     unit_spans: tuple[Literal["task", "method"], ...]
     seeds_per_unit: int
     revision: int = 1
+    scenario: str = "other"
+    wording: str = ""
     lifetimes: Callable[["Figure", str, str], float] | None = None
 
     def at(self, preset: str) -> "Figure":

@@ -173,6 +173,11 @@ def _order(panel: str) -> Claim:
 FIGURE1 = Figure(
     name="figure1",
     title="Figure 1: exploration in the maze",
+    scenario="maze",
+    wording=(
+        "reward shifting benefits exploration in a maze game and outperforms count-based and"
+        " epsilon-greedy exploration and learns near optimal value function"
+    ),
     tasks={"S20": Maze.of_size(20)},
     panels=(
         _success_panel("success", "S20"),
@@ -232,6 +237,12 @@ MAZE_SIZES = replace(
     },
     name="maze-sizes",
     title="Maze sizes: where exploration matters, and where it does no harm",
+    wording=(
+        "in easy tasks (S2, S5, S10), both count-based exploration and reward shifting perform"
+        " similarly to the epsilon-greedy exploration, while on challenging tasks (S15, S20),"
+        " more explorative behavior encouraged by reward shifting and count-based exploration"
+        " are important for efficient learning"
+    ),
     tasks={f"S{size}": Maze.of_size(size) for size in SIZES},
     panels=tuple(_success_panel(f"S{size}", f"S{size}") for size in SIZES),
     methods=(EPSILON_GREEDY, COUNT, COUNT_FIRST, SHIFT),

@@ -173,6 +173,7 @@ def _lifetimes(figure: Figure, task: str, preset: str) -> float:
 OFFLINE_MECHANISM = Figure(
     name="offline-mechanism",
     title="Offline, without a constraint: does a cautious start keep a policy with its data?",
+    scenario="S1 offline",
     tasks=TASKS,
     panels=tuple(
         Panel(name, name.replace("-", ", "), "return", task=name, measure="evaluation_return")

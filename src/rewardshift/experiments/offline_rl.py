@@ -239,6 +239,13 @@ def _lifetimes(figure: Figure, task: str, preset: str) -> float:
 OFFLINE = Figure(
     name="offline",
     title="Offline: a positive shift is caution, for BCQ and CQL",
+    scenario="S1 offline",
+    wording=(
+        "We observe a clear performance drop during the training of BCQ as the policy overfits"
+        " the batched dataset. Differently, positive reward shift can alleviate such a problem"
+        " and outperform BCQ in terms of both best-achieved performance and performance after"
+        " convergence."
+    ),
     tasks=TASKS,
     panels=tuple(
         panel
@@ -289,6 +296,11 @@ OFFLINE_ABLATION = replace(
     OFFLINE,
     name="offline-ablation",
     title="Offline: which constant",
+    wording=(
+        "We can observe a uniformly performance improvement with all choices of reward shift"
+        " constants [BCQ]. [...] in the experiments based on CQL, the performance is more"
+        " closely related to the constant we use."
+    ),
     panels=tuple(
         panel
         for task in TASKS

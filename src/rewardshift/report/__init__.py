@@ -12,7 +12,7 @@ from rewardshift.experiments.results import check_seal, read_results, write_prov
 from rewardshift.files import DAMAGE, read_own, write_atomic
 from rewardshift.report.page import render_page
 from rewardshift.report.plots import draw
-from rewardshift.report.summary import Summary, read_summary
+from rewardshift.report.summary import Summary, count_all, read_claims
 from rewardshift.report.verdicts import judge
 from rewardshift.shift import Terminal
 
@@ -69,10 +69,10 @@ def write_figure(folder: Path) -> list[dict[str, Any]]:
     return claims
 
 
-def write_page(out: Path) -> Path:
-    """Makes the page above every figure in `out`."""
-    page = out / "report.html"
-    write_atomic(page, render_page(_judged_folders(out)))
+def write_page(out: Path, page: Path | None = None) -> Path:
+    """Makes the page above every figure in `out`, there or where `page` says."""
+    page = page or out / "report.html"
+    write_atomic(page, render_page(judged_folders(out)))
     return page
 
 
@@ -100,14 +100,15 @@ def write_seal(folder: Path) -> None:
 
 def summary(out: Path) -> Summary:
     """Counts the verdicts on the claims of every figure, from the results in `out`."""
-    return read_summary(_judged_folders(out))
+    return count_all(read_claims(judged_folders(out)))
 
 
 def _figure_folders(out: Path) -> list[Path]:
     return [out / name for name in FIGURES if (out / name / "results.csv").exists()]
 
 
-def _judged_folders(out: Path) -> list[Path]:
+def judged_folders(out: Path) -> list[Path]:
+    """The folders of the figures in `out` that have results and verdicts."""
     return [folder for folder in _figure_folders(out) if (folder / "claims.json").exists()]
 
 

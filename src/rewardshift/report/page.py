@@ -1,110 +1,123 @@
-"""One self-contained page: every figure in a folder with its verdicts and where they come from."""
+"""One self-contained page: every claim with its verdict, every figure with its curves."""
 
 import base64
 import json
+from collections.abc import Sequence
+from hashlib import sha256
 from html import escape
 from pathlib import Path
+from string import Template
 from typing import Any
 
-from rewardshift.experiments.figure import Source, rounded
+from rewardshift.experiments import FIGURES
+from rewardshift.experiments.figure import SCENARIOS, Figure, Source, rounded
+from rewardshift.experiments.results import read_results
 from rewardshift.files import DAMAGE, read_own
-from rewardshift.report.summary import COLUMNS, TITLES, Row, read_summary, unreadable
-from rewardshift.report.verdicts import comparison, evidence
+from rewardshift.report.curves import as_json, in_words
+from rewardshift.report.rows import DETAIL, OVERVIEW, SYMBOLS, detail_row, overview_row, table
+from rewardshift.report.summary import TITLES, VERDICTS, Row, count_all, read_claims, unreadable
+from rewardshift.report.verdicts import SOURCES
 
-# The policy forbids the page every request: it opens without a network.
-HEAD = """<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta http-equiv="Content-Security-Policy"
- content="default-src 'none'; img-src data:; style-src 'unsafe-inline'">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<title>rewardshift: report</title>
-<style>
-body { font: 15px/1.5 system-ui, sans-serif; color: #222; max-width: 60rem;
-  margin: 2rem auto; padding: 0 1rem; }
-img { max-width: 100%; }
-table { border-collapse: collapse; width: 100%; margin: 1rem 0; font-size: 13px; }
-th, td { text-align: left; vertical-align: top; padding: .35rem .6rem;
-  border-bottom: 1px solid #ddd; }
-td.number { font-variant-numeric: tabular-nums; }
-tr.all { font-weight: 600; }
-.verdict { white-space: nowrap; font-weight: 600; }
-.supported { color: #116329; }
-.not-supported { color: #a40e26; }
-.inconclusive { color: #7a5200; }
-.not-tested { color: #1f4e8c; }
-.note, details { color: #555; font-size: 13px; }
-code { font-size: 12px; }
-</style>
-</head>
-<body>
-<h1>rewardshift: report</h1>
-<p class="note">Every claim compares two methods by one number per seed. "Better" is a one-sided
-permutation test of P, the probability that a seed of the better method beats a seed of the other;
-its interval is Newcombe's 95% score interval. "Alike" is two one-sided Welch t-tests of the
-difference of the means against a margin; its interval covers 90%. Holm's method corrects the
-p-values for the number of claims: the paper's claims of a figure are one family, ours another.</p>
-<p class="note">A claim is <b class="supported">supported</b> if its corrected p is below 0.05,
-and <b class="not-supported">not supported</b> if the corrected p of the opposite is; for "better"
-the interval must also lie on that side of 0.5. All else is
-<b class="inconclusive">inconclusive</b>, and so is every claim with fewer than eight seeds. A claim
-without results is <b class="not-tested">not tested</b>. "Detectable" is the smallest effect, in
-standard deviations of a method's seeds, that a claim's seeds find four times in five: a difference
-of means for "better", a margin for "alike". "Lifetimes" is the training budget, in lifetimes of a
-shift. "Core-hours" is about how long one core takes to test the claims that are not tested.</p>
-"""
-
-SYMBOLS = {"supported": "✓", "not supported": "✗", "inconclusive": "?", "not tested": "-"}
+Claims = dict[str, list[dict[str, Any]]]
 
 
-def render_page(folders: list[Path]) -> str:
+def render_page(folders: Sequence[Path]) -> str:
     """The page for these figure folders, in their order."""
-    tables = [_table(source, rows) for source, rows in read_summary(folders).items()]
-    sections = [_section(folder) for folder in folders]
-    return HEAD + "".join([*tables, *sections]) + "</body>\n</html>\n"
+    claims = read_claims(folders)
+    shown = {folder.name for folder in folders}
+    style, script = _part("page.css"), _part("page.js")
+    # The policy forbids the page every request, and every script and style but its own.
+    return Template(_part("page.html")).substitute(
+        style=style,
+        style_hash=_hash(style),
+        script=script,
+        script_hash=_hash(script),
+        tiles="".join(_tiles(source, rows[-1]) for source, rows in count_all(claims).items()),
+        scenarios=_scenarios(),
+        verdicts="".join(map(_verdict_box, VERDICTS)),
+        tables="".join(_overview(folders, claims, source) for source in SOURCES),
+        sections="".join(_section(folder, claims[folder.name]) for folder in folders),
+        unrun=_unrun([figure for figure in FIGURES.values() if figure.name not in shown]),
+    )
 
 
-def _table(source: Source, rows: list[Row]) -> str:
-    """The summary of the claims of one source."""
-    heads = "".join(f"<th>{escape(name)}</th>" for name in COLUMNS)
-    lines = [
-        "".join(f'<td class="number">{escape(cell)}</td>' for cell in row.cells) for row in rows
-    ]
-    return f"""<h2>{escape(TITLES[source])}</h2>
-<table>
-<tr>{heads}</tr>
-{"".join(f"<tr>{line}</tr>" for line in lines[:-1])}
-<tr class="all">{lines[-1]}</tr>
-</table>
+def _part(name: str) -> str:
+    return Path(__file__).with_name(name).read_text()
+
+
+def _hash(text: str) -> str:
+    return f"sha256-{base64.b64encode(sha256(text.encode()).digest()).decode()}"
+
+
+def _tiles(source: Source, total: Row) -> str:
+    """How many claims of one source came to which verdict."""
+    tiles = "".join(
+        f'<li class="{verdict.replace(" ", "-")}"><b>{number}</b> {SYMBOLS[verdict]} {verdict}</li>'
+        for verdict, number in zip(VERDICTS, total.counts, strict=True)
+    )
+    cost = ""
+    if total.counts[-1]:
+        cost = f"<p>About {rounded(total.core_hours)} core-hours would test the rest.</p>"
+    return f"""<div class="tiles"><h3>{escape(TITLES[source])}</h3><ul>{tiles}</ul>{cost}</div>
 """
 
 
-def _section(folder: Path) -> str:
+def _scenarios() -> str:
+    found = {figure.scenario for figure in FIGURES.values()}
+    known = [name for name in SCENARIOS if name in found]
+    names = [*known, *sorted(found - set(SCENARIOS))]
+    return "".join(f"<option>{escape(name)}</option>" for name in names)
+
+
+def _verdict_box(verdict: str) -> str:
+    """What is not tested is hidden at first: it is long, and says little."""
+    checked = "" if verdict == "not tested" else " checked"
+    box = f'<input type="checkbox" name="verdict" value="{verdict}"{checked}>'
+    return f"<label>{box} {verdict}</label> "
+
+
+def _overview(folders: Sequence[Path], claims: Claims, source: Source) -> str:
+    where = {folder.name: folder for folder in folders}
+    rows = []
+    for name, judged in claims.items():
+        try:
+            rows += [overview_row(FIGURES[name], c) for c in judged if c["source"] == source]
+        except DAMAGE as error:
+            raise unreadable(where[name], error) from error
+    return table(TITLES[source], OVERVIEW, rows)
+
+
+def _section(folder: Path, claims: list[dict[str, Any]]) -> str:
     try:
         provenance = json.loads(read_own(folder / "provenance.json"))
-        claims = json.loads(read_own(folder / "claims.json"))
+        figure = FIGURES[folder.name].at(provenance["preset"])
         picture = base64.b64encode(read_own(folder / "figure.svg")).decode()
-        return _filled(folder.name, provenance, claims, picture)
+        rows = [detail_row(FIGURES[folder.name], claim) for claim in claims]
+        return _filled(figure, provenance, folder / "results.csv", picture, rows)
     except DAMAGE as error:
         raise unreadable(folder, error) from error
 
 
 def _filled(
-    name: str, provenance: dict[str, Any], claims: list[dict[str, Any]], picture: str
+    figure: Figure, provenance: dict[str, Any], results: Path, picture: str, rows: list[str]
 ) -> str:
     """A figure's part of the page."""
-    return f"""<section id="{escape(name)}">
-<h2>{escape(name)}</h2>
-<p>Preset {escape(provenance["preset"])}, {escape(str(provenance["seeds"]))} seeds,
-terminal {escape(provenance["terminal"])}.</p>
-{_gap(provenance.get("missing", []))}
-<img alt="{escape(name)}" src="data:image/svg+xml;base64,{picture}">
-<table>
-<tr><th>Verdict</th><th>Claim</th><th>Source</th><th>Comparison</th><th>Measured</th>
-<th>Detectable</th><th>Lifetimes</th></tr>
-{"".join(_row(claim) for claim in claims)}</table>
-<details><summary>Provenance</summary>
+    curves = read_results(results)
+    name, command = escape(figure.name), provenance.get("command", "")
+    return f"""<section class="figure" id="{name}" aria-labelledby="{name}-title">
+<h2 id="{name}-title">{escape(figure.title)}</h2>
+<p class="note">{name} · {escape(figure.scenario)} · preset {escape(provenance["preset"])} ·
+{escape(str(provenance["seeds"]))} seeds · terminal {escape(provenance["terminal"])} ·
+<a href="#claims">all claims</a></p>
+{_gap(provenance.get("missing", []))}{_wording(figure)}
+<p><b>What differs from the paper's setting:</b> {_differs(figure, provenance)}</p>
+<img class="static" alt="{escape(in_words(figure, curves))}"
+ src="data:image/svg+xml;base64,{picture}">
+<div class="chart"></div>
+<script type="application/json">{as_json(figure, curves)}</script>
+{table(f"Verdicts on {figure.name}", DETAIL, rows)}
+<p><b>To run it again:</b> <code>{escape(str(command))}</code></p>
+<details><summary>Provenance of {name}</summary>
 <table>{"".join(_pair(key, value) for key, value in provenance.items())}</table>
 </details>
 </section>
@@ -114,29 +127,41 @@ terminal {escape(provenance["terminal"])}.</p>
 def _gap(missing: list[str]) -> str:
     if not missing:
         return ""
-    return f'<p class="not-supported">Missing: {escape("; ".join(missing))}</p>'
+    return f'<p class="not-supported">Missing: {escape("; ".join(missing))}</p>\n'
 
 
-def _row(claim: dict[str, Any]) -> str:
-    verdict = claim["verdict"]
-    return f"""<tr>
-<td class="verdict {verdict.replace(" ", "-")}">{SYMBOLS[verdict]} {escape(verdict)}</td>
-<td>{escape(claim["statement"])}</td>
-<td>{escape(claim["source"])}</td>
-<td>{escape(f"{claim['panel']}: {comparison(claim)}")}</td>
-<td class="number">{escape(evidence(claim))}</td>
-<td class="number">{_number(claim["detectable"])}</td>
-<td class="number">{_number(claim["lifetimes"])}</td>
-</tr>
-"""
+def _wording(figure: Figure) -> str:
+    if not figure.wording:
+        return "<p>The paper has no such experiment; this one is ours.</p>"
+    quote = f"<blockquote>“{escape(figure.wording)}”</blockquote>"
+    return f"<figure><figcaption>The paper:</figcaption>{quote}</figure>"
 
 
-def _number(value: float | None) -> str:
-    return "" if value is None else escape(rounded(value))
+def _differs(figure: Figure, provenance: dict[str, Any]) -> str:
+    note = str(provenance["note"])
+    if note:
+        return f"{escape(note)}. These save computing time."
+    return "nothing but the number of seeds." if figure.wording else "it has no setting of its own."
+
+
+def _unrun(figures: list[Figure]) -> str:
+    """The figures without results, as the targets of their claims' links."""
+    if not figures:
+        return ""
+    items = "".join(
+        f'<li id="{escape(figure.name)}"><b>{escape(figure.name)}</b> ({escape(figure.scenario)}):'
+        f" {escape(figure.title)}. About {rounded(figure.presets['quick'].core_hours)} core-hours:"
+        f" <code>rewardshift reproduce {escape(figure.name)} --preset quick</code></li>\n"
+        for figure in figures
+    )
+    return f"""<section aria-labelledby="unrun">
+<h2 id="unrun">Not run yet</h2>
+<ul>{items}</ul>
+</section>"""
 
 
 def _pair(key: str, value: Any) -> str:
     if isinstance(value, dict):
         value = [f"{name} {version}" for name, version in value.items()]
     text = ", ".join(map(str, value)) if isinstance(value, list) else str(value)
-    return f"<tr><th>{escape(key)}</th><td><code>{escape(text)}</code></td></tr>\n"
+    return f'<tr><th scope="row">{escape(key)}</th><td><code>{escape(text)}</code></td></tr>\n'

@@ -1,7 +1,7 @@
 """How many claims came to which verdict: by figure, the paper's claims apart from ours."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -39,18 +39,23 @@ class Row(NamedTuple):
 Summary = dict[Source, list[Row]]
 
 
-def read_summary(folders: Sequence[Path]) -> Summary:
-    """The verdicts on every figure, with a last row for all of them together.
+def read_claims(folders: Sequence[Path]) -> dict[str, list[dict[str, Any]]]:
+    """The judged claims of every figure, by its name.
 
     Args:
         folders: Those of the figures that have been judged. The claims of all others are not
             tested, and would take their `quick` preset.
     """
-    judged = {folder.name: _read_rows(folder) for folder in folders}
-    rows = [
-        judged[name] if name in judged else count(figure, judge(figure, [], "quick"))
+    judged = {folder.name: _read_claims(folder) for folder in folders}
+    return {
+        name: judged[name] if name in judged else judge(figure, [], "quick")
         for name, figure in FIGURES.items()
-    ]
+    }
+
+
+def count_all(claims: Mapping[str, list[dict[str, Any]]]) -> Summary:
+    """The verdicts on every figure, with a last row for all of them together."""
+    rows = [count(FIGURES[name], judged) for name, judged in claims.items()]
     return {source: _with_total([row[source] for row in rows]) for source in SOURCES}
 
 
@@ -80,9 +85,11 @@ def _with_total(rows: list[Row]) -> list[Row]:
     return [*shown, Row("all", counts, sum(row.core_hours for row in rows))]
 
 
-def _read_rows(folder: Path) -> dict[Source, Row]:
+def _read_claims(folder: Path) -> list[dict[str, Any]]:
     try:
-        return count(FIGURES[folder.name], json.loads(read_own(folder / "claims.json")))
+        claims: list[dict[str, Any]] = json.loads(read_own(folder / "claims.json"))
+        count(FIGURES[folder.name], claims)  # which a damaged file does not allow
+        return claims
     except DAMAGE as error:
         raise unreadable(folder, error) from error
 

@@ -1,13 +1,13 @@
 """From the curves of a figure to a verdict on each of its claims."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, get_args
 
 import numpy as np
 from jaxtyping import Float
 
 from rewardshift.experiments.figure import Claim, Curve, Figure, Metric, Panel, Source, rounded
-from rewardshift.report.statistics import Comparison, Decision, compare, decide
+from rewardshift.report.statistics import MIN_SEEDS, Comparison, Decision, compare, decide
 
 SOURCES: tuple[Source, ...] = get_args(Source)
 
@@ -82,6 +82,45 @@ def evidence(claim: dict[str, Any]) -> str:
         tested, p = "p of the opposite", claim["p_opposite"]
         corrected = claim["p_opposite_corrected"]
     return f"{measured}; {tested} = {p:.2g}, corrected {corrected:.2g}"
+
+
+def reason(claim: dict[str, Any], labels: Mapping[str, str]) -> str:
+    """Why a claim came to its verdict, in plain words.
+
+    Args:
+        claim: The judged claim.
+        labels: What the methods are called, by name.
+    """
+    if claim["verdict"] == "not tested":
+        return f"No results yet; takes about {rounded(claim['core_hours'])} core-hours."
+    if claim["verdict"] == "inconclusive" and claim["seeds"] < MIN_SEEDS:
+        return f"{claim['seeds']} seeds; a verdict needs {MIN_SEEDS}."
+    if claim["verdict"] == "inconclusive" and claim["detectable"] is None:
+        return f"The preset {claim['preset']} is too small for a verdict."
+    better, worse = (labels.get(claim[key], str(claim[key])) for key in ("better", "worse"))
+    if claim["alike"] is None:
+        return _reason_of_better(claim, better, worse)
+    spread = f"the 90% interval is [{claim['low']:.2g}, {claim['high']:.2g}]"
+    where = {
+        "supported": "within",
+        "not supported": "outside",
+        "inconclusive": "not clearly within",
+    }[claim["verdict"]]
+    return (
+        f"The means of {better} and {worse} differ by {claim['difference']:.2g}; {spread}, {where}"
+        f" the margin of ±{claim['margin']:.2g}."
+    )
+
+
+def _reason_of_better(claim: dict[str, Any], better: str, worse: str) -> str:
+    share = f"{claim['probability']:.0%} of the pairs of seeds"
+    wins = f"In {share}, {better} beats {worse}"
+    if claim["verdict"] == "supported":
+        return f"{wins}."
+    if claim["verdict"] == "not supported":
+        return f"In only {share}, {better} beats {worse}: the opposite holds."
+    p = min(claim["p_corrected"], claim["p_opposite_corrected"])
+    return f"{wins}; chance alone could do that (corrected p = {p:.2g})."
 
 
 def judge(figure: Figure, curves: Sequence[Curve], preset: str) -> list[dict[str, Any]]:

@@ -1,0 +1,307 @@
+"""The page in a real browser: what it shows, what it does, and what it never does."""
+
+import json
+import re
+import shutil
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from selenium import webdriver
+from selenium.webdriver import ActionChains, Keys
+from selenium.webdriver.common.by import By
+from selenium.webdriver.remote.webelement import WebElement
+from selenium.webdriver.support.select import Select
+from selenium.webdriver.support.ui import WebDriverWait
+from selenium_axe_python.axe import Axe
+
+from rewardshift.experiments import FIGURES
+from rewardshift.experiments.results import read_results
+from rewardshift.report import write_page, write_report
+
+ROOT = Path(__file__).parents[1]
+ATTACK = "$_{$--><script>document.title='taken'</script><img src=x onerror=document.title='taken'>"
+QUIET = (
+    *("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"),
+    *("--disable-background-networking", "--disable-component-update", "--disable-sync"),
+    *("--disable-quic", "--no-first-run"),
+)
+
+pytestmark = pytest.mark.skipif(
+    not (shutil.which("chromium") and shutil.which("chromedriver")),
+    reason="chromium or chromium-driver is not installed",
+)
+
+
+class Browser(webdriver.Chrome):
+    """Chromium with what the tests ask of it; one for all of them."""
+
+    def __init__(self) -> None:
+        options = webdriver.ChromeOptions()
+        options.binary_location = shutil.which("chromium") or ""
+        for option in QUIET:
+            options.add_argument(option)
+        options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
+        super().__init__(options, webdriver.ChromeService(shutil.which("chromedriver")))
+
+    def one(self, selector: str) -> WebElement:
+        return self.find_element(By.CSS_SELECTOR, selector)
+
+    def all(self, selector: str) -> list[WebElement]:
+        return self.find_elements(By.CSS_SELECTOR, selector)
+
+    def until(self, holds: Callable[[], Any]) -> None:
+        WebDriverWait(self, 60).until(lambda _: holds())
+
+    def show(self, name: str) -> str:
+        """Scrolls to a figure and waits for its curves; returns a selector of the figure."""
+        self.execute_script("arguments[0].scrollIntoView()", self.one(f"#{name} .chart"))
+        self.until(lambda: self.all(f"#{name} .curve"))
+        return f"#{name}"
+
+    def emulate(self, media: str = "", scheme: str = "light") -> None:
+        features = [{"name": "prefers-color-scheme", "value": scheme}]
+        settings = {"media": media, "features": features}
+        self.execute_cdp_cmd("Emulation.setEmulatedMedia", settings)
+
+    def log(self, kind: str) -> list[dict[str, Any]]:
+        return list(webdriver.Chrome.get_log(self, kind))
+
+    def requests(self) -> list[str]:
+        events = [json.loads(entry["message"])["message"] for entry in self.log("performance")]
+        return [
+            event["params"]["request"]["url"]
+            for event in events
+            if event["method"] == "Network.requestWillBeSent"
+        ]
+
+
+@pytest.fixture(scope="module")
+def chromium() -> Iterator[Browser]:
+    with Browser() as browser:
+        yield browser
+
+
+@pytest.fixture
+def browser(chromium: Browser) -> Iterator[Browser]:
+    """The browser, which must not complain and must not ask for anything but the page."""
+    chromium.get("about:blank")
+    chromium.log("browser")
+    chromium.requests()
+    yield chromium
+    chromium.emulate()
+    chromium.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+    assert chromium.log("browser") == []
+    assert {url.split(":")[0] for url in chromium.requests()} <= {"about", "data", "file"}
+
+
+@pytest.fixture(scope="module")
+def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The page of the results that are kept with the source."""
+    folder = tmp_path_factory.mktemp("page") / "results"
+    shutil.copytree(ROOT / "results", folder)
+    return write_page(folder)
+
+
+def test_the_page_is_small_and_opens_at_once(browser: Browser, page: Path) -> None:
+    assert page.stat().st_size < 5_000_000
+    browser.execute_cdp_cmd("Performance.enable", {"timeDomain": "threadTicks"})
+    browser.get(page.as_uri())
+    metrics = browser.execute_cdp_cmd("Performance.getMetrics", {})["metrics"]
+    busy = {metric["name"]: metric["value"] for metric in metrics}["TaskDuration"]
+    assert busy < 2  # seconds of the page's thread, which other processes do not lengthen
+
+
+def test_filters_choose_the_rows(browser: Browser, page: Path) -> None:
+    browser.get(page.as_uri())
+
+    def shown() -> list[str]:
+        rows = browser.all("tr[data-verdict]")
+        return [str(r.get_attribute("data-verdict")) for r in rows if r.is_displayed()]
+
+    first = shown()
+    assert set(first) == {"supported", "not supported", "inconclusive"}
+    browser.one("[value=supported]").click()
+    assert set(shown()) == {"not supported", "inconclusive"}
+    Select(browser.one("[name=scenario]")).select_by_visible_text("goals")
+    assert shown() == ["not supported"]
+    browser.one("[value='not tested']").click()
+    assert shown() == ["not tested", "not supported", "not tested"]
+    claims = sum(len(figure.claims) for figure in FIGURES.values())
+    assert browser.one("form [role=status]").text == f"3 of {claims} claims shown"
+
+
+def test_every_claim_links_to_its_figure(browser: Browser, page: Path) -> None:
+    browser.get(page.as_uri())
+    missing = """return [...document.querySelectorAll("a[href^='#']")]
+        .filter(link => !document.getElementById(link.hash.slice(1))).length"""
+    assert browser.execute_script(missing) == 0
+    assert len(browser.all("tr[data-verdict] a")) == len(browser.all("tr[data-verdict]"))
+
+
+def test_controls_change_the_curves(browser: Browser, page: Path) -> None:
+    browser.get(page.as_uri())
+    figure = browser.show("figure1")
+
+    def line() -> str:
+        return str(browser.one(f"{figure} [data-method=count] .middle").get_attribute("d"))
+
+    def ticks() -> list[str]:
+        return [text.text for text in browser.all(f"{figure} .panel:first-child .axes text")]
+
+    button = browser.one(f"{figure} button[data-method=shift]")
+    assert len(browser.all(f"{figure} g[data-method=shift]")) == 2
+    button.click()
+    assert button.get_attribute("aria-pressed") == "false"
+    assert not browser.all(f"{figure} g[data-method=shift]")
+    button.send_keys(Keys.SPACE)
+    assert len(browser.all(f"{figure} g[data-method=shift]")) == 2
+
+    centre, band = (Select(s) for s in browser.all(f"{figure} .controls select"))
+    lines = {line()}
+    for name in ("median", "interquartile mean"):
+        centre.select_by_visible_text(name)
+        lines.add(line())
+    assert len(lines) == 3
+    bands = {browser.one(f"{figure} .band").get_attribute("d")}
+    band.select_by_visible_text("95% bootstrap interval")
+    bands.add(browser.one(f"{figure} .band").get_attribute("d"))
+    assert len(bands) == 2
+    band.select_by_visible_text("none")
+    assert not browser.all(f"{figure} .band")
+
+    log, single = browser.all(f"{figure} .controls input")
+    before = line(), ticks()
+    log.click()
+    assert line() != before[0]
+    assert ticks() != before[1]
+    assert not browser.all(f"{figure} .seed")
+    single.click()
+    assert len(browser.all(f"{figure} [data-method=shift] .seed")) == 20  # ten in each panel
+
+
+def test_a_step_is_read_by_pointer_and_by_keyboard(browser: Browser, page: Path) -> None:
+    browser.get(page.as_uri())
+    plot = browser.one(f"{browser.show('figure1')} .plot")
+    reading = plot.find_element(By.CLASS_NAME, "reading")
+    ActionChains(browser).move_to_element(plot).perform()
+    assert "training episodes: 4" in reading.text
+    plot.send_keys(Keys.END)
+    mine = [
+        curve.values
+        for curve in read_results(ROOT / "results" / "figure1" / "results.csv")
+        if (curve.panel, curve.method) == ("success", "count")
+    ]
+    mean, low, high = (
+        np.format_float_positional(value, precision=3, fractional=False, trim="-")
+        for value in (np.mean(mine, axis=0)[-1], *np.quantile(mine, (0.25, 0.75), axis=0)[:, -1])
+    )
+    assert f"count bonus: {mean} [{low}, {high}], 10 seeds" in reading.text.splitlines()
+    assert "training episodes: 1,000" in reading.text
+    plot.send_keys(Keys.ARROW_LEFT)
+    assert "training episodes: 990" in reading.text
+    plot.send_keys(Keys.ESCAPE)
+    assert not reading.is_displayed()
+
+
+def test_a_table_holds_the_numbers_that_are_shown(browser: Browser, page: Path) -> None:
+    browser.get(page.as_uri())
+    figure = browser.show("figure1")
+    browser.one(f"{figure} .chart summary").click()
+    browser.until(lambda: browser.all(f"{figure} .wide td"))
+    assert len(browser.all(f"{figure} .wide")) == 2
+    assert len(browser.all(f"{figure} .wide:last-child thead th")) == 5
+    browser.one(f"{figure} button[data-method=shift]").click()
+    assert len(browser.all(f"{figure} .wide:last-child thead th")) == 4
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_axe_finds_nothing_serious(browser: Browser, page: Path, scheme: str) -> None:
+    browser.emulate(scheme=scheme)
+    browser.get(page.as_uri())
+    browser.show("fetch")
+    for summary in browser.all("main > section:first-child summary, #fetch summary"):
+        summary.click()
+    browser.until(lambda: browser.all("#fetch .wide td"))
+    axe = Axe(browser)
+    axe.inject()
+    found = axe.run()["violations"]
+    serious = [v for v in found if v["impact"] in ("serious", "critical")]
+    assert not serious, axe.report(serious)
+
+
+def test_a_phone_need_not_scroll_sideways(browser: Browser, page: Path) -> None:
+    phone = {"width": 360, "height": 740, "deviceScaleFactor": 2, "mobile": True}
+    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", phone)
+    browser.get(page.as_uri())
+    browser.show("maze-sizes")
+    assert browser.execute_script("return document.scrollingElement.scrollWidth") <= 360
+
+
+def test_pictures_stand_in_for_print_and_without_scripts(browser: Browser, page: Path) -> None:
+    browser.get(page.as_uri())
+    assert not browser.one("#fetch .static").is_displayed()
+    browser.emulate("print")
+    assert browser.one("#fetch .static").is_displayed()
+    assert not browser.one("#fetch .chart").is_displayed()
+    browser.emulate()
+    browser.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": True})
+    try:
+        browser.get(page.as_uri())
+        assert browser.one("#fetch .static").is_displayed()
+        assert "-1, 0 (default)" in str(browser.one("#fetch .static").get_attribute("alt"))
+        assert not browser.one("#fetch .chart").is_displayed()
+        assert not browser.one("form").is_displayed()
+    finally:
+        browser.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": False})
+
+
+def test_fifty_figures_are_drawn_as_they_come_into_view(
+    browser: Browser, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for i in range(50):
+        monkeypatch.setitem(FIGURES, f"copy-{i}", replace(FIGURES["fetch"], name=f"copy-{i}"))
+        shutil.copytree(ROOT / "results" / "fetch", tmp_path / f"copy-{i}")
+    browser.get(write_page(tmp_path).as_uri())
+    assert len(browser.all(".chart")) == 50
+    assert len(browser.all(".chart .curve")) <= 9  # three in each of those near the screen
+    last = browser.show("copy-49")
+    browser.one(f"{last} button[data-method='fetch+1']").click()
+    assert len(browser.all(f"{last} .curve")) == 2
+    assert len(browser.all(".chart:empty")) > 40
+
+
+@pytest.fixture
+def attacked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The report on results and a figure that somebody else has written into."""
+    figure = FIGURES["figure1"]
+    panels = tuple(replace(panel, title=ATTACK) for panel in figure.panels)
+    hostile = replace(figure, title=ATTACK, scenario=ATTACK, wording=ATTACK, panels=panels)
+    monkeypatch.setitem(FIGURES, "figure1", hostile)
+    folder = tmp_path / "figure1"
+    shutil.copytree(ROOT / "results" / "figure1", folder)
+    with (folder / "results.csv").open("a") as file:
+        file.write(f'figure1,"{ATTACK}","{ATTACK}",0,0,1\n')
+    provenance = json.loads((folder / "provenance.json").read_text())
+    provenance |= {"note": ATTACK, ATTACK: ATTACK, "missing": [ATTACK], "command": ATTACK}
+    (folder / "provenance.json").write_text(json.dumps(provenance))
+    return write_report(folder.parent)
+
+
+def test_an_attack_is_text_in_the_page_and_in_the_picture(attacked: Path) -> None:
+    text, picture = attacked.read_text(), (attacked.parent / "figure1" / "figure.svg").read_text()
+    assert "&lt;script&gt;document.title" in text
+    assert len(re.findall("<script", text)) == 2  # the page's own, and the numbers of the figure
+    assert "<script" not in picture
+    assert "<img src=x" not in text + picture
+
+
+def test_a_browser_runs_nothing_of_an_attack(browser: Browser, attacked: Path) -> None:
+    browser.get(attacked.as_uri())
+    figure = browser.show("figure1")
+    assert browser.title == "rewardshift: report"
+    assert browser.one(f"{figure} .panel h3").text == ATTACK
+    assert not browser.all("img[src=x]")
