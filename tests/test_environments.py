@@ -153,8 +153,8 @@ def test_the_module_of_an_environment_is_imported(
     [
         ("dqn", "CartPole-v1", "--capacity=2000000000 --steps=2000000000", "(capacity)"),
         ("dqn", "CartPole-v1", "--batch-size=500000000", "(batch_size)"),
-        ("dqn", "CartPole-v1", "--hidden 200000 200000", "(hidden"),
-        ("td3", "Pendulum-v1", "--twins=2000000000", "how many there are"),
+        ("dqn", "CartPole-v1", "--network=mlp(hidden=(200000,200000))", "(their widths"),
+        ("td3", "Pendulum-v1", "--twins=2000000000 --warm-up=10", "how many there are"),
         ("dqn", "CartPole-v1", "--evaluation-episodes=2147483647", "(evaluation_episodes)"),
     ],
 )
@@ -167,7 +167,7 @@ def test_too_little_memory_leaves_no_trace(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     run = tmp_path / "run"
-    command = ["train", agent, f"--env={env}", "--steps=40", "--warm-up=10", f"--out={run}"]
+    command = ["train", agent, f"--env={env}", "--steps=40", f"--out={run}"]
     assert main([*command, *enormous.split()]) == 2
     (line,) = capsys.readouterr().err.splitlines()
     assert re.search(r"the run needs about .* GB of memory, and .* GB are free; ", line)
