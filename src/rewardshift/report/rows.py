@@ -32,14 +32,14 @@ def table(caption: str, columns: tuple[str, ...], rows: list[str]) -> str:
 def overview_row(figure: Figure, claim: dict[str, Any]) -> str:
     """A claim in the table above all figures."""
     why = "" if claim["verdict"] in ("supported", "not tested") else f" {_why(figure, claim)}"
-    task = _title(figure, claim)
+    task, name = _title(figure, claim), escape(figure.name)
     return f"""<tr data-scenario="{escape(figure.scenario)}" data-verdict="{_verdict(claim)}">
 {_verdict_cell(claim)}
 {_cell("Claim", f"{escape(claim['statement'])} <small>{escape(task)}.{why}</small>")}
 {_cell("P", _effect(claim))}
 {_cell("Seeds", escape(str(claim["seeds"] or "-")))}
 {_cell("Lifetimes", _number(claim["lifetimes"]))}
-{_cell("Figure", f'<a href="#{escape(figure.name)}">{escape(figure.name)}</a>')}
+{_cell("Figure", f'<a class="number" href="#{name}">{name}</a>')}
 </tr>
 """
 
@@ -53,7 +53,7 @@ def detail_row(figure: Figure, claim: dict[str, Any]) -> str:
 {_verdict_cell(claim)}
 {_cell("Claim", f"{escape(claim['statement'])} <small>{escape(compared)}</small>")}
 {_cell("Why", _why(figure, claim))}
-{_cell("Numbers", _bar(claim) + escape(evidence(claim)))}
+{_cell("Numbers", "-" if claim["seeds"] is None else _bar(claim) + escape(evidence(claim)))}
 {_cell("Detectable", _number(claim["detectable"]))}
 {_cell("Lifetimes", _number(claim["lifetimes"]))}
 </tr>

@@ -97,7 +97,7 @@ def reason(claim: dict[str, Any], labels: Mapping[str, str]) -> str:
         return f"{claim['seeds']} seeds; a verdict needs {MIN_SEEDS}."
     if claim["verdict"] == "inconclusive" and claim["detectable"] is None:
         return f"The preset {claim['preset']} is too small for a verdict."
-    better, worse = (labels.get(claim[key], str(claim[key])) for key in ("better", "worse"))
+    better, worse = (f"“{labels.get(claim[key], claim[key])}”" for key in ("better", "worse"))
     if claim["alike"] is None:
         return _reason_of_better(claim, better, worse)
     spread = f"the 90% interval is [{claim['low']:.2g}, {claim['high']:.2g}]"
