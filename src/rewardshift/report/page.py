@@ -1,4 +1,4 @@
-"""One self-contained page: every figure in a folder with its verdicts and where they come from."""
+"""One self-contained page: every figure in a folder with its verdicts and their provenance."""
 
 import base64
 import json
@@ -11,7 +11,7 @@ from rewardshift.files import DAMAGE, read_own
 from rewardshift.report.summary import COLUMNS, TITLES, Row, read_summary, unreadable
 from rewardshift.report.verdicts import comparison, evidence
 
-# The policy forbids the page every request: it opens without a network.
+# The security policy forbids all requests: the page needs no network.
 HEAD = """<!doctype html>
 <html lang="en">
 <head>
