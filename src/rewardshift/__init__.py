@@ -93,7 +93,7 @@ def __dir__() -> list[str]:
     return sorted({*globals(), *__all__, "__version__"})
 
 
-if not TYPE_CHECKING:  # type checkers have the imports above, and know what is not there
+if not TYPE_CHECKING:  # type checkers use the imports above and report unknown names
 
     def __getattr__(name: str) -> Any:
         if name == "__version__":

@@ -1,6 +1,6 @@
-"""One way to declare what a setting must be, and one way to check it.
+"""Requirements of settings: one way to declare them, and one way to check them.
 
-A configuration is a frozen dataclass. Its fields say what they take, for example
+A configuration is a frozen dataclass. Its fields declare their requirements, for example
 `learning_rate: Positive = 1e-3`, and its `__post_init__` calls `check`.
 """
 
@@ -15,7 +15,7 @@ import numpy as np
 
 from rewardshift.errors import InputError, shown
 
-# What JAX, NumPy and files have room for as a count, whatever it counts.
+# The largest count that JAX, NumPy and files can all hold.
 LARGEST = 2**31 - 1
 
 
@@ -23,8 +23,8 @@ class Must(NamedTuple):
     """A requirement of a setting, as the metadata of an `Annotated` type.
 
     Args:
-        words: What the value must be, as it follows "must be" in a message.
-        holds: Whether a value, which is finite, is so.
+        words: The requirement, as it follows "must be" in a message.
+        holds: Whether a finite value meets it.
     """
 
     words: str
@@ -43,10 +43,10 @@ Widths = tuple[Count, ...]
 
 
 def check(config: Any) -> None:
-    """Brings every field to its declared type, or refuses it by its name and value.
+    """Converts every field to its declared type; raises with the name and value of a bad one.
 
-    Lists become tuples, whole numbers floats where those are declared, NumPy's scalars Python's:
-    equal settings are equal values, with the same JSON.
+    Lists become tuples, whole numbers become floats where floats are declared, and NumPy scalars
+    become Python numbers. So equal settings are equal values, with the same JSON.
     """
     hints = get_type_hints(type(config), include_extras=True)
     for field in fields(config):
@@ -58,7 +58,7 @@ def check(config: Any) -> None:
 
 
 def convert(kind: Any, value: Any) -> Any:
-    """The value as one of that type; raises TypeError or ValueError if it is none."""
+    """The value, converted to the type; raises TypeError or ValueError if it does not fit."""
     origin, parts = get_origin(kind), get_args(kind)
     if origin is Annotated:
         return _required(convert(parts[0], value), parts[1:])
@@ -89,7 +89,7 @@ def _required(value: Any, metadata: tuple[Any, ...]) -> Any:
 
 
 def _first(kinds: tuple[Any, ...], value: Any) -> Any:
-    """The value as the first of several types that it fits."""
+    """The value, converted to the first of several types that it fits."""
     for kind in kinds:
         try:
             return convert(kind, value)
@@ -107,7 +107,7 @@ def _as_tuple(kinds: tuple[Any, ...], value: Any) -> tuple[Any, ...]:
 
 
 def _words(kind: Any) -> str:
-    """A type as a person says it."""
+    """A type in words."""
     origin, parts = get_origin(kind), get_args(kind)
     if origin is Annotated:
         said = [must.words for must in parts[1:] if isinstance(must, Must)]

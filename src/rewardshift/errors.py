@@ -5,15 +5,15 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-LONGEST = 100  # what is shown of a value
+LONGEST = 100  # characters of a value in a message
 
 
 class InputError(ValueError):
-    """Something that was asked for cannot be done: a bad value, name, file or folder.
+    """A request that cannot be met, because of a bad value, name, file or folder.
 
-    The message names what was given and what would be right. The command line prints it
-    as one line and exits with code 2, so it is raised before any work starts. Whatever is quoted
-    in it is shown without what a terminal would obey.
+    The message names the given value and what would be right. The command line prints it
+    as one line and exits with code 2, so it is raised before any work starts. Control characters
+    in the message are escaped.
     """
 
     def __init__(self, message: str) -> None:
@@ -21,18 +21,18 @@ class InputError(ValueError):
 
 
 class TrainingError(RuntimeError):
-    """Training went wrong in a way that going on would not mend."""
+    """Training failed and cannot continue."""
 
 
 class ForeignError(TrainingError):
-    """Code that is not ours failed: an environment, or a module that the user names.
+    """Code outside rewardshift failed: an environment, or a module that the user names.
 
-    The message says whose code it was and when; `details` is the traceback of that code.
+    The message says whose code failed and when; `details` is the traceback of that code.
     """
 
     @property
     def details(self) -> str:
-        """The traceback of the code that failed, without our own calls that led there."""
+        """The traceback of the failed code, without our own calls that led to it."""
         cause = self.__cause__
         if cause is None:
             return ""
@@ -43,12 +43,12 @@ class ForeignError(TrainingError):
         return "\n".join(map(_printable, lines))
 
 
-# What the code of others may raise; an interrupt is not its own.
+# The exceptions of foreign code; KeyboardInterrupt comes from the user instead.
 FOREIGN = (Exception, SystemExit)
 
 
 def failed(what: str, error: BaseException) -> ForeignError:
-    """The error that says whose code failed; raise it from the other one."""
+    """The `ForeignError` for an error of foreign code; raise it from that error."""
     kind = f"{type(error).__name__}: {plain(str(error))}".removesuffix(": ")
     return ForeignError(f"{plain(what)} failed, which is not code of rewardshift: {kind}")
 
@@ -58,13 +58,13 @@ def _is_ours(place: TracebackType) -> bool:
 
 
 def one_line(error: BaseException) -> str:
-    """What an error says, on one line, with its kind where that says more."""
+    """An error's message on one line, with the error's type if the message alone is unclear."""
     text = plain(str(error))
     return text if text and not isinstance(error, KeyError) else f"{type(error).__name__} {text}"
 
 
 def shown(value: Any) -> str:
-    """A value of any kind and size, on one line."""
+    """A value of any kind and size as a short line."""
     try:
         text = plain(repr(value))
     except ValueError:  # Python does not print a whole number of thousands of digits
@@ -73,7 +73,7 @@ def shown(value: Any) -> str:
 
 
 def plain(text: str) -> str:
-    """A text on one line, without what a terminal would obey or a picture cannot show."""
+    """A text on one line, with its control characters escaped."""
     return _printable(" ".join(text.split()))
 
 

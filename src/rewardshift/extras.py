@@ -8,7 +8,7 @@ from rewardshift.errors import InputError
 
 
 class MissingExtraError(InputError, ImportError):
-    """A package is missing that one of the extras installs."""
+    """A package that one of the extras installs is missing."""
 
     def __init__(self, package: str, extra: str) -> None:
         super().__init__(
@@ -18,7 +18,7 @@ class MissingExtraError(InputError, ImportError):
 
 @contextlib.contextmanager
 def needs(extra: str) -> Iterator[None]:
-    """Makes the imports within name the extra that installs what is missing."""
+    """Makes a failing import in its block name the extra that installs the package."""
     try:
         yield
     except ModuleNotFoundError as error:

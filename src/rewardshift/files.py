@@ -1,4 +1,4 @@
-"""Files that a crash never leaves half written, whose damage is noticed, and that stay in place.
+"""Atomic writes, checksums and locks for files.
 
 The files of a run are opened by `opened`, which follows no link out of the run's folder.
 """
@@ -21,17 +21,17 @@ import numpy as np
 
 from rewardshift.errors import InputError
 
-# What a damaged file makes json, NumPy, h5py and zipfile raise, or whoever takes its contents for
-# what they should be.
+# The exceptions that a damaged file causes in json, NumPy, h5py and zipfile, and in the code that
+# uses its contents.
 DAMAGE = (
     *(OSError, ValueError, TypeError, LookupError, AttributeError, EOFError, RuntimeError),
     *(MemoryError, OverflowError, zipfile.BadZipFile, zlib.error),
 )
 
 
-LEFTOVER = ".half"  # what a file is called that is not all there yet ends in this
+LEFTOVER = ".half"  # suffix of partially written files
 NO_FILE = "a pipe, a device or a folder"
-LOCK = ".lock"  # the file by which a folder is held
+LOCK = ".lock"  # name of the file whose lock holds a folder
 
 
 def write_atomic(path: Path, content: bytes | str) -> None:
@@ -54,27 +54,27 @@ def write_atomic(path: Path, content: bytes | str) -> None:
 
 
 def sync_folder(folder: Path) -> None:
-    """Brings the names in a folder to the disk: without it, a power cut may undo a rename."""
+    """Writes the names in a folder to the disk: without it, a power cut may undo a rename."""
     handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
         os.fsync(handle)
     except OSError as error:
-        if error.errno not in (errno.EINVAL, errno.ENOTSUP):  # a file system without it
+        if error.errno not in (errno.EINVAL, errno.ENOTSUP):  # not supported by the file system
             raise
     finally:
         os.close(handle)
 
 
 def opened(path: Path, mode: Literal["rb", "ab", "a+b"]) -> BinaryIO:
-    """Opens a file of a folder of ours; refuses a link, a pipe or a device in its place.
+    """Opens a file in one of our folders; refuses a link, a pipe or a device in its place.
 
-    A link could lead to a file that is not ours, and a pipe would be waited for.
+    A link could lead to a foreign file, and opening a pipe could block.
     """
     return open(path, mode, opener=_open_regular)
 
 
 def read_own(path: Path) -> bytes:
-    """The contents of a file of a folder of ours; see `opened`."""
+    """The contents of a file in one of our folders; see `opened`."""
     with opened(path, "rb") as file:
         return file.read()
 
@@ -85,7 +85,7 @@ def _open_regular(name: str, flags: int) -> int:
     except OSError as error:
         if Path(name).is_symlink():
             raise _refusal(name, "a symbolic link") from error
-        if Path(name).is_fifo():  # with nobody at its other end
+        if Path(name).is_fifo():  # with no process at its other end
             raise _refusal(name, NO_FILE) from error
         raise
     if not stat.S_ISREG(os.fstat(handle).st_mode):
@@ -95,14 +95,14 @@ def _open_regular(name: str, flags: int) -> int:
 
 
 def own_folder(path: Path) -> Path:
-    """A folder within a folder of ours, made where it is missing; refuses links."""
+    """A folder within one of our folders, created if it is missing; refuses links."""
     refuse_links(path)
     path.mkdir(exist_ok=True)
     return path
 
 
 def refuse_links(folder: Path) -> None:
-    """Refuses a folder that is a link or holds one; there need not be a folder."""
+    """Refuses a folder that is a link or holds one; accepts a missing folder."""
     inside = folder.iterdir() if folder.is_dir() and not folder.is_symlink() else ()
     for path in (folder, *inside):
         if path.is_symlink():
@@ -117,7 +117,7 @@ def _refusal(path: Path | str, kind: str) -> InputError:
 
 @contextlib.contextmanager
 def naming(path: Path) -> Iterator[None]:
-    """Makes errors of the operating system say what they are about: a full disk does not."""
+    """Adds the path to errors of the operating system: that of a full disk has none."""
     try:
         yield
     except OSError as error:
@@ -130,7 +130,7 @@ def write_sealed(path: Path, body: dict[str, Any]) -> None:
 
 
 def read_sealed(path: Path, *, version: int) -> dict[str, Any]:
-    """What `write_sealed` wrote, with that number as its "format"; ValueError if it is damaged."""
+    """The body that `write_sealed` wrote, of this "format"; ValueError if it is damaged."""
     body = json.loads(read_own(path))
     if body["format"] != version:
         raise ValueError(f"its format is {body['format']!r}, this version reads {version}")
@@ -145,7 +145,7 @@ def _checksum(body: dict[str, Any]) -> str:
 
 @contextlib.contextmanager
 def arrays_in(file: IO[bytes]) -> Iterator[Any]:
-    """The arrays of an npz file, which is closed in any case: NumPy leaves a damaged one open."""
+    """The arrays of an npz file. It always closes the file; NumPy leaves a damaged one open."""
     with file:
         if not zipfile.is_zipfile(file):  # NumPy would take it for a pickle
             raise ValueError("it is no npz file, or cut off; write it with numpy.savez")
@@ -155,7 +155,7 @@ def arrays_in(file: IO[bytes]) -> Iterator[Any]:
 
 
 def writable_folder(path: Path) -> Path:
-    """The folder, made where it is missing; refused where nothing can be written to it."""
+    """The folder, created if it is missing; refused if it is not writable."""
     try:
         path.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=path):
@@ -167,9 +167,9 @@ def writable_folder(path: Path) -> Path:
 
 @contextlib.contextmanager
 def held(folder: Path) -> Iterator[None]:
-    """Holds a folder for this process; refused while another one does, dead ones do not.
+    """Holds a folder for this process; refused while another living process holds it.
 
-    What a dead one has left half written is cleared away.
+    It removes the partially written files of dead processes.
     """
     with opened(folder / LOCK, "a+b") as file:
         try:

@@ -1,8 +1,8 @@
-"""Hindsight experience replay: what was achieved, taken for what had been desired.
+"""Hindsight experience replay: achieved goals take the place of desired ones.
 
 Rewards of real and of relabelled transitions come from the same function, the task's own
 `compute_reward`, on the goals as the replay keeps them. They are primal, like all rewards in a
-replay, and shifted where the others are, so the two can never disagree.
+replay, and shifted in the same place, so the two can never disagree.
 """
 
 from dataclasses import dataclass
@@ -19,23 +19,23 @@ from rewardshift.replay import RecordLayout, Replay
 
 Strategy = Literal["future", "final", "episode"]
 RUNNING = np.iinfo(np.int64).max
-# Of rewards that are paid and computed: how far they may differ, and how many may by more.
+# The tolerated difference of paid and computed rewards; the number and share that may exceed it.
 TOLERANCE, FEWEST_WRONG, WRONG_SHARE = 1e-4, 20, 0.01
 
 
 @dataclass(frozen=True)
 class Hindsight:
-    """How the replay of a goal task relabels transitions when they are sampled.
+    """Relabelling of a goal task's transitions when they are sampled.
 
     Args:
-        strategy: With what was achieved at a random later step of the episode (`"future"`, from
-            the transition itself on), at its last one (`"final"`), or at any (`"episode"`). An
-            episode that is still running ends, for this, where it is.
-        ratio: How many transitions are relabelled for each that is left as it was.
-        success_ends: Whether a transition that reaches its goal, before or after it is relabelled,
-            is terminal. It reaches it if it pays what achieving exactly the desired goal pays, so
-            this is for rewards of two values. A task that ends at its goal needs it. (One that
-            ends there and pays more than two values cannot be relabelled.)
+        strategy: The step whose achieved goal becomes the desired one: a random step of the
+            episode from the transition on (`"future"`), its last step (`"final"`), or any of its
+            steps (`"episode"`). A running episode counts as ending at its latest step.
+        ratio: The number of relabelled transitions per unchanged one.
+        success_ends: Whether a transition that reaches its goal, before or after relabelling, is
+            terminal. It reaches the goal if its reward equals that of achieving exactly the
+            desired goal, so this is for rewards of two values. A task that ends at its goal needs
+            it. (A task that ends there and has more than two rewards cannot be relabelled.)
     """
 
     strategy: Strategy = "future"
@@ -47,16 +47,16 @@ class Hindsight:
 
 
 class HindsightReplay(Replay):
-    """A replay of a goal task that relabels what it samples.
+    """A replay of a goal task that relabels its samples.
 
     Args:
         rows, capacity, layout: As in `Replay`.
         spec: The task.
-        hindsight: How to relabel.
+        hindsight: The settings for relabelling.
         reward: The reward function of the task.
     """
 
-    # For a transition: which one, whether it is relabelled, and with which goal.
+    # Random numbers per transition: for its index, for whether it is relabelled, and for its goal.
     draws = 3
 
     def __init__(
@@ -71,12 +71,12 @@ class HindsightReplay(Replay):
     ) -> None:
         super().__init__(rows, capacity, layout)
         self.spec, self.hindsight, self.reward = spec, hindsight, reward
-        # Of each transition's episode: the numbers of its first transition and of the one after
-        # its last, counted over all that were ever added.
+        # The bounds of each transition's episode: the numbers of its first transition and of the
+        # one after its last, counted over all transitions ever added.
         self._start = np.zeros((rows, capacity), np.int64)
         self._stop = np.full((rows, capacity), RUNNING)
         self._began = np.zeros(rows, np.int64)
-        # How many real transitions were sampled, and how many of them had paid something else.
+        # The number of sampled real transitions, and of those whose paid reward differed.
         self._compared = self._disagreed = 0
 
     def add(self, **fields: np.ndarray) -> None:
@@ -101,7 +101,7 @@ class HindsightReplay(Replay):
             raise InputError("the task terminates at its goal: hindsight needs success_ends")
 
     def restore(self, records: np.ndarray, added: int) -> None:
-        """See `Replay`. Takes it that no episode goes on behind the records."""
+        """See `Replay`. Assumes that no episode goes on after the records."""
         super().restore(records, added)
         ended = self.newest(self.size)["ended"] != 0
         numbers = np.arange(added - self.size, added)
@@ -138,7 +138,7 @@ class HindsightReplay(Replay):
     def _goal_number(
         self, number: Int[np.ndarray, "row batch"], pick: Float[np.ndarray, "row batch"]
     ) -> Int[np.ndarray, "row batch"]:
-        """Which transition's achieved goal each one is relabelled with."""
+        """The number of the transition whose achieved goal relabels each one."""
         slots = number % self.capacity + self._first
         stop = np.minimum(self._stop.take(slots), self.added)
         match self.hindsight.strategy:
@@ -151,9 +151,9 @@ class HindsightReplay(Replay):
         return first + (pick * (stop - first)).astype(np.int64)
 
     def _compare(self, paid: np.ndarray, computed: np.ndarray) -> None:
-        """Refuses a task whose `compute_reward` turns out not to be what its steps pay.
+        """Refuses a task whose `compute_reward` disagrees with the rewards of its steps.
 
-        A few may differ: goals are rounded to float32, and may come to lie beyond a threshold.
+        A few may differ: goals are rounded to float32, which may carry them across a threshold.
         """
         wrong = np.abs(paid - computed) > TOLERANCE * (1 + np.abs(paid))
         self._compared += wrong.size

@@ -1,4 +1,4 @@
-"""Gradient descent: parameters and their optimiser's state, which travel together."""
+"""Gradient descent: parameters together with their optimiser's state."""
 
 import math
 from collections.abc import Callable
@@ -25,7 +25,7 @@ class Learner(NamedTuple):
         """A learner before its first step.
 
         Args:
-            parameters: What is learned.
+            parameters: The parameters to learn.
             rule: The rule of the optimiser.
         """
         return cls(parameters, rule.init(parameters))
@@ -41,14 +41,14 @@ def mean_and_grad(
 ) -> tuple[tuple[Array, Any], Any]:
     """`jax.value_and_grad(loss, has_aux=True)`, for losses and aux that are means over a batch.
 
-    A large batch is taken in equal parts, one after the other: a layer's outputs are then still
-    in the cache when the gradient needs them.
+    A large batch is processed in equal parts, one after the other: a layer's outputs are then
+    still in the cache when the gradient needs them.
 
     Args:
         loss: Takes the parameters and a batch, or a part of one.
-        parameters: What the gradient is for.
-        batch: Arrays whose first axis is the batch's.
-        size: How many numbers a layer puts out, at most.
+        parameters: The parameters to differentiate by.
+        batch: Arrays whose first axis is the batch.
+        size: The largest number of outputs of a layer, for the whole batch.
     """
     wanted = 2 ** max(0, math.ceil(math.log2(size / CACHED)))
     parts = math.gcd(len(jax.tree.leaves(batch)[0]), wanted)

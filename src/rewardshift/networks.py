@@ -1,8 +1,8 @@
-"""Networks: the slot of every agent that turns observations into outputs.
+"""Networks, which turn observations into outputs: a slot of every agent.
 
 A network is a frozen dataclass with two pure functions, `init` and `apply`. Its parameters are a
-tree of arrays, which the agent keeps. `MLP` is the default, `Convolution` is for images, and a
-network from elsewhere that follows `Network` is as good.
+tree of arrays, which the agent keeps. `MLP` is the default and `Convolution` is for images; any
+other object that follows `Network` works too.
 """
 
 import math
@@ -21,15 +21,16 @@ from rewardshift.errors import InputError
 Initial = Literal["random", "zero"]
 InputRange = tuple[tuple[float, float], ...]
 
-# Uniform numbers are multiples of 2^-24, so 0 is one of them, where a normal one would be infinite.
+# Replaces a uniform number of 0, which would give an infinite normal number. Uniform numbers are
+# multiples of 2^-24.
 SMALLEST_UNIFORM = 2.0**-25
-# Added to a variance by layer normalisation, which divides by its root.
+# Added to a variance before layer normalisation divides by its root.
 SMALLEST_VARIANCE = 1e-5
 
 
 @runtime_checkable
 class Network(Protocol):
-    """What agents ask of a network."""
+    """The contract of a network."""
 
     def init(
         self, key: PRNGKeyArray, spec: TaskSpec, others: int, outputs: int, initial: Initial
@@ -38,10 +39,10 @@ class Network(Protocol):
 
         Args:
             key: The source of randomness.
-            spec: The task, which says what an observation is.
-            others: How many numbers, such as an action's, the network sees beside an observation.
-            outputs: How many numbers the network puts out.
-            initial: `"zero"` asks for a network that puts out exactly 0 at first.
+            spec: The task, which describes the observations.
+            others: The number of inputs beside an observation, such as those of an action.
+            outputs: The number of outputs.
+            initial: `"zero"` asks for outputs of exactly 0 at first.
         """
         ...
 
@@ -51,13 +52,13 @@ class Network(Protocol):
         observation: Float[Array, "*batch features"],
         others: Array | None = None,
     ) -> Float[Array, "... outputs"]:
-        """The outputs.
+        """The outputs of the network.
 
         Args:
             parameters: The network's parameters.
             observation: Flat observations.
-            others: The numbers beside each observation, `[*batch, size]`; or those of several
-                candidates for each, `[*batch, candidates, size]`, with outputs for every one.
+            others: The inputs beside each observation, `[*batch, size]`; or those of several
+                candidates for each, `[*batch, candidates, size]`, with outputs for every candidate.
         """
         ...
 
@@ -65,8 +66,8 @@ class Network(Protocol):
 class Layer(NamedTuple):
     """A linear layer.
 
-    A weight is `[outputs, inputs]`, the order in which its gradient comes out of a product; the
-    other one costs a transposition per update.
+    A weight is `[outputs, inputs]`, the order in which a product yields its gradient; the other
+    order costs a transposition per update.
     """
 
     weight: Float[Array, "*members outputs inputs"]
@@ -95,9 +96,9 @@ class MLP:
     Args:
         hidden: Widths of the hidden layers.
         layer_norm: Whether every hidden layer is normalised before its ReLU.
-        input_range: The lowest and the highest value of each number of an observation, or of all
-            of them if it is one pair. The network then sees inputs from 0 to 1. If it is empty,
-            it sees the observations as they are.
+        input_range: The lowest and the highest value of each number of an observation, or one pair
+            for all of them. The network then sees inputs from 0 to 1. If it is empty, the network
+            sees the observations as they are.
     """
 
     hidden: Widths = (64,)
@@ -130,7 +131,7 @@ class MLP:
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
 class ConvolutionParameters:
-    """The layers of a `Convolution`, and the shape of the images that they are for."""
+    """The layers of a `Convolution`, and the shape of its images."""
 
     filters: tuple[Layer, ...]
     head: MLPParameters
@@ -139,12 +140,12 @@ class ConvolutionParameters:
 
 @dataclass(frozen=True)
 class Convolution:
-    """A convolutional network for images, with a perceptron behind it.
+    """A convolutional network for images, followed by a perceptron.
 
     Args:
-        filters: How many filters each convolution has.
+        filters: The number of filters of each convolution.
         kernels: The width and height of each convolution's filters.
-        strides: How far each convolution's filters move at a time.
+        strides: The stride of each convolution.
         hidden: Widths of the perceptron's hidden layers.
         input_range: The lowest and the highest value of a pixel, as in `MLP`.
     """
@@ -213,8 +214,8 @@ def _patches(
 ) -> Float[Array, "*batch rows columns inputs"]:
     """The pixels under a filter at each of its places.
 
-    A convolution is then a product, which XLA's CPU backend does well for members and seeds side
-    by side; for its own convolutions these axes are groups, which it does one by one.
+    A convolution is then a matrix product, which XLA's CPU backend computes fast for members and
+    seeds side by side. Its own convolutions treat these axes as groups, one by one.
     """
     rows, columns = ((side - kernel) // stride + 1 for side in image.shape[-3:-1])
     places = [(i, j) for i in range(kernel) for j in range(kernel)]
@@ -245,7 +246,7 @@ def _check_range(input_range: InputRange, spec: TaskSpec) -> None:
 def _to_range(
     observation: Float[Array, "*batch features"], input_range: InputRange
 ) -> Float[Array, "*batch features"]:
-    """Observations as a network sees them."""
+    """Observations scaled to the network's inputs."""
     if not input_range:
         return observation
     low, high = jnp.asarray(input_range).T
@@ -270,7 +271,7 @@ def init_mlp(
     Args:
         key: The source of randomness.
         sizes: The widths, from the input to the output.
-        initial: `"zero"` puts the output layer at zero.
+        initial: `"zero"` starts the output layer at zero.
         norm: Whether the hidden layers are normalised.
     """
     keys = jax.random.split(key, len(sizes) - 1)
@@ -290,7 +291,7 @@ def apply_mlp(
 ) -> Float[Array, "... outputs"]:
     """The outputs of a perceptron; see `Network.apply`.
 
-    The first layer looks at an input once, however many candidates there are beside it.
+    The first layer processes an input once for all its candidates.
     """
     if others is not None and others.ndim == inputs.ndim:
         inputs, others = jnp.concatenate([inputs, others], axis=-1), None
@@ -318,7 +319,7 @@ def _normalise(norm: Norm, inputs: Float[Array, "*batch width"]) -> Float[Array,
 def side_by_side(
     make: Callable[[PRNGKeyArray], Any], key: PRNGKeyArray, axes: tuple[Count, ...]
 ) -> Any:
-    """The parameters of several networks, with these leading axes."""
+    """The parameters of several networks, stacked along leading axes of these lengths."""
     for _ in axes:
         make = jax.vmap(make)
     return make(jax.random.split(key, axes))
@@ -330,10 +331,10 @@ def twin_values(
     observation: Float[Array, "batch features"],
     action: Float[Array, "batch *candidates size"],
 ) -> Float[Array, "twin batch *candidates"]:
-    """The values of actions by each of a few critics."""
+    """The values of actions, by each of several critics."""
     return jax.vmap(network.apply, in_axes=(0, None, None))(critics, observation, action)[..., 0]
 
 
 def normal_from_uniform(uniform: Float[Array, "*batch"]) -> Float[Array, "*batch"]:
-    """Standard normal numbers that numbers in [0, 1) stand for."""
+    """Standard normal numbers from uniform numbers in [0, 1)."""
     return jax.scipy.special.ndtri(jnp.maximum(uniform, SMALLEST_UNIFORM))

@@ -1,4 +1,4 @@
-"""Choosing a constant: the mix of two estimates, the shift that a goal needs, how long it lasts."""
+"""Choosing a constant: the mix of two estimates, the shift for a goal, and its lifetime."""
 
 from typing import Any, Literal, get_args
 
@@ -13,13 +13,13 @@ def optimistic_value(lower: Any, upper: Any, beta: Any) -> Any:
 
     Args:
         lower, upper: A cautious and an optimistic estimate, both on the primal scale.
-        beta: How far to trust the optimistic one. 0: not at all; 1: alone.
+        beta: The weight of the optimistic estimate, from 0 to 1.
     """
     return (1 - beta) * lower + beta * upper
 
 
 def equivalent_bias(b_plus: Any, b_minus: Any, beta: Any) -> Any:
-    """Proposition 1: the one bias that the optimistic mix of two biases amounts to.
+    """Proposition 1: the single bias that equals the optimistic mix of two biases.
 
     Exact for tabular and linear estimators trained on fixed targets with plain
     gradient descent from equal initial values; an approximation elsewhere.
@@ -43,8 +43,9 @@ def suggest_shift(
 
     Args:
         goal: `"explore"`: the initial value is the highest possible value or above it, so
-            every action not yet tried looks at least as good as any tried one. `"exploit"`:
-            it is the lowest or below, so none does. No shift at all, if that is enough.
+            every untried action looks at least as good as any tried one. `"exploit"`: the
+            initial value is the lowest possible value or below it, so no untried action looks
+            better than a tried one. The bias is 0 if that is enough.
         value_low, value_high: The range of the primal values (discounted returns).
             Rewards between `l` and `h` in a task that never ends give `l / (1 - gamma)` to
             `h / (1 - gamma)`.
@@ -65,16 +66,16 @@ def suggest_shift(
 
 
 def lifetime(gamma: float, tau: float, every: int = 1) -> float:
-    """How many updates a shift lasts: after so many, 1/e of its offset is left where data is.
+    """The lifetime of a shift: the updates after which 1/e of its offset is left where data is.
 
-    The target network keeps all of the offset but `gamma` times what it had, and takes that over
-    at the rate `tau`, so the offset shrinks by `1 - tau (1 - gamma)` at every move of the target.
-    Exact for a table or a linear estimator that follows its targets at once; a network's optimiser
-    may be slower.
+    The targets hold `gamma` times the offset of the target network, which moves towards them at
+    the rate `tau`. So every move multiplies the offset by `1 - tau (1 - gamma)`. This is exact for
+    a table or a linear estimator that follows its targets at once; a network's optimiser may be
+    slower.
 
     Args:
         gamma: The discount.
-        tau: How far the target network moves to the online one.
+        tau: The share by which the target network moves to the online one.
         every: Updates between two such moves.
 
     >>> round(lifetime(gamma=0.99, tau=0.005, every=2))  # TD3, in the settings of its authors

@@ -1,9 +1,8 @@
 """Replay on the host: packed records of raw transitions, one ring per row.
 
-A transition is one record of 32-bit words, so that a batch of all rows is gathered by a single
-indexing operation and enters a compiled step as a single array, which is taken apart there at
-almost no cost, which from bytes is not so. A ring in device memory was slower, for one row and
-for ten.
+A transition is one record of 32-bit words. A single indexing operation gathers a batch of all
+rows, and the batch enters a compiled step as a single array. Unpacking words there costs almost
+nothing, unlike unpacking bytes. A ring in device memory was slower, for one row and for ten.
 """
 
 from dataclasses import dataclass
@@ -18,10 +17,10 @@ from jaxtyping import Array, Bool, Float, Int, UInt32
 class Batch(NamedTuple):
     """Sampled transitions, with primal rewards.
 
-    `action` is a whole number, or the numbers of a continuous action. `reward` is the
-    discounted sum of `steps` rewards, `next_observation` what came after them. `intrinsic` is
-    the intrinsic reward as it was when the transition was collected, and `lot` a random number
-    that stays with it.
+    `action` is a whole number, or the components of a continuous action. `reward` is the
+    discounted sum of `steps` rewards, and `next_observation` follows the last of them.
+    `intrinsic` is the intrinsic reward at the time of collection, and `lot` a random number that
+    stays with the transition.
     """
 
     observation: Array
@@ -36,12 +35,12 @@ class Batch(NamedTuple):
 
 @dataclass(frozen=True)
 class RecordLayout:
-    """How a transition lies in its words.
+    """The layout of a transition in 32-bit words.
 
     Args:
         features: The length of a flat observation.
         dtype: The type of the observations: uint8 stays uint8, everything else is float32.
-        action_size: How many numbers a continuous action has; 0 if actions are discrete.
+        action_size: The number of components of a continuous action; 0 if actions are discrete.
     """
 
     features: int
@@ -95,23 +94,23 @@ class RecordLayout:
         )
 
     def shapes(self, count: int) -> Any:
-        """The shapes and types of so many transitions, unpacked."""
+        """The shapes and types of `count` unpacked transitions."""
         words = (count, self.record.itemsize // 4)
         return jax.eval_shape(self.unpack, jax.ShapeDtypeStruct(words, np.uint32))
 
 
 class Replay:
-    """The last transitions of every row.
+    """The most recent transitions of every row.
 
     Args:
-        rows: How many rows, one per seed.
-        capacity: How many transitions of each row are kept.
+        rows: The number of rows, one per seed.
+        capacity: The number of transitions kept per row.
         layout: The layout of a transition.
         gamma: The discount within a multi-step return.
-        n_step: How many rewards a sampled return sums up, fewer where an episode ends.
+        n_step: The number of rewards in a sampled return; fewer where an episode ends.
     """
 
-    # How many random numbers a sampled transition takes.
+    # Random numbers per sampled transition.
     draws = 1
 
     def __init__(
@@ -126,7 +125,7 @@ class Replay:
 
     @property
     def size(self) -> int:
-        """How many transitions each row has."""
+        """The number of transitions in each row."""
         return min(self.added, self.capacity)
 
     def add(self, **fields: np.ndarray) -> None:
@@ -138,22 +137,22 @@ class Replay:
         self.added += 1
 
     def newest(self, count: int) -> np.ndarray:
-        """The records of the last transitions, as many of them as are still there."""
+        """The records of the last `count` transitions, or of all that are kept."""
         return self.records[:, self._slots(min(count, self.capacity))]
 
     def restore(self, records: np.ndarray, added: int) -> None:
-        """Puts records back, oldest first, after as many transitions as had been added."""
+        """Restores the records, oldest first, and the number of transitions ever added."""
         kept = records[:, -self.capacity :]
         self.added = added
         self.records[:, self._slots(kept.shape[1])] = kept
 
     def _slots(self, count: int) -> np.ndarray:
-        """Where the last transitions are."""
+        """The slots of the last `count` transitions."""
         return np.arange(self.added - count, self.added) % self.capacity
 
     def sample(self, uniforms: Float[np.ndarray, "row batch"]) -> UInt32[np.ndarray, "row batch _"]:
         """Packed transitions, with replacement, one for each number in [0, 1)."""
-        starts = max(1, self.size - self.n_step + 1)  # with that many whole returns behind them
+        starts = max(1, self.size - self.n_step + 1)  # where complete returns start
         age = (uniforms * starts).astype(np.int64)
         oldest = self.added - self.size
         slots = (oldest + age) % self.capacity + self._first
@@ -162,7 +161,7 @@ class Replay:
         return self._multistep(oldest + age)
 
     def _multistep(self, index: np.ndarray) -> np.ndarray:
-        """Records whose reward, end and next observation are those of n steps."""
+        """Records whose reward, end and next observation span n steps."""
         lines = self.records.reshape(-1)
         result = lines[index % self.capacity + self._first]
         total, alive = result["reward"].astype(np.float64), result["ended"] == 0
@@ -179,5 +178,5 @@ class Replay:
 
 
 def as_floats(observation: Array) -> Float[Array, "*batch features"]:
-    """Observations as networks take them: the raw numbers."""
+    """Observations as network inputs: the raw numbers as float32."""
     return observation.astype(jnp.float32)

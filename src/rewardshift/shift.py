@@ -1,11 +1,11 @@
 """The arithmetic of reward shifting, ``r' = k r + b``.
 
 This is the only place in the project that adds a constant to a reward. Wrappers,
-agents and adapters hold a `Shift` and ask it.
+agents and adapters hold a `Shift` and use its methods.
 
 Three facts carry everything else. With discount ``gamma`` and a task that never
 terminates, the shifted optimal values are ``Q'* = k Q* + b / (1 - gamma)``: every
-value moves by the same offset, so the best policy stays. Learning, however, starts
+value moves by the same offset, so the best policy stays the same. But learning starts
 where the network starts, near zero, and zero on the shifted scale stands for
 ``-b / ((1 - gamma) k)`` on the primal scale. So ``b < 0`` is an optimistic initial
 value and ``b > 0`` a cautious one.
@@ -32,11 +32,11 @@ _LEAVES = ("bias", "scale", "gamma")
 
 @dataclass(frozen=True)
 class Shift:
-    """A linear change of the reward, ``r' = scale * r + bias``, and all that follows from it.
+    """A linear change of the reward, ``r' = scale * r + bias``, and its effect on values.
 
-    Frozen, and hashable as long as its numbers are Python floats. It takes floats,
-    NumPy, JAX and torch values alike and keeps the floating dtype that comes in. For JAX it
-    is a pytree: see `register_pytree`.
+    It is frozen, and hashable if its numbers are Python floats. It takes floats, NumPy, JAX
+    and torch values and keeps their floating dtype. For JAX it is a pytree: see
+    `register_pytree`.
 
     Args:
         bias: The constant `b` that is added to every reward. Negative: optimism, the
@@ -44,14 +44,14 @@ class Shift:
             (one bias per member) and a traced value work too.
         scale: The factor `k > 0`.
         gamma: The discount of the agent that learns, in `[0, 1)`. The value maps and
-            `terminal="absorbing"` need it, a plain change of rewards does not. A shift that is
-            given to one of our agents may leave it out: the discount is the agent's.
-        terminal: What a terminal transition is paid.
-            `"zero"`: `k r + b`, and nothing afterwards: the paper's way. The shift then
+            `terminal="absorbing"` need it, a plain change of rewards does not. A shift for
+            one of our agents may leave it out: the discount is the agent's.
+        terminal: The reward of a terminal transition.
+            `"zero"`: `k r + b`, and nothing afterwards, as in the paper. The shift then
             ends with the episode, so `b < 0` also rewards ending soon and `b > 0`
             rewards surviving: the best policy may change.
-            `"absorbing"`: `k r + b + gamma b / (1 - gamma)`, what an absorbing state that
-            pays `b` forever would have added. The best policy never changes.
+            `"absorbing"`: `k r + b + gamma b / (1 - gamma)`, as if an absorbing state paid
+            `b` forever. The best policy never changes.
 
     Note:
         The value maps `to_primal`, `from_primal`, `value_offset`, `initial_value` and
@@ -97,7 +97,7 @@ class Shift:
         Args:
             reward: The primal reward, a number, a list or an array.
             terminated: Whether the transition ended the episode in a terminal state. A
-                time limit does not count. Only `terminal="absorbing"` looks at it, and refuses
+                time limit does not count. Only `terminal="absorbing"` uses it, and refuses
                 flags whose shape would make the result larger than the reward.
         """
         reward, ended = from_list(reward), from_list(terminated)
@@ -111,7 +111,7 @@ class Shift:
         return shifted + like(paid, shifted)
 
     def prepared(self) -> Callable[[Any, Any], Any]:
-        """`reward` as a function that loses no time, for a wrapper, which calls it every step."""
+        """A fast function equal to `reward`, for wrappers, which call it at every step."""
         plain = type(self.bias) is float and type(self.scale) is float and self.scale == 1
         if plain and self.terminal == "zero":
             return partial(_add, self.bias)
@@ -120,12 +120,12 @@ class Shift:
     def multistep_return(self, total: Any, steps: Any, terminated: Any = False) -> Any:
         """The shifted counterpart of `r_1 + gamma r_2 + ... + gamma^(n-1) r_n`.
 
-        `n` rewards shift by `b (1 - gamma^n) / (1 - gamma)`, not by `b`. Where the last
-        of them is terminal, `"absorbing"` also pays all that would have followed.
+        `n` rewards shift by `b (1 - gamma^n) / (1 - gamma)`, not by `b`. If the last of
+        them is terminal, `"absorbing"` also adds the shift of all steps that would follow.
 
         Args:
             total: The discounted sum of the primal rewards, a number, a list or an array.
-            steps: How many rewards are in it: fewer than asked for where the episode
+            steps: The number of rewards in the sum; fewer than asked for if the episode
                 ended earlier.
             terminated: Whether the last of them ended in a terminal state.
         """
@@ -133,7 +133,7 @@ class Shift:
         _check("steps", steps, "1 or more", lambda n: n >= 1)
         _check_shape("steps", steps, "total", total)
         offset = self.value_offset
-        # 1 - gamma^n, without its cancellation
+        # 1 - gamma^n, without cancellation
         share = -expm1(steps * like(log(self.gamma), steps))
         if self.terminal == "absorbing":
             _check_shape("terminated", ended, "total", total)
@@ -155,8 +155,8 @@ class Shift:
     def to_primal(self, value: Any) -> Any:
         """A value on the shifted scale, moved to the primal scale: `(q - b / (1 - gamma)) / k`.
 
-        Of a member with `b > 0` this is the paper's lower bound `Q_LB`, of one with
-        `b < 0` its upper bound `Q_UB`.
+        For a member with `b > 0` this is the paper's lower bound `Q_LB`, for one with
+        `b < 0` the upper bound `Q_UB`.
         """
         return (value - like(self.value_offset, value)) / like(self.scale, value)
 
@@ -170,7 +170,7 @@ class Shift:
         return self.to_primal(0.0)
 
     def optimism(self, value_low: float, value_high: float) -> Any:
-        """Where the initial value lies between the lowest (0) and the highest (1) value.
+        """The place of the initial value between the lowest (0) and the highest (1) value.
 
         0 or less is caution everywhere, 1 or more optimism everywhere. The number does
         not depend on a task's units, so constants can be compared across tasks.
@@ -187,7 +187,7 @@ class Shift:
 
 
 def as_shift(value: "float | Mapping[str, Any] | Shift") -> Shift:
-    """A `Shift` from a bias, from the dict that a JSON file keeps of one, or as it is."""
+    """A `Shift` from a bias or from its dict in a JSON file; a `Shift` stays as it is."""
     if isinstance(value, Shift):
         return value
     if isinstance(value, Mapping):
@@ -204,14 +204,14 @@ def as_shift(value: "float | Mapping[str, Any] | Shift") -> Shift:
 
 
 def as_single_shift(value: "float | Mapping[str, Any] | Shift") -> Shift:
-    """As `as_shift`, refused if it has arrays or lacks a discount: for what takes one shift."""
+    """A `Shift` as from `as_shift`; refused if it has arrays or lacks a discount it needs."""
     shift = without_arrays(as_shift(value))
     shift.need_discount()
     return shift
 
 
 def without_arrays(shift: Shift) -> Shift:
-    """The shift, refused if it has an array where one number is needed."""
+    """The shift; refused if one of its numbers is an array."""
     numbers = (shift.bias, shift.scale, shift.gamma)
     if not all(number is None or isinstance(number, float) for number in numbers):
         raise InputError(f"shift must have one bias, one scale and one gamma, got {shift}")
@@ -219,7 +219,7 @@ def without_arrays(shift: Shift) -> Shift:
 
 
 def _as_number(name: str, value: Any) -> Any:
-    """Python and NumPy scalars become Python floats, which leave every dtype as it is."""
+    """Converts Python and NumPy scalars to Python floats, which change no array's dtype."""
     if isinstance(value, numbers.Real):
         return float(value)
     if value is None and name == "gamma":
@@ -230,14 +230,14 @@ def _as_number(name: str, value: Any) -> Any:
 
 
 def _same(this: Any, other: Any) -> bool:
-    """Whether two of a shift's numbers, each of which may be an array or missing, are equal."""
+    """Whether two numbers of shifts are equal; each may be an array or None."""
     if this is None or other is None:
         return this is other
     return np.array_equal(as_numpy(this), as_numpy(other))
 
 
 def _check_shape(name: str, value: Any, of: str, rewards: Any) -> None:
-    """Refuses what does not go with the rewards one by one and would broadcast them."""
+    """Refuses a value that would broadcast the rewards to another shape."""
     shape, given = tuple(np.shape(rewards)), tuple(np.shape(value))
     try:
         fits = np.broadcast_shapes(shape, given) == shape
@@ -255,12 +255,12 @@ def _check(
     requirement: str,
     holds: Callable[[np.ndarray], Any] = np.isfinite,
 ) -> None:
-    """Refuses a concrete number that is not finite or not as required."""
+    """Refuses a concrete number that is not finite or does not meet the requirement."""
     if value is None:
         return
     try:
         array = as_numpy(value)
-    except (TypeError, RuntimeError):  # JAX's or torch's, without numbers: traced, vmapped, meta
+    except (TypeError, RuntimeError):  # an array without numbers: traced, vmapped, meta
         return
     if not (np.all(np.isfinite(array)) and np.all(holds(array))):
         raise InputError(f"{name} must be {requirement}, got {value!r}")
@@ -275,8 +275,8 @@ def register_pytree() -> None:
     """Makes `Shift` a JAX pytree: `bias`, `scale` and `gamma` are leaves, `terminal` is static.
 
     Call it if a `Shift` is an argument or a result of a JAX transformation and JAX is imported
-    after rewardshift. `import rewardshift` does it if JAX is loaded by then, and so does
-    `import rewardshift.agents`. Another call does nothing.
+    after rewardshift. `import rewardshift` calls it if JAX is already loaded;
+    `import rewardshift.agents` always does. Further calls do nothing.
     """
     with needs("agents"):
         from jax.tree_util import GetAttrKey, register_pytree_with_keys  # noqa: PLC0415
@@ -291,7 +291,7 @@ def register_pytree() -> None:
 
 
 def _unflatten(terminal: Terminal, leaves: Any) -> Shift:
-    # Past __init__, because JAX puts tracers, axes and placeholders into the leaves.
+    # Bypasses __init__, because JAX puts tracers, axes and placeholders into the leaves.
     shift = object.__new__(Shift)
     for name, value in zip(_LEAVES, leaves, strict=True):
         object.__setattr__(shift, name, value)

@@ -1,8 +1,8 @@
 """Gymnasium wrappers that shift the reward an agent sees.
 
 Both mark the environment's ``metadata`` with the shift. The mark travels through other
-wrappers and through Gymnasium's vectorisation, so a second shift is refused wherever
-it is put, also on a vector of environments that are shifted one by one.
+wrappers and through Gymnasium's vectorisation, so a second shift is refused in every place,
+also on a vector of environments that are shifted one by one.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -20,8 +20,8 @@ from rewardshift.errors import InputError
 from rewardshift.shift import Shift, as_single_shift
 
 METADATA_KEY = "reward_shift"
-# By name: in Gymnasium 1.0, which d3rlpy pins, there is no AutoresetMode yet, and VectorWrapper
-# is not generic.
+# Names, because Gymnasium 1.0, which d3rlpy pins, has no AutoresetMode yet. Its VectorWrapper is
+# not generic either.
 NEXT_STEP = "NextStep"
 AUTORESET_MODES = (NEXT_STEP, "SameStep", "Disabled")
 
@@ -29,22 +29,22 @@ AUTORESET_MODES = (NEXT_STEP, "SameStep", "Disabled")
 class ShiftReward(gym.Wrapper[ObsType, ActType, ObsType, ActType], RecordConstructorArgs):
     """Shifts the reward of an environment and keeps the primal one in ``info["primal_reward"]``.
 
-    Put it outside of whatever records returns (`RecordEpisodeStatistics`, `Monitor`):
-    what is inside keeps counting on the primal scale. The ``compute_reward`` of a goal
-    environment is shifted alike, so relabelled and real transitions agree; only
-    ``env.unwrapped.compute_reward`` goes past every wrapper and stays primal.
+    Put it outside wrappers that record returns (`RecordEpisodeStatistics`, `Monitor`): they
+    then record on the primal scale. The ``compute_reward`` of a goal environment is shifted
+    too, so relabelled and real transitions agree; only ``env.unwrapped.compute_reward``
+    bypasses every wrapper and stays primal.
 
-    With ``terminal="absorbing"`` a relabelled transition is credited where the new goal would have
-    ended it. An agent must then cut its bootstrap there; Stable-Baselines3 does
-    not, so use `VecShiftReward` with it.
+    With ``terminal="absorbing"`` a relabelled transition gets the terminal credit if the new goal
+    would have ended the episode. The agent must then not bootstrap there; Stable-Baselines3 does,
+    so use `VecShiftReward` with it.
 
-    `Autoreset` belongs outside: the step in which it resets is none, and is not to be shifted.
+    Put `Autoreset` outside: its reset is not a step of the task and must not be shifted.
 
     A vector version exists: `VectorShiftReward`.
 
     Args:
         env: The environment to wrap.
-        shift: A bias, a `Shift`, or the dict that a spec's JSON keeps of one.
+        shift: A bias, a `Shift`, or the dict of a `Shift` in a spec's JSON.
 
     >>> import gymnasium as gym
     >>> env = ShiftReward(gym.make("MountainCar-v0"), -0.5)
@@ -79,7 +79,7 @@ class ShiftReward(gym.Wrapper[ObsType, ActType, ObsType, ActType], RecordConstru
 
     @property
     def shift(self) -> Shift:
-        """The shift, as it was given: another one needs another wrapper."""
+        """The shift. It is fixed: another shift needs another wrapper."""
         return self._shift
 
     def step(self, action: ActType) -> tuple[ObsType, SupportsFloat, bool, bool, dict[str, Any]]:
@@ -90,7 +90,7 @@ class ShiftReward(gym.Wrapper[ObsType, ActType, ObsType, ActType], RecordConstru
 
     @property
     def compute_reward(self) -> Callable[[Any, Any, Any], Any]:
-        """The goal environment's ``compute_reward``, shifted; missing where it is missing there."""
+        """The goal environment's ``compute_reward``, shifted; missing if that has none."""
         primal = self.env.get_wrapper_attr("compute_reward")
 
         def shifted(achieved_goal: Any, desired_goal: Any, info: Any) -> Any:
@@ -106,24 +106,24 @@ class ShiftReward(gym.Wrapper[ObsType, ActType, ObsType, ActType], RecordConstru
         goals: gym.spaces.Dict = self.observation_space  # type: ignore[assignment]
         if np.shape(achieved_goal) == goals["achieved_goal"].shape:
             return compute(achieved_goal, desired_goal, info)
-        # Row by row: unlike compute_reward, nobody promises that this one takes batches.
+        # Row by row: unlike compute_reward, compute_terminated need not take batches.
         infos = [info] * len(achieved_goal) if isinstance(info, Mapping) else info
         rows = zip(achieved_goal, desired_goal, infos, strict=True)
         return np.array([compute(*row) for row in rows], dtype=bool)
 
 
 class VectorShiftReward(VectorWrapper, RecordConstructorArgs):
-    """Shifts the rewards of a vector environment, row by row, except where a row is a reset.
+    """Shifts the rewards of a vector environment, except in rows that are only being reset.
 
-    With next-step autoreset the step after an episode's end only resets that row: nothing
-    happened, so its reward, usually 0, is left as it is. ``infos["primal_reward"]``
-    holds the primal rewards of all rows, ``infos["_primal_reward"]`` says which of them
-    were steps. As with Gymnasium's other vector wrappers, the vector's ``spec`` does not
-    know of it: wrap again after `gymnasium.make_vec`.
+    With next-step autoreset the step after an episode's end only resets that row, so its
+    reward, usually 0, is not shifted. ``infos["primal_reward"]`` holds the primal rewards of
+    all rows, and ``infos["_primal_reward"]`` marks those of real steps. As with Gymnasium's
+    other vector wrappers, the vector's ``spec`` does not record this one: wrap again after
+    `gymnasium.make_vec`.
 
     Args:
         env: The vector environment to wrap.
-        shift: A bias, a `Shift`, or the dict that a spec's JSON keeps of one.
+        shift: A bias, a `Shift`, or the dict of a `Shift` in a spec's JSON.
 
     >>> import gymnasium as gym
     >>> envs = VectorShiftReward(gym.make_vec("CartPole-v1", num_envs=2), -0.5)
@@ -148,7 +148,7 @@ class VectorShiftReward(VectorWrapper, RecordConstructorArgs):
 
     @property
     def shift(self) -> Shift:
-        """The shift, as it was given: another one needs another wrapper."""
+        """The shift. It is fixed: another shift needs another wrapper."""
         return self._shift
 
     def reset(
@@ -185,7 +185,7 @@ def layers(env: gym.Env[Any, Any]) -> Iterator[gym.Wrapper[Any, Any, Any, Any]]:
 def recorded_shift(spec: EnvSpec | None) -> Any:
     """The shift of the `ShiftReward` that an environment's spec names, or None.
 
-    By its name: a spec may be from a file, and nothing in it is imported.
+    It compares names: a spec may come from a file, and nothing in it is imported.
     """
     for wrapper in (spec.additional_wrappers if spec is not None else None) or ():
         ours = wrapper.entry_point.partition(".")[0] == __name__.partition(".")[0]
@@ -197,7 +197,7 @@ def recorded_shift(spec: EnvSpec | None) -> Any:
 def single_shift(
     env: object, metadata: Mapping[str, Any], shift: float | Mapping[str, Any] | Shift
 ) -> Shift:
-    """The shift for an environment, refused where its metadata has one already."""
+    """The shift for an environment; refused if its metadata already has one."""
     already = metadata.get(METADATA_KEY)
     if already is not None:
         raise InputError(

@@ -1,4 +1,4 @@
-"""BCQ: batch-constrained Q-learning, which only looks at actions like those in the data.
+"""BCQ: batch-constrained Q-learning, which only considers actions like those in the data.
 
 A variational auto-encoder proposes actions that the data might hold for a state, a small network
 perturbs them, and the critics choose among them.
@@ -24,7 +24,7 @@ from rewardshift.replay import Batch, as_floats
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
 class Proposer:
-    """The auto-encoder: what actions the data might hold."""
+    """The auto-encoder that proposes actions the data might hold."""
 
     encoder: Any
     decoder: Any
@@ -32,7 +32,7 @@ class Proposer:
 
 
 class BCQState(NamedTuple):
-    """What a `BCQ` has learned; critics have a leading axis over the twins."""
+    """The state of a `BCQ`; critics have a leading axis over the twins."""
 
     proposer: Learner
     actor: Learner
@@ -48,11 +48,11 @@ class BCQ(Offline):
     Args:
         proposer: The networks of the auto-encoder's two halves.
         learning_rate: Adam's learning rate, for all networks.
-        perturbation: How far the actor may move a proposed action.
+        perturbation: The largest change that the actor makes to a proposed action.
         candidates: Proposed actions per following state, in a target.
-        acting_candidates: Proposed actions of which the best is taken.
-        minimum_weight: The share of the lower twin in a target; the rest is the higher one's.
-        latent_clip: The bound on the latent numbers that are drawn.
+        acting_candidates: Proposed actions per decision; the best one is taken.
+        minimum_weight: The weight of the lower twin in a target; the higher twin has the rest.
+        latent_clip: The bound on the sampled latent numbers.
         divergence_weight: The weight of the latent distribution's divergence from a normal one.
     """
 
@@ -70,7 +70,7 @@ class BCQ(Offline):
     networks: ClassVar[tuple[str, ...]] = ("proposer", "actor", "critics")
 
     def init(self, key: PRNGKeyArray, spec: TaskSpec) -> BCQState:
-        """Random networks, the same for the same key whatever the shift is."""
+        """Random networks, which depend on the key and not on the shift."""
         encoder_key, decoder_key, actor_key, critic_key = jax.random.split(key, 4)
         size, latent = spec.action_size, 2 * spec.action_size
         proposer = Proposer(
@@ -98,7 +98,7 @@ class BCQ(Offline):
         return self._best(state, observation)[0]
 
     def value(self, state: BCQState, observation: Array) -> Float[Array, ""]:
-        """What the agent thinks that its own action is worth, on the shifted scale."""
+        """The value of the greedy action, on the shifted scale."""
         return self._best(state, observation)[1]
 
     def update(
@@ -141,7 +141,7 @@ class BCQ(Offline):
     def _proposer_loss(
         self, proposer: Proposer, observation: Array, action: Array, key: PRNGKeyArray
     ) -> Float[Array, ""]:
-        """How badly actions are reconstructed, and how far the latent numbers are from normal."""
+        """The error of reconstructed actions, plus the divergence of the latent distribution."""
         mean, log_deviation = jnp.split(
             self.proposer.apply(proposer.encoder, observation, action), 2, axis=-1
         )
@@ -152,7 +152,7 @@ class BCQ(Offline):
         return (error**2).mean() + self.divergence_weight * divergence.mean()
 
     def _target(self, state: BCQState, batch: Batch, key: PRNGKeyArray) -> Float[Array, " batch"]:
-        """What the critics' values should have been: those of the best of several candidates."""
+        """The critics' targets, with the value of the best of several candidates."""
         following = as_floats(batch.next_observation)
         proposed = self._propose(state.proposer.parameters, following, key, self.candidates)
         action = self._perturb(state.target_actor, following, proposed)
@@ -172,15 +172,14 @@ class BCQ(Offline):
     def _perturb(
         self, actor: Any, observation: Array, action: Float[Array, "batch candidates size"]
     ) -> Float[Array, "batch candidates size"]:
-        """The actions, moved a little towards what the actor likes."""
+        """The actions, perturbed by the actor."""
         liked = jnp.tanh(self.network.apply(actor, observation, action))
         return jnp.clip(action + self.perturbation * liked, -1.0, 1.0)
 
     def _best(self, state: BCQState, observation: Array) -> tuple[Array, Array]:
         """The best of the proposed actions and its value.
 
-        The proposals are random, but the same for the same observation, so that the policy is a
-        function of it.
+        The observation seeds the proposals, so that the policy is a function of it.
         """
         floats = as_floats(observation)
         bits = jax.lax.bitcast_convert_type(floats, jnp.uint32)

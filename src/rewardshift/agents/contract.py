@@ -2,9 +2,9 @@
 
 An agent is a frozen dataclass: its fields are its settings, and its methods are pure functions that
 JAX can trace. Its state is a NamedTuple of arrays. The loops know this contract and nothing else,
-so an agent from elsewhere is as good as ours. `Agent` is enough to learn from fixed data,
-`OnlineAgent` to learn in an environment. The other protocols are optional: an agent that has their
-members is asked for them.
+so an agent from another package works like ours. `Agent` is enough to learn from fixed data,
+`OnlineAgent` to learn in an environment. The other protocols are optional: the loops use those that
+the agent implements.
 """
 
 from typing import Any, Protocol, TypeVar, runtime_checkable
@@ -21,16 +21,16 @@ Metrics = dict[str, Float[Array, ""]]
 
 @runtime_checkable
 class Agent(Protocol[State]):
-    """What every agent has."""
+    """The contract of every agent."""
 
     @property
     def continuous(self) -> bool:
-        """Whether its actions are numbers in [-1, 1] rather than one of several choices."""
+        """Whether actions are continuous, in [-1, 1], rather than discrete."""
         ...
 
     @property
     def networks(self) -> tuple[str, ...]:
-        """The fields of its state that `greedy` looks at; `parameters.npz` keeps them."""
+        """The fields of the state that `greedy` reads; `parameters.npz` keeps them."""
         ...
 
     @property
@@ -45,7 +45,7 @@ class Agent(Protocol[State]):
 
     @property
     def period(self) -> int:
-        """Length of the update cycle; `update` is told its turn, from 0 to this minus 1."""
+        """Length of the update cycle; the `turn` of an update counts from 0 to `period - 1`."""
         ...
 
     def init(self, key: PRNGKeyArray, spec: TaskSpec) -> State:
@@ -55,7 +55,7 @@ class Agent(Protocol[State]):
     def update(
         self, state: State, batch: Batch, key: PRNGKeyArray, turn: int
     ) -> tuple[State, Metrics]:
-        """The state after an update on a batch of primal transitions, and metrics to be logged."""
+        """The state after an update on a batch of primal transitions, and metrics to log."""
         ...
 
     def greedy(self, state: State, observation: Array) -> Array:
@@ -65,7 +65,7 @@ class Agent(Protocol[State]):
 
 @runtime_checkable
 class OnlineAgent(Agent[State], Protocol[State]):
-    """What an agent that collects its own transitions has besides."""
+    """The contract of an agent that collects its own transitions."""
 
     @property
     def warm_up(self) -> int:
@@ -73,15 +73,15 @@ class OnlineAgent(Agent[State], Protocol[State]):
         ...
 
     def exploration(self, step: int, steps: int) -> Any:
-        """How much to explore at a step of a training of so many; `act` gets it."""
+        """The amount of exploration at a step of a training with `steps` steps, for `act`."""
         ...
 
     def draws(self, spec: TaskSpec) -> int:
-        """How many random numbers `act` takes."""
+        """The number of random numbers that `act` takes."""
         ...
 
     def act(self, state: State, observation: Array, draws: Float[Array, " n"], explore: Any) -> Any:
-        """The action to take while training, by random numbers in [0, 1)."""
+        """The action to take while training, given random numbers in [0, 1)."""
         ...
 
 
@@ -90,7 +90,7 @@ class Leading(Protocol[State]):
     """An agent with members, one of which leads at a time."""
 
     def lead(self, state: State, draw: Float[Array, ""], ended: Any, total: Any) -> State:
-        """Decides, after a step, who leads on.
+        """The state after a step, with the member that leads next.
 
         Args:
             state: The agent's state.
@@ -103,26 +103,26 @@ class Leading(Protocol[State]):
 
 @runtime_checkable
 class Observing(Protocol[State]):
-    """An agent that takes note of every observation it acts in."""
+    """An agent that records every observation it acts on."""
 
     def observe(self, state: State, observation: Array) -> tuple[State, Float[Array, ""]]:
-        """The state after taking note, and the intrinsic reward to be stored, or 0."""
+        """The state after recording the observation, and the intrinsic reward to store, or 0."""
         ...
 
 
 @runtime_checkable
 class Multistep(Protocol):
-    """An agent whose targets sum up several rewards."""
+    """An agent whose targets sum several rewards."""
 
     @property
     def n_step(self) -> int:
-        """How many."""
+        """The number of rewards in a target."""
         ...
 
 
 @runtime_checkable
 class Bounding(Protocol):
-    """An agent that may keep its targets within a range of values."""
+    """An agent that may bound its targets."""
 
     @property
     def reward_range(self) -> tuple[float, float] | None:
@@ -142,7 +142,7 @@ class WithMembers(Protocol):
 
 @runtime_checkable
 class Valuing(WithMembers, Protocol):
-    """An agent whose members' values of actions can be looked at."""
+    """An agent that tells its members' values of actions."""
 
     @property
     def values(self) -> Any:
@@ -157,7 +157,7 @@ class Valuing(WithMembers, Protocol):
 
 @runtime_checkable
 class Estimating(Protocol):
-    """An agent with continuous actions that estimates its policy's value and those of actions."""
+    """An agent with continuous actions that estimates the values of its policy and of actions."""
 
     @property
     def value_shift(self) -> Shift:
@@ -175,8 +175,8 @@ class Estimating(Protocol):
 
 @runtime_checkable
 class Choosy(Protocol):
-    """An agent that not every training on fixed data suits."""
+    """An agent with requirements on a training on fixed data."""
 
     def check_offline(self, updates: int) -> None:
-        """Raises if the agent would not learn as its settings say in so many updates."""
+        """Raises if `updates` updates on fixed data do not suit the agent's settings."""
         ...

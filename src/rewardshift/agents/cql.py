@@ -1,4 +1,4 @@
-"""CQL: soft actor-critic whose critics are pushed down wherever the data is not."""
+"""CQL: soft actor-critic with a penalty on the values of actions outside the data."""
 
 import math
 from dataclasses import dataclass, field
@@ -31,7 +31,7 @@ LARGEST_LOG_FACTOR = math.log(1e6)
 
 
 class CQLState(NamedTuple):
-    """What a `CQL` has learned; critics have a leading axis over the twins."""
+    """The state of a `CQL`; critics have a leading axis over the twins."""
 
     policy: Learner
     critics: Learner
@@ -48,11 +48,11 @@ class CQL(Offline):
     Args:
         learning_rate: Adam's learning rate for the critics.
         policy_rate: Adam's learning rate for the policy and the temperature.
-        candidates: Actions that the penalty looks at from each of three sources: random ones, the
-            policy's and those that the policy would take in the following state.
+        candidates: Actions in the penalty from each of three sources: the uniform distribution, the
+            policy, and the policy in the following state.
         weight: The weight of the penalty.
         threshold: The value at which a tuned factor keeps the penalty (the Lagrange form). None
-            leaves the penalty without that factor.
+            uses no such factor.
         entropy_backup: Whether targets count the policy's entropy.
         cloning_updates: Updates at the start in which the policy imitates the data.
     """
@@ -77,7 +77,7 @@ class CQL(Offline):
             )
 
     def init(self, key: PRNGKeyArray, spec: TaskSpec) -> CQLState:
-        """Random networks, the same for the same key whatever the shift is."""
+        """Random networks, which depend on the key and not on the shift."""
         policy_key, critic_key = jax.random.split(key)
         size = spec.action_size
 
@@ -96,7 +96,7 @@ class CQL(Offline):
         )
 
     def greedy(self, state: CQLState, observation: Array) -> Float[Array, " size"]:
-        """The middle of the policy."""
+        """The action in the middle of the policy's distribution."""
         return middle(self._outputs(state, observation))
 
     def _outputs(self, state: CQLState, observation: Array) -> Float[Array, "*batch twice"]:
@@ -104,7 +104,7 @@ class CQL(Offline):
         return self.network.apply(state.policy.parameters, as_floats(observation))
 
     def value(self, state: CQLState, observation: Array) -> Float[Array, ""]:
-        """What the agent thinks that its own action is worth, on the shifted scale."""
+        """The value of the greedy action, on the shifted scale."""
         return self.action_value(state, observation[None], self.greedy(state, observation)[None])[0]
 
     def update(
@@ -125,11 +125,11 @@ class CQL(Offline):
         return new, metrics
 
     def _improve_policy(self, state: CQLState, batch: Batch, key: PRNGKeyArray) -> CQLState:
-        """One step of the temperature, and with it one of the policy."""
+        """One step of the temperature, then one of the policy."""
         observation = as_floats(batch.observation)
         noise = jax.random.normal(key, batch.action.shape)
         _, log_density = squash(self._outputs(state, observation), noise)
-        wanted = -batch.action.shape[-1]  # the entropy, as is usual for SAC
+        wanted = -batch.action.shape[-1]  # the target entropy that is usual for SAC
         temperature = tune_temperature(state.temperature, log_density, wanted, self.policy_rate)
         cloning = state.updates < self.cloning_updates
 
@@ -150,7 +150,7 @@ class CQL(Offline):
     def _improve_critics(
         self, state: CQLState, batch: Batch, key: PRNGKeyArray
     ) -> tuple[CQLState, dict[str, Array]]:
-        """One step of the critics towards their targets and away from what the data lacks."""
+        """One step of the critics towards their targets, with the penalty on other actions."""
         target_key, candidate_key = jax.random.split(key)
         target = self._target(state, batch, target_key)
         candidates, log_densities = self._candidates(state, batch, candidate_key)
@@ -186,14 +186,14 @@ class CQL(Offline):
         others: Float[Array, "twin batch candidates"],
         log_densities: Float[Array, "batch candidates"],
     ) -> Float[Array, " twin"]:
-        """How much more the critics think of all actions, softly, than of those in the data."""
+        """The penalty: the soft maximum of all actions' values minus the values of the data."""
         soft = jax.scipy.special.logsumexp(others - log_densities, axis=2)
         return self.weight * (soft - own).mean(axis=1)
 
     def _candidates(
         self, state: CQLState, batch: Batch, key: PRNGKeyArray
     ) -> tuple[Float[Array, "batch candidates size"], Float[Array, "batch candidates"]]:
-        """Actions to be pushed down, and the log of the density that each was drawn with."""
+        """Actions for the penalty, and the log-density that each was drawn with."""
         random_key, now_key, next_key = jax.random.split(key, 3)
         count, size = batch.action.shape
         shape = (count, self.candidates, size)
@@ -213,7 +213,7 @@ class CQL(Offline):
         )
 
     def _target(self, state: CQLState, batch: Batch, key: PRNGKeyArray) -> Float[Array, " batch"]:
-        """What the critics' values should have been."""
+        """The critics' targets."""
         following = as_floats(batch.next_observation)
         noise = jax.random.normal(key, batch.action.shape)
         action, log_density = squash(self._outputs(state, following), noise)
@@ -224,5 +224,5 @@ class CQL(Offline):
 
 
 def _widest(critics: Any) -> int:
-    """The most numbers that a layer of the critics puts out, or takes."""
+    """The largest number of inputs or outputs of a critic's layer."""
     return max(max(leaf.shape[1:], default=1) for leaf in jax.tree.leaves(critics))

@@ -1,4 +1,4 @@
-"""DQN whose members see differently shifted rewards, with a slot for an intrinsic reward."""
+"""DQN with one member per shift, and a slot for an intrinsic reward."""
 
 import math
 from dataclasses import dataclass, field
@@ -26,7 +26,7 @@ Schedule = Literal["linear", "exponential"]
 
 
 class DQNState(NamedTuple):
-    """What a `DQN` has learned: networks with a leading axis over the members."""
+    """The state of a `DQN`; networks have a leading axis over the members."""
 
     online: Learner
     target: Any
@@ -38,15 +38,16 @@ class DQNState(NamedTuple):
 class DQN(Online):
     """Deep Q-learning with one network per shift.
 
-    One shift is plain DQN, with 0 the usual one. Several are Random Reward Shift for
-    discrete actions: all members learn from the same transitions, each on its own scale,
-    and one of them, drawn anew for every episode, chooses the actions.
+    One shift gives plain DQN; a shift of 0 is the usual DQN. Several give Random Reward Shift
+    for discrete actions: all members learn from the same transitions, each on its own scale,
+    and one of them, drawn for every episode, chooses the actions.
 
     Args:
         double: Whether the online network chooses the action that the target network values.
-        epsilon: `"linear"`: from 0.9 to 0.05 over the first fifth of training, as in the
-            paper. `"exponential"`: 0.05 + 0.85 exp(-steps / 200), as in the authors' code.
-        intrinsic: An intrinsic reward that is added to the extrinsic one.
+        epsilon: The probability of a random action. `"linear"`: from 0.9 to 0.05 over the first
+            fifth of training, as in the paper. `"exponential"`: 0.05 + 0.85 exp(-steps / 200),
+            as in the authors' code.
+        intrinsic: An intrinsic reward to add to the extrinsic one.
     """
 
     gamma: Discount = 0.95
@@ -80,7 +81,7 @@ class DQN(Online):
         super().check_offline(updates)
 
     def init(self, key: PRNGKeyArray, spec: TaskSpec) -> DQNState:
-        """Random networks, the same for the same key whatever the shifts are."""
+        """Random networks, which depend on the key and not on the shifts."""
         member_key, intrinsic_key, leader_key = jax.random.split(key, 3)
 
         def make(key: PRNGKeyArray) -> Any:
@@ -107,7 +108,7 @@ class DQN(Online):
         return jnp.argmax(self._led(state, observation)).astype(jnp.int32)
 
     def _led(self, state: DQNState, observation: Array) -> Float[Array, " action"]:
-        """The values that choose the action."""
+        """The values by which the agent chooses its action."""
         floats = as_floats(observation)
         if isinstance(self.selection, Mixing):
             return mixing_weights(self.selection, self.members) @ self.values(state, floats)
@@ -115,7 +116,7 @@ class DQN(Online):
         return self.network.apply(leader, floats)
 
     def draws(self, spec: TaskSpec) -> int:
-        """How many random numbers `act` takes."""
+        """The number of random numbers that `act` takes."""
         return 2
 
     def act(
@@ -128,7 +129,7 @@ class DQN(Online):
         return jnp.where(roll < explore, random_action, jnp.argmax(values).astype(jnp.int32))
 
     def observe(self, state: DQNState, observation: Array) -> tuple[DQNState, Float[Array, ""]]:
-        """Takes note of what is acted in, and says how new it is now if that is to be stored."""
+        """Records the observation, and returns the intrinsic reward to store, or 0."""
         if self.intrinsic is None:
             return state, jnp.zeros(())
         floats = as_floats(observation)
@@ -177,7 +178,7 @@ class DQN(Online):
     def _target(
         self, state: DQNState, batch: Batch, following: Array, bonus: Float[Array, " batch"]
     ) -> Float[Array, "member batch"]:
-        """What each member's values should have been."""
+        """The members' targets."""
         values = self._values(state.target, following)
         if self.double:
             best = jnp.argmax(self.values(state, following), axis=-1, keepdims=True)
@@ -190,7 +191,7 @@ class DQN(Online):
         return member_targets(self, batch, value, own.reward(bonus, batch.terminated))
 
     def exploration(self, step: int, steps: int) -> float:
-        """Epsilon at a step of a training of so many steps."""
+        """Epsilon at a step of a training with `steps` steps."""
         if self.epsilon == "exponential":
             return 0.05 + 0.85 * math.exp(-step / 200)
         return max(0.05, 0.9 - 0.85 * step / max(1.0, steps / 5))

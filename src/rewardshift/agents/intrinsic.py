@@ -1,4 +1,4 @@
-"""Intrinsic rewards, each with a shift of its own, for the slot that DQN has for one."""
+"""Intrinsic rewards for DQN, each with its own shift."""
 
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple, Protocol, runtime_checkable
@@ -17,7 +17,7 @@ Evaluated = Literal["fresh", "stored"]
 
 @runtime_checkable
 class Intrinsic(Protocol):
-    """What DQN asks of an intrinsic reward."""
+    """The contract of an intrinsic reward."""
 
     @property
     def shift(self) -> float:
@@ -26,23 +26,23 @@ class Intrinsic(Protocol):
 
     @property
     def evaluated(self) -> Evaluated:
-        """Whether a bonus is computed for the sampled batch, or kept from the collection."""
+        """When a bonus is computed: on the sampled batch, or when the transition is stored."""
         ...
 
     def init(self, key: PRNGKeyArray, features: int) -> Any:
-        """What it starts with."""
+        """The initial state."""
         ...
 
     def bonus(self, state: Any, observation: Float[Array, "*batch features"]) -> Array:
-        """How new the observations are, from 0 to 1."""
+        """The novelty of the observations, from 0 to 1."""
         ...
 
     def observe(self, state: Any, observation: Float[Array, " features"]) -> Any:
-        """Takes note of an observation that is acted in."""
+        """The state after recording an observation that the agent acts on."""
         ...
 
     def update(self, state: Any, observation: Float[Array, "batch features"]) -> Any:
-        """Learns from a sampled batch."""
+        """The state after learning from a sampled batch."""
         ...
 
 
@@ -58,14 +58,14 @@ class RND:
     """Random Network Distillation: `min(||phi_1(s) - phi_2(s)||^2, 1) + shift`.
 
     Args:
-        shift: The shift of the intrinsic reward. 0 is the original; the paper's "RND -1.0" has
-            -1, which makes the bonus negative everywhere and so optimistic.
+        shift: The shift of the intrinsic reward. 0 is the original; the paper's "RND -1.0" uses
+            -1, which makes the bonus negative everywhere and the agent optimistic.
         width: The width of the hidden layers and of the output.
         learning_rate: Adam's learning rate for the predictor.
-        evaluated: `"fresh"`: by the present predictor, on the sampled batch. `"stored"`: when
-            the transition was collected, as the authors' code does.
-        clear_gradients: Whether each update forgets the gradients before it. False adds them all
-            up, as the authors' code does by mistake; their bonus hardly fades then.
+        evaluated: When the bonus is computed. `"fresh"`: on the sampled batch, by the present
+            predictor. `"stored"`: when the transition is collected, as in the authors' code.
+        clear_gradients: Whether each update starts from a zero gradient. False accumulates all
+            gradients, as the authors' code does by mistake; the bonus then hardly fades.
     """
 
     shift: Finite = 0.0
@@ -89,7 +89,7 @@ class RND:
         return jnp.minimum(self._error(state.predictor.parameters, state.fixed, observation), 1.0)
 
     def observe(self, state: RNDState, observation: Array) -> RNDState:
-        """Nothing: the predictor learns from the batches."""
+        """Returns the state unchanged: the predictor learns from batches."""
         return state
 
     def update(self, state: RNDState, observation: Array) -> RNDState:
@@ -111,7 +111,7 @@ class RND:
 
 
 class CountState(NamedTuple):
-    """How often each bucket was acted in, and what assigns observations to buckets."""
+    """The number of visits to each bucket, and the multipliers of the hash."""
 
     counts: Array
     multipliers: Array
@@ -123,9 +123,10 @@ class CountBonus:
 
     Args:
         shift: The shift of the intrinsic reward.
-        resolution: Observations that agree when divided by it and rounded down are the same.
-        buckets: How many; two observations may share one by chance.
-        evaluated: As for `RND`.
+        resolution: The cell size. Observations that agree when divided by it and rounded down
+            share a count.
+        buckets: The number of buckets; two observations may share one by chance.
+        evaluated: When the bonus is computed, as in `RND`.
     """
 
     shift: Finite = 0.0
@@ -147,14 +148,14 @@ class CountBonus:
         return (mixed ^ (mixed >> 15)) % self.buckets
 
     def bonus(self, state: CountState, observation: Array) -> Array:
-        """1 where nobody has been, less with every visit."""
+        """1 before the first visit, less with every visit."""
         return 1 / (state.counts[self._bucket(state, observation)] + 1)
 
     def observe(self, state: CountState, observation: Array) -> CountState:
-        """Counts."""
+        """Counts the visit."""
         bucket = self._bucket(state, observation)
         return state._replace(counts=state.counts.at[bucket].add(1))
 
     def update(self, state: CountState, observation: Array) -> CountState:
-        """Nothing: counting is done when acting."""
+        """Returns the state unchanged: visits are counted while acting."""
         return state

@@ -1,4 +1,4 @@
-"""Members of the actor-critic agents: critics with one shift each, and the one that leads."""
+"""Members of the actor-critic agents: critics with one shift each, one of which leads."""
 
 from typing import Any, Protocol, runtime_checkable
 
@@ -39,22 +39,22 @@ class Led(Protocol):
 
     @property
     def lead_episodes(self) -> int:
-        """The least number of episodes that a member leads."""
+        """The minimum number of episodes that a member leads."""
         ...
 
     @property
     def lead_steps(self) -> int:
-        """The least number of steps that a member leads."""
+        """The minimum number of steps that a member leads."""
         ...
 
 
 def keep_leading(agent: Led, lead: Lead, draw: Float[Array, ""], ended: Any, total: Any) -> Lead:
-    """Who leads after a step; a selection that mixes has no leader to change.
+    """The lead after a step. A selection that mixes keeps it as it is.
 
     Args:
         agent: The agent's settings.
-        lead: Who led through the step.
-        draw: A number in [0, 1).
+        lead: The lead before the step.
+        draw: A random number in [0, 1).
         ended: Whether the step ended an episode.
         total: The return of the episode so far.
     """
@@ -65,7 +65,7 @@ def keep_leading(agent: Led, lead: Lead, draw: Float[Array, ""], ended: Any, tot
 
 
 def mixing_weights(selection: Mixing, members: tuple[Shift, ...]) -> Float[Array, " member"]:
-    """How much the policy follows each member."""
+    """The weight of each member in the mix."""
     return jnp.asarray(selection.weights(tuple(m.bias / m.scale for m in members)))
 
 
@@ -75,7 +75,7 @@ def member_values(
     observation: Float[Array, "batch features"],
     action: Float[Array, "one batch size"],
 ) -> Float[Array, "member twin batch"]:
-    """Every critic's values of actions; `one` is 1, or one set of actions for each member."""
+    """Every critic's values of actions; `one` is 1 or the number of members."""
     axes = jax.tree.leaves(critics)[0].shape[:2]  # members and twins
     seen = jnp.broadcast_to(observation, (*axes, *observation.shape))
     actions = jnp.broadcast_to(action[:, None], (*axes, *action.shape[1:]))
@@ -89,9 +89,9 @@ def leading_value(
     observation: Float[Array, "batch features"],
     action: Float[Array, "batch size"],
 ) -> Float[Array, " batch"]:
-    """The value that one policy for all members climbs: the leader's, or a mix.
+    """The value that a policy shared by all members maximises: the leader's, or a mix.
 
-    A member's value is the lowest of the critics that it has in `critics`.
+    A member's value is the lowest of its critics' values.
     """
     if isinstance(agent.selection, Mixing):
         values = member_values(agent.network, critics, observation, action[None]).min(axis=1)
@@ -113,7 +113,7 @@ def improve_critics(
         agent: The agent's settings.
         critics: The critics.
         inputs: Observations and actions of the batch.
-        target: What each member's values should have been.
+        target: The members' targets.
         weight: The weight of each transition for each member.
     """
     observation, action = inputs

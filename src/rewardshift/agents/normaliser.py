@@ -1,4 +1,4 @@
-"""Running means and deviations, by which observations are brought to a common scale."""
+"""Running means and deviations that bring observations to a common scale."""
 
 from typing import NamedTuple
 
@@ -8,17 +8,17 @@ from jaxtyping import Array, Float, Int
 
 from rewardshift.envs.tasks import TaskSpec
 
-# As users of hindsight replay have them: no deviation counts as smaller, nothing lies farther out.
+# The values that are usual with hindsight replay: the least divisor and the bound on the result.
 SMALLEST_DEVIATION = 0.01
 FARTHEST = 5.0
 
 
 class Normaliser(NamedTuple):
-    """How many observations were seen, their mean, and the sum of squared distances from it.
+    """The number of observations seen, their mean, and the sum of squared distances from it.
 
-    The mean is told from the first observation on: in float32 a mean far from 0 would stop moving
-    after some hundred thousand steps. `twin` is, for a number of one of the two goals in an
-    observation, where it stands in the other goal; for any other number it is its own place.
+    The mean is relative to the first observation: in float32 a mean far from 0 would stop moving
+    after some hundred thousand steps. `twin` maps the index of each number of a goal to the index
+    of the same number in the other goal, and every other index to itself.
     """
 
     twin: Int[Array, " features"]
@@ -29,7 +29,7 @@ class Normaliser(NamedTuple):
 
 
 def init_normaliser(spec: TaskSpec) -> Normaliser:
-    """Nothing seen yet."""
+    """A normaliser that has seen no observation."""
     places = np.arange(spec.features)
     rest = places[: spec.features - 2 * spec.goal_size]
     achieved, desired = np.split(places[len(rest) :], 2)
@@ -44,10 +44,10 @@ def init_normaliser(spec: TaskSpec) -> Normaliser:
 
 
 def take_note(normaliser: Normaliser, observation: Float[Array, " features"]) -> Normaliser:
-    """One more observation, and the same one with its goals exchanged.
+    """Adds an observation, and the same one with its goals exchanged.
 
-    So both goals have one scale, which holds what will be relabelled too: what is achieved. The
-    desired ones alone may be very few.
+    Both goals then share one scale, which covers relabelled goals too: these are achieved goals.
+    There may be very few desired goals.
     """
     return _add(_add(normaliser, observation), observation[normaliser.twin])
 
@@ -64,7 +64,7 @@ def _add(normaliser: Normaliser, observation: Float[Array, " features"]) -> Norm
 def normalise(
     normaliser: Normaliser, observation: Float[Array, "*batch features"]
 ) -> Float[Array, "*batch features"]:
-    """Observations as deviations from the mean, none of them extreme."""
+    """Observations in standard deviations from the mean, clipped."""
     deviation = jnp.sqrt(normaliser.squares / jnp.maximum(normaliser.seen, 1.0))
     distance = observation - normaliser.first - normaliser.mean
     return jnp.clip(distance / jnp.maximum(deviation, SMALLEST_DEVIATION), -FARTHEST, FARTHEST)

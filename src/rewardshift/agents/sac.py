@@ -31,7 +31,7 @@ TWINS = 2
 
 
 class SACState(NamedTuple):
-    """What a `SAC` has learned.
+    """The state of a `SAC`.
 
     Critics have a leading axis over the members and one over the twins. `temperature` is empty
     if the settings fix it.
@@ -50,14 +50,14 @@ class SAC(Online):
 
     All members learn from the same transitions, each on its own scale, with the minimum taken
     within a pair and never across members. The policy, a Gaussian squashed by tanh, follows the
-    lower critic of the leading member, or, for selections that mix, a weighted sum over members.
+    lower critic of the leading member, or a weighted sum over members if the selection mixes.
     With `n_step` above 1 the entropy bonus counts at the last step only.
 
     Args:
-        temperature: The weight of the policy's entropy. None tunes it, from 1 on.
-        target_entropy: The entropy that a tuned temperature aims at. None is minus the number of
-            an action's components.
-        warm_up: Steps with random actions and without updates, at the start.
+        temperature: The weight of the policy's entropy. None tunes it, starting at 1.
+        target_entropy: The entropy that a tuned temperature aims at. None stands for minus the
+            number of an action's components.
+        warm_up: Steps at the start with random actions and without updates.
     """
 
     temperature: NonNegative | None = None
@@ -82,7 +82,7 @@ class SAC(Online):
             )
 
     def init(self, key: PRNGKeyArray, spec: TaskSpec) -> SACState:
-        """Random networks, the same for the same key whatever the shifts are."""
+        """Random networks, which depend on the key and not on the shifts."""
         policy_key, critic_key, lead_key = jax.random.split(key, 3)
         members, adam = len(self.members), optax.adam(self.learning_rate)
 
@@ -100,7 +100,7 @@ class SAC(Online):
         )
 
     def greedy(self, state: SACState, observation: Array) -> Float[Array, " size"]:
-        """The action in the middle of the policy."""
+        """The action in the middle of the policy's distribution."""
         return middle(self.network.apply(state.policy.parameters, as_floats(observation)))
 
     def value(self, state: SACState, observation: Array) -> Float[Array, ""]:
@@ -116,19 +116,19 @@ class SAC(Online):
         return member_values(self.network, critics, floats, action[None]).min(axis=1)
 
     def draws(self, spec: TaskSpec) -> int:
-        """How many random numbers `act` takes."""
+        """The number of random numbers that `act` takes."""
         return spec.action_size
 
     def act(
         self, state: SACState, observation: Array, draws: Float[Array, " draws"], explore: Any
     ) -> Float[Array, " size"]:
-        """An action drawn from the policy, or, in the warm-up, uniformly."""
+        """An action drawn from the policy; in the warm-up a uniformly random one."""
         noise = normal_from_uniform(draws)
         action, _ = self._draw(state, as_floats(observation), noise)
         return jnp.where(explore, 2 * draws - 1, action)
 
     def exploration(self, step: int, steps: int) -> bool:
-        """Whether it is the warm-up, with random actions."""
+        """Whether the step is in the warm-up, with random actions."""
         return step < self.warm_up
 
     def observe(self, state: SACState, observation: Array) -> tuple[SACState, Float[Array, ""]]:
@@ -154,7 +154,7 @@ class SAC(Online):
     def _target(
         self, state: SACState, batch: Batch, key: PRNGKeyArray
     ) -> Float[Array, "member batch"]:
-        """What each member's values should have been, entropy included."""
+        """The members' targets, entropy included."""
         following = as_floats(batch.next_observation)
         noise = jax.random.normal(key, batch.action.shape)
         action, log_density = self._draw(state, following, noise)
@@ -163,7 +163,7 @@ class SAC(Online):
         return member_targets(self, batch, soft)
 
     def _improve_policy(self, state: SACState, observation: Array, noise: Array) -> SACState:
-        """One step of the temperature, if it is tuned, and with it one of the policy."""
+        """One step of the temperature, if it is tuned, then one of the policy."""
         if isinstance(state.temperature, Learner):
             _, log_density = self._draw(state, observation, noise)
             wanted = -noise.shape[-1] if self.target_entropy is None else self.target_entropy
@@ -179,7 +179,7 @@ class SAC(Online):
         return state._replace(policy=policy)
 
     def _draw(self, state: SACState, observation: Array, noise: Array) -> tuple[Array, Array]:
-        """Actions of the policy, and the log of their density."""
+        """Actions drawn from the policy, and their log-density."""
         return squash(self.network.apply(state.policy.parameters, observation), noise)
 
     def _temperature(self, state: SACState) -> float | Float[Array, ""]:
@@ -191,5 +191,5 @@ class SAC(Online):
     def _led(
         self, state: SACState, observation: Array, action: Float[Array, "batch size"]
     ) -> Float[Array, " batch"]:
-        """The value that the policy climbs."""
+        """The value that the policy maximises."""
         return leading_value(self, state.critics.parameters, state.lead.leader, observation, action)

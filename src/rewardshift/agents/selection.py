@@ -1,8 +1,8 @@
-"""Which member leads: whose values the policy follows.
+"""Selections: rules for the member, or the mix of members, that the policy follows.
 
-A selection either draws one member for a while (`Drawing`) or mixes them all (`Mixing`). It is a
-frozen dataclass of its own few numbers and knows nothing about networks. One of your own needs the
-method of one of the two protocols and nothing else.
+A selection either draws one member to lead for a while (`Drawing`) or mixes all members (`Mixing`).
+It is a frozen dataclass that knows nothing about networks. Your own selection needs the method of
+one of these two protocols and nothing else.
 """
 
 from dataclasses import dataclass
@@ -17,11 +17,11 @@ from rewardshift.checks import Positive, Share, check
 
 
 class Lead(NamedTuple):
-    """Who leads, since when, and what came of it.
+    """The leading member, the time it has led, and the members' progress.
 
-    `progress` is by how much the last episode that a member led was better than the one it
-    had led before; 0 until there are two. `last_return` is NaN until there is one. An episode
-    counts for who leads at its last step.
+    `progress` is the return of the last episode that a member led minus that of the one it led
+    before; 0 until there are two. `last_return` is NaN until there is one. An episode counts for
+    the member that leads at its last step.
     """
 
     leader: Int[Array, ""]
@@ -36,11 +36,11 @@ class Drawing(Protocol):
     """A selection that lets one member lead at a time."""
 
     def draw(self, progress: Float[Array, " member"], draw: Float[Array, ""]) -> Int[Array, ""]:
-        """The leader that a number in [0, 1) stands for.
+        """The leader, chosen by a random number.
 
         Args:
-            progress: By how much the last episode of each member was better than the one before.
-            draw: The number.
+            progress: Each member's progress; see `Lead`.
+            draw: A random number in [0, 1).
         """
         ...
 
@@ -50,7 +50,11 @@ class Mixing(Protocol):
     """A selection that lets the policy follow all members at once."""
 
     def weights(self, shifts: tuple[float, ...]) -> Float[np.ndarray, " member"]:
-        """How much the policy follows each member, by its bias."""
+        """The weight of each member in the mix.
+
+        Args:
+            shifts: Each member's bias, divided by its scale.
+        """
         ...
 
 
@@ -59,19 +63,20 @@ Selection = Drawing | Mixing
 
 @dataclass(frozen=True)
 class Uniform:
-    """Any member, with equal chances: Random Reward Shift as the paper has it."""
+    """Lets every member lead equally often: Random Reward Shift as in the paper."""
 
     def draw(self, progress: Float[Array, " member"], draw: Float[Array, ""]) -> Int[Array, ""]:
-        """The leader that a number in [0, 1) stands for."""
+        """See `Drawing`."""
         return (draw * progress.shape[0]).astype(jnp.int32)
 
 
 @dataclass(frozen=True)
 class ProgressSoftmax:
-    """Members with more recent progress, more often.
+    """Lets members with more recent progress lead more often.
 
     Args:
-        temperature: In standard deviations of the members' progress; the lower, the greedier.
+        temperature: The temperature, in standard deviations of the members' progress. A lower one
+            is greedier.
     """
 
     temperature: Positive = 1.0
@@ -80,17 +85,17 @@ class ProgressSoftmax:
         check(self)
 
     def draw(self, progress: Float[Array, " member"], draw: Float[Array, ""]) -> Int[Array, ""]:
-        """The leader that a number in [0, 1) stands for."""
+        """See `Drawing`."""
         chances = jax.nn.softmax(progress / (progress.std() + 1e-6) / self.temperature)
         return (draw >= jnp.cumsum(chances)[:-1]).sum().astype(jnp.int32)
 
 
 @dataclass(frozen=True)
 class ProgressArgmax:
-    """The member with the most recent progress, and sometimes any.
+    """Lets the member with the largest recent progress lead, and sometimes a random one.
 
     Args:
-        epsilon: How often any.
+        epsilon: The probability of a random member.
     """
 
     epsilon: Share = 0.1
@@ -99,17 +104,17 @@ class ProgressArgmax:
         check(self)
 
     def draw(self, progress: Float[Array, " member"], draw: Float[Array, ""]) -> Int[Array, ""]:
-        """The leader that a number in [0, 1) stands for."""
+        """See `Drawing`."""
         anyone = (draw / max(self.epsilon, 1e-9) * progress.shape[0]).astype(jnp.int32)
         return jnp.where(draw < self.epsilon, anyone, jnp.argmax(progress).astype(jnp.int32))
 
 
 @dataclass(frozen=True)
 class Optimistic:
-    """The mix of the most cautious and the most optimistic member, `optimistic_value`.
+    """Mixes the most cautious and the most optimistic member; see `optimistic_value`.
 
     Args:
-        beta: How far to trust the optimistic one.
+        beta: The weight of the optimistic member.
     """
 
     beta: Share = 0.5
@@ -118,7 +123,7 @@ class Optimistic:
         check(self)
 
     def weights(self, shifts: tuple[float, ...]) -> Float[np.ndarray, " member"]:
-        """How much the policy follows each member."""
+        """See `Mixing`."""
         weights = np.zeros(len(shifts), np.float32)
         weights[np.argmax(shifts)] += 1 - self.beta
         weights[np.argmin(shifts)] += self.beta
@@ -127,14 +132,14 @@ class Optimistic:
 
 @dataclass(frozen=True)
 class Mean:
-    """All members alike."""
+    """Mixes all members with equal weights."""
 
     def weights(self, shifts: tuple[float, ...]) -> Float[np.ndarray, " member"]:
-        """How much the policy follows each member."""
+        """See `Mixing`."""
         return np.full(len(shifts), 1 / len(shifts), np.float32)
 
 
-# Those that the command line knows by name.
+# The selections that the command line knows by name.
 SELECTIONS: dict[str, type[Any]] = {
     "uniform": Uniform,
     "progress-softmax": ProgressSoftmax,
@@ -145,7 +150,7 @@ SELECTIONS: dict[str, type[Any]] = {
 
 
 def first_lead(members: int, draw: Float[Array, ""]) -> Lead:
-    """Before the first episode: any member leads."""
+    """The lead before the first episode: a random member leads."""
     zero, zeros = jnp.zeros((), jnp.int32), jnp.zeros(members)
     return Lead(Uniform().draw(zeros, draw), zero, zero, zeros + jnp.nan, zeros)
 
@@ -157,15 +162,15 @@ def next_lead(
     episode: tuple[Any, Any],
     least: tuple[int, int],
 ) -> Lead:
-    """Who leads after a step.
+    """The lead after a step.
 
     Args:
-        lead: Who led through it.
-        selection: Draws the next one when it is time.
-        draw: A number in [0, 1).
-        episode: Whether the step ended an episode, and the return so far.
-        least: For how many episodes and steps a member leads at least. With 0 episodes the
-            next one is drawn within an episode, as soon as the steps have passed.
+        lead: The lead before the step.
+        selection: The selection that draws the next leader.
+        draw: A random number in [0, 1).
+        episode: Whether the step ended an episode, and the episode's return so far.
+        least: The minimum number of episodes and of steps that a member leads. With 0 episodes the
+            next leader is drawn within an episode, as soon as the steps have passed.
     """
     ended, total = episode
     episodes, steps = least

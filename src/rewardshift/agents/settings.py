@@ -1,4 +1,4 @@
-"""Settings that agents share: those that learn in an environment, and those on fixed data."""
+"""Settings that agents share: online ones, and those that learn from fixed data."""
 
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, cast
@@ -21,8 +21,8 @@ class Online:
     """Settings of every agent that learns in an environment, with one member per shift.
 
     Args:
-        shift: The shift of the rewards: a number, or several, one for each member. Each may
-            also be a `Shift`, in Python.
+        shift: The shift of the rewards: a number, or several, one for each member. In Python
+            each may also be a `Shift`.
         gamma: The discount.
         network: The networks of the agent.
         initial: `"zero"` starts the output layer of the value networks at zero, so that every
@@ -30,13 +30,13 @@ class Online:
         learning_rate: Adam's learning rate.
         batch_size: Transitions per update.
         tau: The share by which an update moves the target networks towards the learned ones.
-        n_step: The number of rewards that a target sums up.
-        selection: Chooses the member that leads.
-        lead_episodes: The least number of episodes that a member leads. 0 allows a switch within
+        n_step: The number of rewards in a target.
+        selection: The rule that chooses the leading member.
+        lead_episodes: The minimum number of episodes that a member leads. 0 allows a switch within
             an episode.
-        lead_steps: The least number of steps that a member leads.
-        reward_range: The lowest and the highest primal reward, if targets are to be kept within
-            what such rewards can add up to. The range is shifted as the rewards are.
+        lead_steps: The minimum number of steps that a member leads.
+        reward_range: The lowest and the highest primal reward. Targets are then bounded by the
+            values that such rewards can add up to. The range is shifted like the rewards.
     """
 
     shift: ShiftLike = 0.0
@@ -67,7 +67,7 @@ class Online:
 
     @property
     def lifetime(self) -> float:
-        """How many updates a shift lasts; see `rewardshift.lifetime`."""
+        """The lifetime of a shift, in updates; see `rewardshift.lifetime`."""
         return lifetime(self.gamma, self.tau)
 
     def check_offline(self, updates: int) -> None:
@@ -81,7 +81,7 @@ class Online:
             )
 
     def lead(self, state: Any, draw: Float[Array, ""], ended: Any, total: Any) -> Any:
-        """Decides, after a step, which member leads on."""
+        """The state after a step, with the member that leads next."""
         return state._replace(lead=keep_leading(self, state.lead, draw, ended, total))
 
 
@@ -90,7 +90,7 @@ class Offline:
     """Settings of every agent that learns from fixed data.
 
     Args:
-        shift: The shift of the rewards: a number, or in Python also a `Shift`. A shift above 0
+        shift: The shift of the rewards: a number, or in Python also a `Shift`. A positive shift
             makes the agent cautious.
         gamma: The discount.
         batch_size: Transitions per update.
@@ -117,12 +117,12 @@ class Offline:
 
     @property
     def value_shift(self) -> Shift:
-        """The shift on whose scale the values are, with the agent's discount."""
+        """The shift that gives the values their scale, with the agent's discount."""
         return replace(cast("Shift", self.shift), gamma=self.gamma)
 
     @property
     def lifetime(self) -> float:
-        """How many updates a shift lasts; see `rewardshift.lifetime`."""
+        """The lifetime of a shift, in updates; see `rewardshift.lifetime`."""
         return lifetime(self.gamma, self.tau)
 
     def action_value(

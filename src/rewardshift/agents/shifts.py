@@ -7,11 +7,11 @@ ShiftLike = float | Shift | tuple[float | Shift, ...]
 
 
 def as_members(value: ShiftLike, gamma: float) -> tuple[Shift, ...]:
-    """The shifts of an agent's members, without the discount, which is the agent's.
+    """The shifts of an agent's members. They have no discount: it belongs to the agent.
 
     Args:
         value: A number, a `Shift`, or several of these, one for each member.
-        gamma: The agent's discount. A `Shift` that says another one is refused.
+        gamma: The agent's discount. A `Shift` with another discount is refused.
     """
     given = value if isinstance(value, tuple) else (value,)
     members = tuple(_without_discount(without_arrays(as_shift(one)), gamma) for one in given)

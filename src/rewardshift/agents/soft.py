@@ -14,7 +14,7 @@ from rewardshift.networks import Network
 
 
 def start_multiplier(rate: float) -> Learner:
-    """A positive number that is tuned, 1 at first; the learner keeps its logarithm.
+    """A learner of the logarithm of a positive number, which starts at 1.
 
     Args:
         rate: Adam's learning rate.
@@ -32,15 +32,15 @@ def tune_temperature(
 
     Args:
         temperature: The temperature so far.
-        log_density: The log of the density of actions that the policy has drawn.
-        target_entropy: The entropy that the policy should have.
+        log_density: The log-density of actions drawn from the policy.
+        target_entropy: The entropy to aim at.
         rate: Adam's learning rate.
     """
     return temperature.step(-(log_density.mean() + target_entropy), optax.adam(rate))
 
 
 def middle(outputs: Float[Array, "*batch twice"]) -> Float[Array, "*batch size"]:
-    """The action in the middle of the policy, which acts greedily."""
+    """The greedy action: the middle of the policy's distribution."""
     mean, _ = jnp.split(outputs, 2, axis=-1)
     return jnp.tanh(mean)
 
@@ -48,7 +48,7 @@ def middle(outputs: Float[Array, "*batch twice"]) -> Float[Array, "*batch size"]
 def squash(
     outputs: Float[Array, "*batch twice"], noise: Float[Array, "*batch size"]
 ) -> tuple[Float[Array, "*batch size"], Float[Array, "*batch"]]:
-    """Actions of a Gaussian policy, brought into (-1, 1) by tanh, and the log of their density.
+    """Actions of a Gaussian policy, squashed into (-1, 1) by tanh, and their log-density.
 
     Args:
         outputs: Outputs of the policy's network: means, and logarithms of standard deviations.
@@ -62,7 +62,7 @@ def squash(
 def squashed_log_density(
     outputs: Float[Array, "*batch twice"], action: Float[Array, "*batch size"]
 ) -> Float[Array, "*batch"]:
-    """The log of the density of given actions; see `squash`."""
+    """The log-density of given actions; see `squash`."""
     edge = 1 - 1e-6
     return _log_density(jnp.arctanh(jnp.clip(action, -edge, edge)), *_gaussian(outputs))
 
@@ -73,7 +73,7 @@ def _gaussian(outputs: Array) -> tuple[Array, Array]:
 
 
 def _log_density(raw: Array, mean: Array, deviation: Array) -> Array:
-    """The log of the density of tanh(raw), in a form that does not lose digits."""
+    """The log-density of tanh(raw), in a numerically stable form."""
     slope = 2 * (math.log(2) - raw - jax.nn.softplus(-2 * raw))
     return (jax.scipy.stats.norm.logpdf(raw, mean, deviation) - slope).sum(axis=-1)
 
@@ -83,7 +83,7 @@ def soft_value(
     log_density: Float[Array, " batch"],
     temperature: float | Float[Array, ""],
 ) -> Float[Array, "*member batch"]:
-    """The value of drawn actions plus the entropy bonus of drawing them."""
+    """The value of drawn actions plus their entropy bonus."""
     return value - temperature * log_density
 
 
@@ -94,14 +94,14 @@ def improve_policy(
     temperature: float | Float[Array, ""],
     worth: Callable[[Array, Array], Float[Array, " batch"]],
 ) -> Learner:
-    """One step of the policy towards actions that are worth more and towards entropy.
+    """One step of the policy towards higher value and entropy.
 
     Args:
         settings: The policy's network, and Adam's learning rate.
         policy: The policy.
-        inputs: Observations, and one standard normal number for each number of an action.
+        inputs: Observations, and one standard normal number for each component of an action.
         temperature: The weight of the entropy.
-        worth: What an action is worth, from the network's outputs and the action drawn from them.
+        worth: The value of an action, given the network's outputs and the action.
     """
     (network, rate), (observation, noise) = settings, inputs
 

@@ -1,4 +1,4 @@
-"""Tabular Q-learning with a shift and a count bonus, and the exact solution beside it."""
+"""Tabular Q-learning with a shift and a count bonus, and the exact optimal values."""
 
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -22,7 +22,7 @@ class TableSpec(NamedTuple):
 class Transition(NamedTuple):
     """One step of the environment, with its primal reward.
 
-    `valid` is False for the padding behind an episode's end: nothing is learned from it.
+    `valid` is False for the padding after an episode's end: nothing is learned from it.
     """
 
     state: Int[Array, ""]
@@ -34,7 +34,7 @@ class Transition(NamedTuple):
 
 
 class TabularState(NamedTuple):
-    """What a `QLearning` agent has learned."""
+    """The state of a `QLearning` agent."""
 
     q: Float[Array, "state action"]
     visits: Int[Array, " state"]
@@ -45,14 +45,14 @@ class TabularState(NamedTuple):
 class QLearning:
     """Q-learning on a table that starts at zero.
 
-    A pytree whose numbers may be arrays, so that methods can be an axis: epsilon-greedy,
+    It is a pytree whose numbers may be arrays, so that methods can be an axis: epsilon-greedy,
     the count bonus, a shift and their combination differ in two numbers only.
 
     Args:
-        shift: Applied where the target is formed; its `gamma` is the agent's discount.
+        shift: The shift of the rewards; its `gamma` is the agent's discount.
         bonus: The weight of the count bonus `bonus / (N(s) + 1)`. `N(s)` counts every
-            action chosen in the state, the present one and those of evaluations included.
-        learning_rate: How far a value moves to its target; 1 replaces it.
+            action chosen in the state, including the present one and those of evaluations.
+        learning_rate: The share by which a value moves to its target; 1 replaces the value.
     """
 
     shift: Shift
@@ -69,7 +69,7 @@ class QLearning:
     def act(
         self, state: TabularState, observation: Int[Array, ""], key: PRNGKeyArray, explore: Any
     ) -> Int[Array, ""]:
-        """The best action, ties to the first; with probability `explore` a random one."""
+        """The best action, or the first of several; with probability `explore` a random one."""
         values = state.q[observation]
         roll, pick = jax.random.uniform(key, (2,))
         random_action = (pick * values.size).astype(jnp.int32)
@@ -81,7 +81,7 @@ class QLearning:
         observation: Int[Array, "*episode"],
         valid: Bool[Array, "*episode"],
     ) -> TabularState:
-        """Counts the action choices that are valid, without learning from them."""
+        """Counts the valid action choices, without learning from them."""
         return state._replace(visits=state.visits.at[observation].add(valid))
 
     def update(
@@ -108,13 +108,13 @@ def optimal_q(
     terminated: Bool[np.ndarray, "state action"],
     shift: Shift,
 ) -> Float[np.ndarray, "state action"]:
-    """The optimal values of a deterministic task, on the scale of the shift it is trained with.
+    """The optimal values of a deterministic task, on the shifted scale.
 
     Value iteration in float64, until no value moves by more than 1e-12 of the largest.
 
     Args:
         next_states, rewards, terminated: The task's table, with primal rewards.
-        shift: The shift that the agent is trained with, either terminal treatment.
+        shift: The agent's shift, with either treatment of terminal states.
     """
     if shift.gamma is None:
         raise InputError("the optimal values need the discount, got gamma=None")

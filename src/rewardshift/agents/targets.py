@@ -1,4 +1,4 @@
-"""The one place where the environment's rewards are shifted: what is to be learned from a batch."""
+"""Targets: the one place where agents shift the environment's rewards."""
 
 from collections.abc import Sequence
 from typing import Any, Protocol, runtime_checkable
@@ -12,7 +12,7 @@ from rewardshift.shift import Shift
 
 @runtime_checkable
 class Members(Protocol):
-    """What targets need to know of an agent with members."""
+    """The settings of an agent with members that its targets depend on."""
 
     @property
     def members(self) -> tuple[Shift, ...]:
@@ -26,17 +26,17 @@ class Members(Protocol):
 
     @property
     def n_step(self) -> int:
-        """How many rewards the transitions of a batch sum up."""
+        """The number of rewards in a transition of a batch."""
         ...
 
     @property
     def reward_range(self) -> tuple[float, float] | None:
-        """The lowest and the highest primal reward, if they bound the targets."""
+        """The lowest and the highest primal reward, or None if targets are not bounded."""
         ...
 
 
 def _stack(members: Sequence[Shift], gamma: float) -> Shift:
-    """The shifts of members as one, whose numbers are `[member, 1]`, for batches."""
+    """The members' shifts as one shift for batches, with numbers of the shape `[member, 1]`."""
     bias, scale = (
         jnp.asarray([getattr(member, name) for member in members])[:, None]
         for name in ("bias", "scale")
@@ -47,13 +47,13 @@ def _stack(members: Sequence[Shift], gamma: float) -> Shift:
 def member_targets(
     agent: Members, batch: Batch, value: Float[Array, "member batch"], bonus: Any = 0.0
 ) -> Float[Array, "member batch"]:
-    """`k_k r + b_k + gamma V_k(s')` for every member, nothing after a terminal state.
+    """`k_k r + b_k + gamma V_k(s')` for every member, with `V_k = 0` after a terminal state.
 
     Args:
-        agent: Whose members they are.
+        agent: The agent's settings.
         batch: Primal transitions.
-        value: What each member thinks of the state that followed, on its own scale.
-        bonus: A reward beside the environment's, shifted already.
+        value: Each member's value of the following state, on its own scale.
+        bonus: A reward beside the environment's, already shifted.
     """
     shift = _stack(agent.members, agent.gamma)
     if agent.n_step == 1:
@@ -69,10 +69,10 @@ def member_targets(
 
 
 def value_range(shift: Shift, rewards: tuple[float, float]) -> tuple[Any, Any]:
-    """The lowest and the highest value: of one reward up to a terminal state, or for ever.
+    """The lowest and the highest value, of a last reward or of the same reward forever.
 
     Args:
-        shift: With the discount.
+        shift: The shift, with the discount.
         rewards: The lowest and the highest primal reward.
     """
     assert shift.gamma is not None
@@ -86,12 +86,12 @@ def value_range(shift: Shift, rewards: tuple[float, float]) -> tuple[Any, Any]:
 def one_step_target(
     shift: Shift, batch: Batch, value: Float[Array, "*member batch"], bonus: Any = 0.0
 ) -> Float[Array, "*member batch"]:
-    """`k r + b + gamma V(s')`, nothing after a terminal state.
+    """`k r + b + gamma V(s')`, with `V = 0` after a terminal state.
 
     Args:
-        shift: With the discount.
+        shift: The shift, with the discount.
         batch: Primal transitions of one step.
-        value: The value of the state that followed, on the shifted scale.
+        value: The value of the following state, on the shifted scale.
         bonus: As in `member_targets`.
     """
     reward = shift.reward(batch.reward, batch.terminated)

@@ -1,8 +1,8 @@
 """The whole TD3 family: one agent, whose members are critics that see shifted rewards.
 
-TD3 is one member with bias 0, Random Reward Shift several with different ones, Ensemble TD3
-several zeros, Bootstrapped TD3 gives every member an actor of its own, and DDPG is one network
-without delay and smoothing.
+TD3 has one member with bias 0, Random Reward Shift several with different biases, Ensemble TD3
+several with bias 0. Bootstrapped TD3 gives every member its own actor. DDPG has one critic, no
+delay and no smoothing.
 """
 
 from dataclasses import dataclass
@@ -28,10 +28,10 @@ from rewardshift.replay import Batch, as_floats
 
 
 class TD3State(NamedTuple):
-    """What a `TD3` has learned.
+    """The state of a `TD3`.
 
-    Actors have a leading axis over the members, of length 1 if they share one; critics have
-    one over the members and one over the twins.
+    Actors have a leading axis over the members, of length 1 if they share one actor; critics
+    have one over the members and one over the twins.
     """
 
     actors: Learner
@@ -47,20 +47,21 @@ class TD3(Online):
     """Twin Delayed DDPG with one pair of critics per shift.
 
     All members learn from the same transitions, each on its own scale, with the minimum taken
-    within a pair and never across members. The policy follows the first critic of the member
-    that leads, or, for selections that mix, a weighted sum. The target networks move at every
-    update of the policy.
+    within a pair and never across members. The policy follows the first critic of the leading
+    member, or a weighted sum over members if the selection mixes. The target networks move at
+    every update of the policy.
 
     Args:
         noise: Standard deviation of the exploration noise; actions are in [-1, 1].
-        random_actions: The probability of a uniformly random action instead.
+        random_actions: The probability of a uniformly random action.
         target_noise: Standard deviation of the noise that smooths the target policy.
         target_noise_clip: The bound on that noise.
         policy_delay: Updates of the critics per update of the policy.
-        twins: Critics of a member, whose minimum is the target.
-        warm_up: Steps with random actions and without updates, at the start.
-        own_actors: Whether every member has an actor of its own: Bootstrapped TD3.
-        mask: The share of the transitions that a member learns from, drawn for each member.
+        twins: Critics per member; a target takes their minimum.
+        warm_up: Steps at the start with random actions and without updates.
+        own_actors: Whether every member has its own actor, as in Bootstrapped TD3.
+        mask: The share of the transitions that a member learns from. Each member has its own
+            random share.
         normalise: Whether observations are scaled by their running mean and deviation.
     """
 
@@ -90,7 +91,7 @@ class TD3(Online):
 
     @property
     def lifetime(self) -> float:
-        """How many updates a shift lasts; see `rewardshift.lifetime`."""
+        """The lifetime of a shift, in updates; see `rewardshift.lifetime`."""
         return lifetime(self.gamma, self.tau, self.policy_delay)
 
     def check_offline(self, updates: int) -> None:
@@ -100,7 +101,7 @@ class TD3(Online):
         super().check_offline(updates)
 
     def init(self, key: PRNGKeyArray, spec: TaskSpec) -> TD3State:
-        """Random networks, the same for the same key whatever the shifts are."""
+        """Random networks, which depend on the key and not on the shifts."""
         actor_key, critic_key, lead_key = jax.random.split(key, 3)
         members = len(self.members)
 
@@ -136,20 +137,20 @@ class TD3(Online):
         return member_values(self.network, state.critics.parameters, seen, action[None]).min(axis=1)
 
     def _see(self, state: TD3State, observation: Array) -> Float[Array, "*batch features"]:
-        """Observations as the networks take them."""
+        """Observations as the networks see them."""
         floats = as_floats(observation)
         if isinstance(state.normaliser, Normaliser):
             return normalise(state.normaliser, floats)
         return floats
 
     def draws(self, spec: TaskSpec) -> int:
-        """How many random numbers `act` takes."""
+        """The number of random numbers that `act` takes."""
         return spec.action_size * (2 if self.random_actions else 1) + bool(self.random_actions)
 
     def act(
         self, state: TD3State, observation: Array, draws: Float[Array, " draws"], explore: Any
     ) -> Float[Array, " size"]:
-        """The greedy action with noise, or a random one: always in the warm-up."""
+        """The greedy action with noise, or a random one; in the warm-up always a random one."""
         greedy = self.greedy(state, observation)
         uniform, at_random = draws[: greedy.size], explore
         if self.random_actions:
@@ -160,11 +161,11 @@ class TD3(Online):
         return jnp.where(at_random, 2 * uniform - 1, noisy)
 
     def exploration(self, step: int, steps: int) -> bool:
-        """Whether it is the warm-up, with random actions."""
+        """Whether the step is in the warm-up, with random actions."""
         return step < self.warm_up
 
     def observe(self, state: TD3State, observation: Array) -> tuple[TD3State, Float[Array, ""]]:
-        """Takes note of what is acted in; there is no intrinsic reward."""
+        """Updates the normaliser; there is no intrinsic reward."""
         if isinstance(state.normaliser, Normaliser):
             seen = take_note(state.normaliser, as_floats(observation))
             state = state._replace(normaliser=seen)
@@ -173,7 +174,7 @@ class TD3(Online):
     def update(
         self, state: TD3State, batch: Batch, key: PRNGKeyArray, turn: int
     ) -> tuple[TD3State, dict[str, Float[Array, ""]]]:
-        """One step of every member on the same batch, and in its turn one of the policy."""
+        """One step of every member on the same batch, and one of the policy at the last turn."""
         observation = self._see(state, batch.observation)
         target, weight = self._target(state, batch, key), self._weight(batch)
         critics, metrics = improve_critics(
@@ -187,7 +188,7 @@ class TD3(Online):
     def _target(
         self, state: TD3State, batch: Batch, key: PRNGKeyArray
     ) -> Float[Array, "member batch"]:
-        """What each member's values should have been."""
+        """The members' targets."""
         following = self._see(state, batch.next_observation)
         action = self._actions(state.target_actors, following)
         if self.target_noise:
@@ -198,7 +199,7 @@ class TD3(Online):
         return member_targets(self, batch, value)
 
     def _weight(self, batch: Batch) -> Float[Array, "member batch"]:
-        """Which transitions each member learns from: the same ones whenever they are sampled."""
+        """The weight of each transition for each member, the same whenever it is sampled."""
         members = len(self.members)
         if self.mask == 1:
             return jnp.ones((members, 1))
@@ -209,7 +210,7 @@ class TD3(Online):
         return jax.vmap(taken)(batch.lot).T / self.mask
 
     def _improve_policy(self, state: TD3State, observation: Array) -> TD3State:
-        """One step of the policy up the values of who leads, and of the targets behind it all."""
+        """One step of the policy towards higher values, then one of the target networks."""
 
         def loss(actors: Any) -> Array:
             action = self._actions(actors, observation)
@@ -233,7 +234,7 @@ class TD3(Online):
     def _leading_value(
         self, state: TD3State, observation: Array, action: Float[Array, "actor batch size"]
     ) -> Float[Array, "actor batch"]:
-        """The value that each actor climbs: its own member's, the leader's, or a mix."""
+        """The value that each actor maximises: its own member's, the leader's, or a mix."""
         first = jax.tree.map(lambda leaf: leaf[:, :1], state.critics.parameters)
         if self.own_actors:
             return member_values(self.network, first, observation, action)[:, 0]
@@ -241,5 +242,5 @@ class TD3(Online):
 
 
 def ddpg(**settings: Any) -> TD3:
-    """DDPG: one critic, no delay, no smoothing; otherwise as `TD3`, and so are the settings."""
+    """DDPG: `TD3` with one critic, no delay and no smoothing; it takes the same settings."""
     return TD3(**{"twins": 1, "policy_delay": 1, "target_noise": 0.0, **settings})

@@ -17,7 +17,7 @@ from rewardshift.envs.tasks import import_foreign
 from rewardshift.errors import ForeignError, InputError, TrainingError, one_line
 from rewardshift.extras import needs
 
-# What is wrong with a path, and so the user's to mend; everything else is the disk's.
+# Errors of a path, which the user can correct; all others are errors of the disk.
 PATH_ERRORS = (
     *(errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.EEXIST, errno.ENAMETOOLONG, errno.ELOOP),
     *(errno.EACCES, errno.EPERM, errno.EROFS),
@@ -29,8 +29,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Runs a command.
 
     Returns:
-        The exit code: 0, 1 for a training that broke down or a disk that did, 2 for bad
-        input, 130 for an interrupted run.
+        The exit code: 0 for success, 1 for a failed training or disk, 2 for bad input, 130 for an
+        interrupted run.
     """
     arguments = sys.argv[1:] if arguments is None else arguments
     if list(arguments) == ["--version"]:
@@ -39,12 +39,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         if any("\0" in argument for argument in arguments):
             raise InputError("an argument holds a NUL character, which no name has")
-        sys.path.append(str(Path.cwd()))  # last: a file here stands in for no installed module
+        sys.path.append(str(Path.cwd()))  # last: no file here hides an installed module
         arguments = _import_modules(arguments)
         with needs("agents"):
             from rewardshift.cli import commands  # noqa: PLC0415  an extra
         commands.run(arguments)
-    except BrokenPipeError:  # nobody to tell
+    except BrokenPipeError:  # nobody reads the output
         raise
     except (InputError, TrainingError, OSError) as error:
         print(f"rewardshift: {one_line(error)}", file=sys.stderr)
@@ -60,7 +60,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _import_modules(arguments: Sequence[str]) -> Sequence[str]:
-    """Imports the modules that the user names first, and returns the other arguments."""
+    """Imports the modules of leading `--import` arguments, and returns the other arguments."""
     while arguments and arguments[0] == "--import":
         if len(arguments) < 2:
             raise InputError("--import needs the name of a module")
@@ -81,17 +81,17 @@ def console() -> NoReturn:
         signal.signal(signal.SIGTERM, signal.SIG_IGN)  # once is enough
         raise KeyboardInterrupt
 
-    signal.signal(signal.SIGTERM, stop)  # ends the workers, as Ctrl-C does
-    for stream in (sys.stdout, sys.stderr):  # a name may hold what their encoding does not
+    signal.signal(signal.SIGTERM, stop)  # ends the workers, like Ctrl-C
+    for stream in (sys.stdout, sys.stderr):  # a name may not fit their encoding
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
     try:
         code = main()
         sys.stdout.flush()
-    except SystemExit as end:  # the parser's: help, or what does not parse
+    except SystemExit as end:  # from the parser: help, or a parse error
         code = int(end.code or 0)
     except BrokenPipeError:  # as in `rewardshift list | head -1`
         code = 0
-    # Without the interpreter's own end: XLA's threads may still be at an interrupted
-    # computation, and do not survive it.
+    # Skips the interpreter's own exit: XLA's threads may still run an interrupted computation,
+    # and would crash during it.
     os._exit(code)

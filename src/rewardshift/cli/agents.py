@@ -1,7 +1,7 @@
-"""What `rewardshift train` takes: the settings of an agent and of a budget, and those of a run.
+"""The flags of `rewardshift train`: the settings of an agent, of a budget and of a run.
 
 The flags are the fields of the agent's and the budget's own dataclasses; their docstrings are the
-help. Only `RunOptions` is the command line's own.
+help. Only `RunOptions` belongs to the command line.
 """
 
 from collections.abc import Callable, Sequence
@@ -31,7 +31,7 @@ from rewardshift.training.runs import Run, offline_run, online_run
 Budget = OnlineBudget | OfflineBudget
 LONG = OnlineBudget(steps=1_000_000, capacity=1_000_000, evaluate_every=5_000)
 
-# The agents by name, each with its default budget, which also says what it learns from.
+# The agents by name, each with its default budget, whose type says whether it learns online.
 AGENTS: dict[str, tuple[type[Any], Budget]] = {
     "dqn": (DQN, OnlineBudget()),
     "td3": (TD3, LONG),
@@ -47,7 +47,7 @@ class RunOptions:
 
     Args:
         scale: The factor on every reward, for all numbers of --shift.
-        terminal: What the shift does at a terminal state: "zero" as in the paper, or "absorbing".
+        terminal: The shift's treatment of terminal states: "zero" as in the paper, or "absorbing".
         seeds: The number of seeds, which run side by side.
         first_seed: The first seed; the others follow it.
         out: The run's folder. The default is a folder in `runs/`, named after the configuration.
@@ -87,14 +87,15 @@ class OnlineOptions(RunOptions):
 
     Args:
         env: A registered Gymnasium environment; for module:Name-v0 the module is imported first.
-        engine: EnvPool where it has the same task and is faster ("auto"), or one of the two.
+        engine: The engine that steps the environment. "auto" takes EnvPool if it has the same task
+            and is faster.
     """
 
     env: str
     engine: EngineName = "auto"
 
     def prepare(self, agent: Any, budget: OnlineBudget) -> Run:
-        """The run."""
+        """The run, configured and checked."""
         return online_run(agent, self.env, self.numbers(), budget, self.engine)
 
 
@@ -104,10 +105,11 @@ class OfflineOptions(RunOptions):
 
     Args:
         data: A data set: embedded/NAME, a Minari id or folder, or an HDF5 or npz file.
-        env: The environment to evaluate in, if the data set does not say.
-        transitions: The number of transitions to take from the data set, if not all.
-        pick: Whole episodes, of which the last is cut, or single transitions.
-        data_seed: The seed of that choice.
+        env: The environment for evaluations; by default the one that the data set names.
+        transitions: The number of transitions to take from the data set; by default all.
+        pick: Whether --transitions takes whole episodes, with the last one cut, or single
+            transitions.
+        data_seed: The seed of the choice of --transitions.
     """
 
     data: str
@@ -117,7 +119,7 @@ class OfflineOptions(RunOptions):
     data_seed: int = 0
 
     def prepare(self, agent: Any, budget: OfflineBudget) -> Run:
-        """The run."""
+        """The run, configured and checked."""
         return offline_run(agent, self.data, self.env, self.numbers(), budget, self._subset())
 
     def _subset(self) -> Subset | None:
@@ -129,14 +131,14 @@ class OfflineOptions(RunOptions):
 
 
 class Job(NamedTuple):
-    """What a command line of `rewardshift train` asks for."""
+    """The agent, options and budget of a `rewardshift train` command."""
 
     agent: Any
     options: OnlineOptions | OfflineOptions
     budget: Any
 
     def prepare(self) -> Run:
-        """The run, decided and checked."""
+        """The run, configured and checked."""
         return self.options.prepare(self.options.shifted(self.agent), self.budget)
 
 
@@ -144,8 +146,8 @@ def jobs(arguments: Sequence[str]) -> Any:
     """The type of a `Job` for tyro: a subcommand for each agent.
 
     Args:
-        arguments: The command line. An agent of the user's own that it names, such as
-            `train mymodule:Mine`, is a subcommand too.
+        arguments: The command line. If it names the user's own agent, as in
+            `train mymodule:Mine`, that is a subcommand too.
     """
     agents = dict(AGENTS)
     if arguments[:1] == ["train"] and ":" in "".join(arguments[1:2]):
@@ -158,7 +160,7 @@ def jobs(arguments: Sequence[str]) -> Any:
 
 
 def _own_agent(name: str) -> tuple[type[Any], Budget]:
-    """An agent from elsewhere; one that can act learns in an environment."""
+    """A user's agent and its default budget; an agent with `act` learns in an environment."""
     kind = find_part(name)
     budget = OnlineBudget() if hasattr(kind, "act") else OfflineBudget()
     taken = {field.name for part in (_options(budget), budget) for field in fields(part)}
@@ -180,7 +182,7 @@ def _job_maker(kind: type[Any], default: Budget) -> Callable[..., Job]:
     def make(run: Any, agent: Any, budget: Any = defaults) -> Job:
         try:
             return Job(kind(**_values(agent)), run, type(default)(**_values(budget)))
-        except ValueError as error:  # of an agent from elsewhere, which may not say InputError
+        except ValueError as error:  # a user's agent may not raise InputError
             raise InputError(one_line(error)) from error
 
     make.__annotations__.update(run=_options(default), agent=_unchecked(kind), budget=raw_budget)
@@ -189,7 +191,7 @@ def _job_maker(kind: type[Any], default: Budget) -> Callable[..., Job]:
 
 
 def _unchecked(kind: type[Any]) -> type[Any]:
-    """A dataclass that takes any values: tyro would show what is raised in it as its own error."""
+    """The dataclass without its checks, whose errors tyro would show as its own."""
     same = {"__doc__": kind.__doc__, "__module__": kind.__module__, "__post_init__": _nothing}
     return type(kind.__name__, (kind,), same)
 

@@ -27,7 +27,7 @@ COMMANDS: dict[str, Callable[..., None]] = {
 
 
 def run(arguments: Sequence[str]) -> None:
-    """Parses the arguments and runs the command that they name."""
+    """Parses the arguments and runs their command."""
     train_agent.__annotations__["job"] = jobs(arguments)
     try:
         tyro.extras.subcommand_cli_from_dict(

@@ -38,20 +38,20 @@ def collect_data(
     run_seed: int = 0,
     folder: Annotated[Path | None, tyro.conf.arg(metavar="PATH")] = None,
 ) -> None:
-    """Write what the policy of a run does as a Minari data set.
+    """Collect a Minari data set with the policy of a run.
 
-    A run that was stopped has the policy of its last checkpoint. The same command gives the same
-    data set. A README.md beside the data says what is in it and how it was made.
+    A stopped run has the policy of its last checkpoint. The same command gives the same data set.
+    A README.md beside the data describes the contents and how they were made.
 
     Args:
         run: The folder of the run.
         id: The name of the new data set, for example hopper/medium-v0.
-        transitions: How many; the last episode is cut.
+        transitions: The number of transitions; the last episode is cut.
         noise: Standard deviation of the noise on continuous actions, on the scale [-1, 1].
-        random_actions: The probability of a random action instead.
+        random_actions: The probability of a random action.
         seed: The seed of the episodes, the noise and the random actions.
-        run_seed: Which of the run's seeds acts.
-        folder: Where to write it, if not to Minari's own place: a new or empty folder.
+        run_seed: The seed of the run whose policy acts.
+        folder: A new or empty folder for the data set; by default Minari's own place.
     """
     config, policy = read_config(run), load(run, run_seed)
     check_target(id, folder)
@@ -91,12 +91,12 @@ def collect_data(
 
 @dataclass(frozen=True, kw_only=True)
 class Inspect:
-    """Say what is in a data set."""
+    """Describe a data set."""
 
     source: tyro.conf.Positional[str]
     """embedded/NAME, a Minari id, the folder of a Minari data set, or an HDF5 or npz file."""
     picture: Annotated[Path | None, tyro.conf.arg(metavar="PATH")] = None
-    """A PNG to make, with the distributions of returns and rewards."""
+    """A PNG to write, with the distributions of returns and rewards."""
     gamma: float = 0.99
     """The discount."""
 
@@ -130,11 +130,11 @@ class Inspect:
 
 @dataclass(frozen=True)
 class ListSets:
-    """Name the data sets that come with rewardshift and those that Minari has on this machine."""
+    """List the data sets of rewardshift and those of Minari on this machine."""
 
     def run(self) -> None:
-        """Prints a line for each."""
-        with warnings.catch_warnings(record=True) as told:  # of what is damaged
+        """Prints a line for each data set."""
+        with warnings.catch_warnings(record=True) as told:  # about damaged data sets
             warnings.simplefilter("always")
             sets = local_sets()
         for name, text in sets.items():
@@ -149,7 +149,7 @@ def data(
     options: Annotated[Inspect, tyro.conf.subcommand("inspect")]
     | Annotated[ListSets, tyro.conf.subcommand("list")],
 ) -> None:
-    """Look at data sets.
+    """Inspect or list data sets.
 
     Args:
         options: The command's options.
@@ -165,7 +165,7 @@ def _action(dataset: Dataset) -> str:
 
 
 def _print_suggestion(dataset: Dataset, gamma: float) -> None:
-    """What the data say about a cautious shift."""
+    """Prints the cautious shift that the data suggest."""
     values = discounted_returns(dataset, gamma)
     low, high = float(values.min()), float(values.max())
     print(

@@ -31,10 +31,10 @@ from rewardshift.shift import Terminal
 
 
 def list_figures(*, cost: bool = False) -> None:
-    """Name every figure with its panels, methods, presets and about how long each takes.
+    """List every figure with its panels, methods, presets and their approximate durations.
 
     Args:
-        cost: Say instead what each figure costs: units of work, and hours of one core.
+        cost: Print instead the cost of each figure: its units of work and core-hours.
     """
     if cost:
         Console().print(_costs())
@@ -54,7 +54,7 @@ def list_figures(*, cost: bool = False) -> None:
 
 
 def _details(figure: Figure, name: str) -> Iterator[str]:
-    """What else there is to say about a preset: its budget in lifetimes, the tasks left out."""
+    """More about a preset: its budget in lifetimes, and the tasks left out."""
     if figure.lifetimes is not None:
         tasks = figure.at(name).tasks
         found = sorted(figure.lifetimes(figure, task, name) for task in tasks)
@@ -91,18 +91,18 @@ def reproduce(
 ) -> None:
     """Run a figure of the paper and judge its claims.
 
-    An interrupted run goes on where it was when the same command is given again;
-    finished units of work are not run twice. A unit that fails does not stop the others.
+    The same command continues an interrupted run; finished units of work are not run twice. A
+    failing unit does not stop the others.
 
     Args:
-        figure: The figure's name, as `rewardshift list` gives it, or "all".
-        preset: How much of it to run.
-        seeds: How many seeds, if not the preset's number.
-        out: The folder for the results; each figure gets a folder of its own in it.
-        jobs: How many processes, if not one per core.
-        shard: The part that is run here, for example 2/4, the second of four, if several machines
-            share the work; afterwards the command without it puts together what all have done.
-        on: Processes of this machine, or a Ray cluster.
+        figure: The figure's name, as `rewardshift list` prints it, or "all".
+        preset: The size of the run.
+        seeds: The number of seeds; by default the preset's.
+        out: The folder for the results, with a subfolder for each figure.
+        jobs: The number of processes; by default one per core.
+        shard: The part of the work to run here, for example 2/4, the second of four, if several
+            machines share the work. Afterwards the command without --shard combines the results.
+        on: Where to run: in processes of this machine, or on a Ray cluster.
         address: The address of the Ray cluster; by default one is started on this machine.
         terminal: "zero" cuts the shift off at a terminal state, as the paper does;
             "absorbing" makes it exactly policy-invariant.
@@ -167,12 +167,13 @@ def report(
 ) -> None:
     """Make verdicts, pictures and the page again from the results in a folder.
 
-    Results that were changed after they were written are refused: a seal in provenance.json tells.
+    Results that were changed after they were written are refused; a seal in provenance.json
+    protects them.
 
     Args:
         out: The folder that `rewardshift reproduce` wrote to.
         markdown: Print the counts of the verdicts as Markdown.
-        seal: Seal results that have no seal, as those of earlier versions.
+        seal: Seal results without a seal, such as those of earlier versions.
     """
     if not out.is_dir():
         raise InputError(f"no folder {str(out)!r}")

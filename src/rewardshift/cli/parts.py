@@ -1,8 +1,8 @@
-"""Settings whose value is a part, or a shift, as texts of the command line.
+"""Parts and shifts as texts on the command line.
 
 A part is written as its name, with settings if they are not the defaults: `mean`,
-`rnd(shift=-1, width=64)`. A part of your own is written as `mymodule:Mine(beta=2)`. A text never
-makes us import a module: `rewardshift --import mymodule` does.
+`rnd(shift=-1, width=64)`. Your own part is written as `mymodule:Mine(beta=2)`. Such a text never
+imports a module; `rewardshift --import mymodule` does.
 """
 
 import ast
@@ -39,8 +39,8 @@ class Slot(NamedTuple):
     """A kind of setting whose value is a part.
 
     Args:
-        name: The slot in messages.
-        makers: What makes its parts, by name.
+        name: The name of the slot in messages.
+        makers: The functions that make its parts, by name.
         optional: Whether it may be empty.
     """
 
@@ -55,7 +55,7 @@ class Slot(NamedTuple):
         return " | ".join([*([NONE] if self.optional else []), *known, OWN])
 
 
-# The slots by their types. A type that is not here takes parts of your own alone.
+# The slots by type. A slot of any other type takes users' own parts only.
 SLOTS: dict[Any, tuple[str, Makers]] = {
     Intrinsic: ("intrinsic", {"rnd": RND, "count": CountBonus}),
     Drawing: ("selection", dict(SELECTIONS)),
@@ -69,12 +69,12 @@ REGISTRY = ConstructorRegistry()
 
 
 class PartError(Exception):
-    """A text that describes no part. It is no `ValueError`, which tyro would show as its own."""
+    """A text that describes no part. It is not a `ValueError`, which tyro would show as its own."""
 
 
 @REGISTRY.primitive_rule
 def slot_rule(info: PrimitiveTypeInfo) -> PrimitiveConstructorSpec[Any] | None:
-    """How tyro reads a part."""
+    """The rule by which tyro reads a part."""
     kinds = get_args(info.type) or (info.type,)
     alone = len(kinds) == 1 and is_dataclass(info.type) and info.type not in SLOTS
     if alone or set(kinds) == {NoneType} or Shift in kinds or not all(map(_is_part, kinds)):
@@ -92,11 +92,11 @@ def slot_rule(info: PrimitiveTypeInfo) -> PrimitiveConstructorSpec[Any] | None:
 
 @REGISTRY.primitive_rule
 def shift_rule(info: PrimitiveTypeInfo) -> PrimitiveConstructorSpec[Any] | None:
-    """How tyro reads the shift of an agent: a number, or one for each member."""
+    """The rule by which tyro reads the shift of an agent: a number, or one for each member."""
     kinds = get_args(info.type)
     if Shift not in kinds:
         return None
-    several = any(get_args(kind) for kind in kinds)  # a tuple of shifts is among the types
+    several = any(get_args(kind) for kind in kinds)  # whether a tuple of shifts is allowed
     return PrimitiveConstructorSpec(
         nargs="*",
         metavar="FLOAT [FLOAT ...]" if several else "FLOAT",

@@ -1,4 +1,4 @@
-"""What is seen of long work while it runs."""
+"""Progress bars for long work."""
 
 import contextlib
 import time
@@ -21,21 +21,21 @@ from rich.table import Table
 from rewardshift.experiments.figure import Unit
 from rewardshift.experiments.runner import Outcome, Place, Plan, run_units
 
-ROWS = 16  # of units that are running, so that the bar stays on the screen
-SECONDS = 0.5  # between two pictures of a bar
+ROWS = 16  # the most running units to show, so that the bar stays on the screen
+SECONDS = 0.5  # between two updates of a bar
 
-# Takes how much is done, and what gives the returns to be shown when they are.
+# A function of the amount done, and of a function that returns the returns to show.
 Count = Callable[[int, Callable[[], Sequence[float]]], None]
 
 
 @contextlib.contextmanager
 def counting_bar(name: str, total: int, unit: str) -> Iterator[Count]:
-    """A bar with the mean of the returns, the speed and the time that is left.
+    """A bar with the mean of the returns, the speed and the remaining time.
 
     Args:
-        name: What is done.
-        total: How much there is to do.
-        unit: What is counted.
+        name: The name of the work.
+        total: The amount of work.
+        unit: The unit of the amount.
     """
     columns = (
         TextColumn("{task.description}", markup=False),
@@ -51,7 +51,7 @@ def counting_bar(name: str, total: int, unit: str) -> Iterator[Count]:
 
         def count(done: int, returns: Callable[[], Sequence[float]]) -> None:
             nonlocal last, clock
-            if not bar.live.is_started:  # only now: what is refused has no bar
+            if not bar.live.is_started:  # only now: refused work shows no bar
                 begun.enter_context(bar)
             now = time.perf_counter()
             if now - clock < SECONDS and done < total:
@@ -64,7 +64,7 @@ def counting_bar(name: str, total: int, unit: str) -> Iterator[Count]:
 
 
 def run_with_progress(plan: Plan, units: list[Unit], place: Place) -> list[Outcome]:
-    """Runs the units; those that failed, with what they failed of on the screen."""
+    """Runs the units, prints the errors of failed ones, and returns those."""
     if not units:
         print(f"{plan.figure}: no unit of work is left to do")
         return []
@@ -82,7 +82,7 @@ def run_with_progress(plan: Plan, units: list[Unit], place: Place) -> list[Outco
     work = Work(units, place)
     failed: list[Outcome] = []
     console = Console(stderr=True)
-    # In a file no bar moves: there a line for each unit has to do.
+    # A log file gets a line for each unit instead of a moving bar.
     log = not console.is_terminal
     with Live(console=console, transient=log, get_renderable=lambda: Group(*work.tables(), bar)):
         bar.update(task, running=len(work.running()))
@@ -99,11 +99,11 @@ def run_with_progress(plan: Plan, units: list[Unit], place: Place) -> list[Outco
 
 
 class Work:
-    """Which units are at work: a place takes them in order, as many as it has slots.
+    """The units that are running: a place takes them in order, as many as it has slots.
 
     Args:
-        units: All, in the order in which they are taken.
-        place: Where they run.
+        units: All units, in the order in which the place takes them.
+        place: The place where they run.
     """
 
     def __init__(self, units: list[Unit], place: Place) -> None:
@@ -112,7 +112,7 @@ class Work:
         self._since: dict[str, float] = {}
 
     def running(self) -> dict[str, float]:
-        """The units that are at work now, and for how many seconds."""
+        """The running units, with their seconds so far."""
         now = time.monotonic()
         return {
             name: now - self._since.setdefault(name, now)
@@ -120,11 +120,11 @@ class Work:
         }
 
     def ended(self, unit: Unit) -> None:
-        """Takes a unit out, however it ended."""
+        """Removes a unit that has ended."""
         self._left.remove(_name(unit))
 
     def tables(self) -> list[Table]:
-        """A table of the units that are at work, if any is."""
+        """A table of the running units, if there are any."""
         running = self.running()
         table = Table("running", "for", box=None, padding=(0, 2, 0, 0))
         for name, seconds in list(running.items())[:ROWS]:

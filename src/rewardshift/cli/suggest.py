@@ -21,13 +21,13 @@ def suggest(
     """Choose a constant from the range of the rewards or of the values.
 
     Args:
-        goal: "explore": optimistic everywhere. "exploit": cautious everywhere.
-        rewards: The lowest and the highest reward of a step. Taken as if an episode
-            never ended; where the reward is sparse, give the values instead.
+        goal: "explore" makes Q optimistic everywhere, "exploit" cautious everywhere.
+        rewards: The lowest and the highest reward of a step, for episodes that never
+            end. If the reward is sparse, give the values instead.
         values: The lowest and the highest discounted return of an episode.
         gamma: The discount.
         scale: The factor k on the rewards, if you use one.
-        bias: A constant of your own, to see how optimistic it is.
+        bias: Your own constant, to see its optimism.
     """
     if (rewards is None) == (values is None):
         raise InputError("give either --rewards LOW HIGH or --values LOW HIGH")

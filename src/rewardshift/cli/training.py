@@ -18,13 +18,13 @@ from rewardshift.training.trainer import OnProgress
 
 
 def train_agent(job: Job) -> None:
-    """Train an agent, all its seeds in one process.
+    """Train an agent, with all its seeds in one process.
 
-    The run goes to a folder of its own, with checkpoints: when it is stopped, the same
-    command, or `rewardshift resume FOLDER`, goes on and ends as if nothing had happened.
+    The run has its own folder with checkpoints. After a stop, the same command, or
+    `rewardshift resume FOLDER`, continues it; the results are those of an uninterrupted run.
 
     Args:
-        job: The agent, by its name or as MODULE:CLASS of your own.
+        job: The agent: its name, or your own as MODULE:CLASS.
     """
     run = job.prepare()
     folder = job.options.out or Path("runs") / run.config.name
@@ -39,12 +39,12 @@ def resume_run(
     *,
     steps: Annotated[int | None, tyro.conf.arg(metavar="INT")] = None,
 ) -> None:
-    """Go on with a run that was stopped, or past its end.
+    """Continue a stopped run, or extend a finished one.
 
     Args:
         folder: The run's folder.
-        steps: The new number of steps, or of updates, of a run that shall be longer. What depends
-            on the length, such as DQN's linear epsilon, follows the new one from there.
+        steps: A larger number of steps, or of updates, which extends the run. Settings that depend
+            on the length, such as DQN's linear epsilon, follow the new length from there on.
     """
     config = read_config(folder)
     total = config.longer(steps).budget.steps if steps is not None else config.budget.steps
@@ -66,8 +66,8 @@ def evaluate(
     Args:
         path: The run's folder, or a file that `Policy.save` wrote.
         episodes: The number of episodes.
-        seed: The seed of the run that acts; by default its first.
-        start: Another number is other episodes.
+        seed: The seed of the run whose policy acts; by default its first.
+        start: The seed of the episodes.
     """
     policy = load(path, seed)
     found = policy.evaluate(episodes, seed=start)
@@ -90,9 +90,9 @@ def play(
 
     Args:
         folder: The run's folder.
-        film: The file to make, .gif or .mp4; by default episode.gif in the run's folder.
-        seed: Which of the run's seeds acts.
-        episode: Another number is another start.
+        film: The file to write, .gif or .mp4; by default episode.gif in the run's folder.
+        seed: The seed of the run whose policy acts.
+        episode: The number of the episode; each number has another start.
     """
     path = film or folder / "episode.gif"
     total = record_episode(load(folder, seed), path, episode)
@@ -109,7 +109,7 @@ def _training_bar(name: str, steps: int) -> Iterator[OnProgress]:
 
 
 def _last_rows(rows: Sequence[Any]) -> list[Any]:
-    """Those of the last evaluation, one for each seed."""
+    """The rows of the last evaluation, one for each seed."""
     return [row for row in rows if row.step == rows[-1].step]
 
 

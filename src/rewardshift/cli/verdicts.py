@@ -1,4 +1,4 @@
-"""What `reproduce` and `report` print of verdicts."""
+"""The output of `reproduce` and `report` about verdicts."""
 
 import sys
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Fixed data sets: what offline agents learn from."""
+"""Fixed data sets, for offline agents."""
 
 from rewardshift.extras import needs
 

@@ -1,4 +1,4 @@
-"""What a data set is like, in numbers and as the README.md that lies beside one."""
+"""The summary of a data set, in numbers and as its README.md."""
 
 import json
 from collections.abc import Mapping
@@ -11,9 +11,9 @@ from rewardshift.data.dataset import Dataset
 
 
 class Summary(NamedTuple):
-    """A data set in a few numbers; ranges are the lowest, the mean and the highest.
+    """A data set in a few numbers; the triples are the lowest, the mean and the highest.
 
-    `unfinished` episodes were neither terminated nor truncated: the data end within them.
+    `unfinished` episodes are neither terminated nor truncated: the data end within them.
     """
 
     transitions: int
@@ -26,7 +26,7 @@ class Summary(NamedTuple):
     rewards: tuple[float, float, float]
 
     def lines(self) -> dict[str, str]:
-        """Each number with its name, as a person reads it."""
+        """The numbers as text, by name."""
         ends = f"{self.terminated} terminated, {self.truncated} truncated"
         return {
             "transitions": str(self.transitions),
@@ -56,7 +56,7 @@ def summarise(dataset: Dataset) -> Summary:
 
 
 def discounted_returns(dataset: Dataset, gamma: float) -> Float[np.ndarray, " n"]:
-    """What followed each row within its episode, discounted; after a cut as if nothing did."""
+    """The discounted return from each row to the end of its episode; nothing after a cut."""
     ends = (dataset.terminated | dataset.truncated).tolist()
     totals, total = np.empty(len(dataset)), 0.0
     for row, reward in reversed(list(enumerate(dataset.reward.tolist()))):
@@ -73,8 +73,8 @@ def data_card(
     Args:
         dataset: The data set.
         dataset_id: Its id.
-        description: What it is, in a line.
-        recipe: How it was made.
+        description: A description in one line.
+        recipe: The record of how it was made.
     """
     rows = {"environment": dataset.env or "not known", **summarise(dataset).lines()}
     table = [f"| {name} | {text} |" for name, text in rows.items()]

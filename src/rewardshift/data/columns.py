@@ -1,7 +1,7 @@
-"""The columns of a data set as a file has them, brought to our types and checked row by row.
+"""The columns of a data set's file, converted to our types and checked row by row.
 
-Every function takes where the values are from and the name that they have there, for the
-message; a bad value is found here, while the row is still the file's own.
+Every function takes the place of the values and their name there, for error messages. Bad values
+are found here, while the row numbers are still those of the file.
 """
 
 import numpy as np
@@ -39,7 +39,7 @@ def reward_column(values: np.ndarray, where: str, key: str) -> Float32[np.ndarra
 
 
 def flag_column(values: np.ndarray, where: str, key: str) -> Bool[np.ndarray, " n"]:
-    """Yes or no, or 1 or 0, for each row."""
+    """Flags, True or False, or 1 or 0, for each row."""
     flags = _single(values, where, key)
     odd = np.flatnonzero((flags != 0) & (flags != 1))
     if odd.size:
@@ -48,7 +48,7 @@ def flag_column(values: np.ndarray, where: str, key: str) -> Bool[np.ndarray, " 
 
 
 def _single(values: np.ndarray, where: str, key: str) -> np.ndarray:
-    """One number for each row; some D4RL files have them as a column."""
+    """One number for each row; some D4RL files hold them with a second axis of length 1."""
     column = values[:, 0] if values.ndim == 2 and values.shape[1] == 1 else values
     _check(column, where, key, axes=1)
     return column
@@ -65,7 +65,7 @@ def _check(values: np.ndarray, where: str, key: str, axes: int) -> None:
 
 
 def _as_float32(values: np.ndarray, where: str, key: str) -> np.ndarray:
-    with np.errstate(over="ignore"):  # what is too large becomes infinite, and is refused
+    with np.errstate(over="ignore"):  # values that are too large become infinite, and are refused
         floats = values.astype(np.float32)
     odd = np.argwhere(~np.isfinite(floats))
     if odd.size:

@@ -1,4 +1,4 @@
-"""A data set as a value: checked once, when it is made."""
+"""A data set as a value, checked once, when it is made."""
 
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -12,7 +12,7 @@ from rewardshift.checks import Count, Natural, check
 from rewardshift.errors import InputError, shown
 
 Pick = Literal["episodes", "transitions"]
-# With the kinds of numbers that they may have, as NumPy calls them.
+# The fields, each with its allowed NumPy dtype kinds.
 FIELDS = {
     "observation": "fiu",
     "action": "fiu",
@@ -25,13 +25,13 @@ FIELDS = {
 
 @dataclass(frozen=True)
 class Subset:
-    """A part of a data set, another one for another seed.
+    """A random part of a data set.
 
     Args:
-        transitions: How many.
-        pick: `"episodes"`: whole ones, drawn without replacement until there are enough; the last
-            one is cut. `"transitions"`: drawn one by one, without replacement; what was an episode
-            is then none any more.
+        transitions: The number of transitions.
+        pick: `"episodes"` draws whole episodes without replacement until there are enough
+            transitions, and cuts the last one. `"transitions"` draws single transitions without
+            replacement, which does not keep episodes together.
         seed: The seed of the draw.
     """
 
@@ -47,20 +47,20 @@ class Subset:
 class Dataset:
     """Transitions in the order in which they were collected, with primal rewards.
 
-    `next_observation` is what the action led to, at the end of an episode too. Refuses what
-    cannot be learned from, with the name of the data set, the field and the row.
+    Invalid values are refused, with the name of the data set, the field and the row.
 
     Args:
-        name: Where it is from, as `load_dataset` takes it.
+        name: The source, as `load_dataset` takes it.
         observation: Flat observations, float32 or uint8.
-        action: Whole numbers, or the numbers of continuous actions on the environment's own scale.
-        reward: As the environment gave it.
-        next_observation: See above.
+        action: Discrete actions as whole numbers, or continuous ones on the environment's own
+            scale.
+        reward: The environment's reward.
+        next_observation: The observation after the action, also at the end of an episode.
         terminated: Whether the transition ended in a terminal state.
-        truncated: Whether the episode was cut off after it.
+        truncated: Whether the episode was cut off after the transition.
         env: The registered environment, if it is known.
         parts: The subsets applied to the named data set, in order.
-        note: What the data set says of itself, on one line.
+        note: The data set's description of itself, on one line.
     """
 
     name: str
@@ -110,7 +110,7 @@ class Dataset:
 
     @cached_property
     def digest(self) -> str:
-        """A short name for the contents."""
+        """A short hash of the contents."""
         content = sha256()
         for field in FIELDS:
             values = np.ascontiguousarray(getattr(self, field))
@@ -120,7 +120,7 @@ class Dataset:
 
     @cached_property
     def episodes(self) -> list[slice]:
-        """The rows of each episode; the last one may go on beyond the data."""
+        """The rows of each episode; the last episode may be unfinished."""
         ends = np.flatnonzero(self.terminated | self.truncated) + 1
         stops = [*ends.tolist(), *([len(self)] if not ends.size or ends[-1] < len(self) else [])]
         return [slice(a, b) for a, b in zip([0, *stops[:-1]], stops, strict=True)]
@@ -148,6 +148,6 @@ class Dataset:
             drawn = [np.arange(episode.start, episode.stop) for episode in episodes]
             rows = np.concatenate(drawn)[: part.transitions]
         columns = {field: getattr(self, field)[rows] for field in FIELDS}
-        cut = np.append(np.diff(rows) != 1, True)  # what follows there is another episode
+        cut = np.append(np.diff(rows) != 1, True)  # another episode follows there
         columns["truncated"] = columns["truncated"] | (cut & ~columns["terminated"])
         return replace(self, **columns, parts=(*self.parts, part))

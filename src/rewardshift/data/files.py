@@ -1,7 +1,7 @@
 """Data sets in single files: D4RL's HDF5, and NumPy's npz with the same names.
 
-A row is one transition. Terminations and time limits are kept apart, and no next observation is
-ever taken from another episode.
+A row is one transition. Terminations and time limits stay separate, and a next observation never
+comes from another episode.
 """
 
 from collections.abc import Mapping
@@ -35,15 +35,16 @@ def read_file(path: Path) -> Dataset:
     """The data set in a file that ends in .hdf5, .h5 or .npz.
 
     It needs `observations`, `actions`, `rewards` and `terminals`, and `timeouts` or
-    `next_observations` or both; other keys are not looked at. Where both ends are set, the
-    terminal state counts. What the file cuts off is truncated.
+    `next_observations` or both; other keys are ignored. If a row is both a terminal and a timeout,
+    it is terminal. The end of the file truncates its last episode.
 
-    Without `next_observations`, the next row's observation is taken within an episode. What the
-    last transition before a time limit, or before the end of the file, led to is then not known:
-    it is left out, and the one before it is the last of its episode. What a terminal transition
-    led to is never looked at: it is given its own observation.
+    Without `next_observations`, the next observation is that of the next row in the same episode.
+    It is unknown for the last transition before a time limit or before the end of the file: that
+    transition is left out, and the one before it ends the episode. The next observation of a
+    terminal transition is never used, so it is set to the transition's own observation.
 
-    Without `timeouts`, an episode ends where the next row does not go on from where a row led.
+    Without `timeouts`, an episode ends where a row's observation is not the next observation of the
+    row before.
     """
     where = f"the file {str(path)!r}"
     columns = {key: COLUMNS[key](values, where, key) for key, values in _read(path, where).items()}
@@ -89,7 +90,7 @@ def _transitions(columns: Mapping[str, np.ndarray], name: str, where: str) -> Da
 
 
 def _read(path: Path, where: str) -> dict[str, np.ndarray]:
-    """The arrays of the keys that we know."""
+    """The arrays of the known keys."""
     try:
         with _opened(path) as file:
             there = set(file)
@@ -102,7 +103,7 @@ def _read(path: Path, where: str) -> dict[str, np.ndarray]:
 
 
 def _opened(path: Path) -> Any:
-    """The file as something with keys."""
+    """The open file, as a mapping."""
     if path.suffix.lower() == ".npz":
         return arrays_in(path.open("rb"))
     import h5py  # noqa: PLC0415  slow to import

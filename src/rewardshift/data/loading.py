@@ -1,4 +1,4 @@
-"""One way in for every data set."""
+"""Loads a data set from any source."""
 
 from pathlib import Path
 
@@ -11,20 +11,20 @@ ENDINGS = (".hdf5", ".h5", ".npz")
 
 
 def load_dataset(source: str | Path, subset: Subset | None = None) -> Dataset:
-    """A data set, or a part of it.
+    """Loads a data set, or a part of it.
 
     Args:
         source: `embedded/NAME` for one that comes with the package, a file that ends in .hdf5,
             .h5 or .npz, the folder of a Minari data set, or the id of one, which Minari downloads
-            if it is not there.
-        subset: Which part, if not all of it.
+            if it is missing.
+        subset: The part to load; by default all of it.
     """
     dataset = _load(source)
     return dataset if subset is None else dataset.subset(subset)
 
 
 def whole_name(source: str) -> str:
-    """A source by a name that it has in every folder: for files and folders, their whole path."""
+    """The name of a source that is valid in every working folder: an absolute path for files."""
     is_path = not source.startswith(PREFIX) and Path(source).exists()
     return str(Path(source).absolute()) if is_path else source
 
@@ -43,6 +43,6 @@ def _load(source: str | Path) -> Dataset:
         )
     if path.is_dir():
         raise InputError(f"the folder {str(source)!r} holds no Minari data set")
-    if path.is_absolute():  # so it is no id
+    if path.is_absolute():  # so it is not an id
         raise InputError(f"there is no folder {str(source)!r}")
     return read_minari(source)

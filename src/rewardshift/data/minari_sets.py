@@ -1,4 +1,4 @@
-"""Minari's data sets, read as a `Dataset`, and among them those that come with us."""
+"""Reads Minari's data sets, including the embedded ones, as a `Dataset`."""
 
 import contextlib
 import json
@@ -35,9 +35,9 @@ def embedded_names() -> list[str]:
 
 
 def local_sets() -> dict[str, str]:
-    """The data sets on this machine, by the names that `load_dataset` takes: ours, then Minari's.
+    """The data sets on this machine, ours and then Minari's, by their names for `load_dataset`.
 
-    Each with its size and its environment. Minari warns of those that are damaged.
+    Each has its size and its environment. Minari warns about damaged ones.
     """
     from minari import list_local_datasets  # noqa: PLC0415  slow to import
 
@@ -54,16 +54,16 @@ def local_sets() -> dict[str, str]:
 
 
 def holds_minari(folder: Path) -> bool:
-    """Whether a folder is that of a Minari data set."""
+    """Whether a folder holds a Minari data set."""
     return (folder / "data" / "metadata.json").is_file()
 
 
 def minari_dataset(source: str | Path) -> "MinariDataset":
-    """A data set as Minari has it.
+    """A data set as a `MinariDataset`.
 
     Args:
-        source: `embedded/NAME`, a folder that holds a data set, or the id of one; what is not on
-            this machine is downloaded by Minari.
+        source: `embedded/NAME`, a folder that holds a data set, or the id of one, which Minari
+            downloads if it is not on this machine.
     """
     import minari  # noqa: PLC0415  slow to import
     from minari.storage import get_dataset_path  # noqa: PLC0415
@@ -75,7 +75,7 @@ def minari_dataset(source: str | Path) -> "MinariDataset":
             check_id(str(source))
     with (
         _minari_errors(what, "" if folder else "; those that are here: rewardshift data list"),
-        contextlib.redirect_stdout(sys.stderr),  # Minari tells of a download
+        contextlib.redirect_stdout(sys.stderr),  # Minari prints about a download
     ):
         place = (folder or get_dataset_path(str(source))) / "data"
         if not place.exists():
@@ -85,9 +85,9 @@ def minari_dataset(source: str | Path) -> "MinariDataset":
 
 
 def _check_entry_points(place: Path, what: str) -> None:
-    """Raises if Minari would import a module, or call a function, of the file's choice.
+    """Raises if the file would make Minari import a module or call a function.
 
-    Minari makes the environment of a data set that does not say its spaces.
+    Minari makes the environment of a data set that does not state its spaces.
     """
     metadata = json.loads((place / "metadata.json").read_text())
     if {"observation_space", "action_space"} <= metadata.keys():
@@ -112,8 +112,8 @@ def read_minari(source: str | Path) -> Dataset:
     """A data set of Minari as a `Dataset`; see `minari_dataset` for the sources.
 
     Observations must be a Box, actions a Box of floating point numbers or Discrete from 0 on;
-    both are flattened. An episode that stops without an end was cut off there, unless it is the
-    last one.
+    both are flattened. An episode without an end counts as truncated, unless it is the last
+    one.
     """
     found = minari_dataset(source)
     where = f"the Minari data set {str(source)!r}"
@@ -141,13 +141,13 @@ def read_minari(source: str | Path) -> Dataset:
 
 
 def check_id(dataset_id: str) -> None:
-    """Refuses what Minari would not take for the id of a data set, or would not find again."""
+    """Refuses an id that Minari does not accept or would not find again."""
     from minari.dataset.minari_dataset import parse_dataset_id  # noqa: PLC0415  slow to import
 
     parts = dataset_id.split("/")
     try:
         parse_dataset_id(dataset_id)
-        if "" in parts or "data" in parts:  # Minari looks for data sets by folders of that name
+        if "" in parts or "data" in parts:  # Minari finds data sets by folders of that name
             raise ValueError
     except (ValueError, TypeError) as error:  # TypeError: there is no version
         raise InputError(
@@ -158,7 +158,7 @@ def check_id(dataset_id: str) -> None:
 
 
 def _folder(source: str | Path) -> Path | None:
-    """The folder that a source stands for, if it is no id."""
+    """The folder of a source, or None if the source is an id."""
     name = str(source)
     if name.startswith(PREFIX):
         names = embedded_names()
@@ -171,7 +171,7 @@ def _folder(source: str | Path) -> Path | None:
 
 @contextlib.contextmanager
 def _minari_errors(what: str, hint: str = "") -> Iterator[None]:
-    """Whatever Minari raises, from a missing package to a damaged file, as one of our errors."""
+    """Converts every error of Minari, from a missing package to a damaged file, to ours."""
     try:
         yield
     except InputError:
@@ -206,7 +206,7 @@ def _check_spaces(found: "MinariDataset", where: str) -> None:
 
 
 def _episode(episode: "EpisodeData", where: str) -> dict[str, np.ndarray]:
-    """The transitions of an episode: Minari has one observation more than actions."""
+    """The transitions of an episode, which has one more observation than actions in Minari."""
     place, count = f"{where}, episode {episode.id}", len(episode)
     actions = np.asarray(episode.actions)
     lengths = {
@@ -233,9 +233,9 @@ def _episode(episode: "EpisodeData", where: str) -> dict[str, np.ndarray]:
 
 
 def _environment(found: "MinariDataset") -> tuple[str | None, str]:
-    """The environment's name, and what the data set says of itself.
+    """The environment's name, and the data set's description of itself.
 
-    There is no name where the registered environment has other settings: it is another task.
+    The name is None if the registered environment has other settings: it is another task.
     """
     lines = str(found.storage.metadata.get("description", "")).strip().splitlines()
     note, spec = lines[0] if lines else "", found.env_spec
@@ -244,7 +244,7 @@ def _environment(found: "MinariDataset") -> tuple[str | None, str]:
     try:
         registered = _registered(spec.id)
     except (gym.error.Error, ImportError, InputError):
-        return spec.id, note  # which nobody can make here
+        return spec.id, note  # not registered here
     ours, theirs = _settings(registered), _settings(spec)
     other = {key: theirs.get(key) for key in ours | theirs if ours.get(key) != theirs.get(key)}
     if other:
@@ -253,13 +253,13 @@ def _environment(found: "MinariDataset") -> tuple[str | None, str]:
 
 
 def _registered(env: str) -> EnvSpec:
-    """What is registered by an id that a file names."""
+    """The registered spec of an id that a file names."""
     check_imported(env)
     return find_env(env)
 
 
 def _settings(spec: EnvSpec) -> dict[str, Any]:
-    """What an environment was made with, as JSON has it, but for how it is shown."""
+    """The settings of an environment in the form of JSON, without its render mode."""
     settings = {
         **spec.kwargs,
         "render_mode": None,

@@ -35,7 +35,7 @@ def draw_dataset(dataset: Dataset) -> bytes:
 
 @contextlib.contextmanager
 def plain_texts() -> Iterator[None]:
-    """Names are drawn as they are: a dollar is no formula, and a letter may have no glyph."""
+    """Draws names literally: a dollar starts no formula, and a missing glyph causes no warning."""
     with matplotlib.rc_context({"text.parse_math": False}), warnings.catch_warnings():
         warnings.filterwarnings("ignore", "Glyph", UserWarning)
         yield
@@ -45,7 +45,7 @@ def _histogram(axis: Axes, values: np.ndarray, of: str, counted: str, color: str
     numbers = values.astype(np.float64)
     bars = int(np.clip(2 * np.sqrt(len(numbers)), 5, MOST_BARS))
     if np.ptp(numbers) < 1e-9 * max(1.0, np.abs(numbers).max()):
-        bars = 1  # as good as one value: there is nothing to divide
+        bars = 1  # practically one value: there is nothing to divide
     axis.hist(numbers, bars, color=color, edgecolor="white", linewidth=0.5)
     mean = numbers.mean()
     axis.axvline(mean, color="black", linestyle="--", linewidth=1)

@@ -1,4 +1,4 @@
-"""A `Dataset` written as one of Minari's data sets."""
+"""Writes a `Dataset` as a Minari data set."""
 
 import os
 import tempfile
@@ -17,15 +17,15 @@ from rewardshift.envs.tasks import check_imported, find_env
 from rewardshift.errors import InputError, one_line
 from rewardshift.files import naming, sync_folder
 
-OVERHEAD = 2**14  # bytes of HDF5's own in an episode, a few more than were measured
+OVERHEAD = 2**14  # bytes that HDF5 adds to an episode, slightly more than measured
 
 
 def check_target(dataset_id: str, folder: Path | None = None) -> Path:
-    """Where a new data set will be, after a check that it can be there.
+    """The folder of a new data set; raises if it cannot be written there.
 
     Args:
-        dataset_id: Its id.
-        folder: A place of its own: one that is not there yet, or empty. Otherwise Minari's.
+        dataset_id: The id of the data set.
+        folder: A new or empty folder; by default Minari's own place.
     """
     check_id(dataset_id)
     for name in (dataset_id, str(folder)):
@@ -52,16 +52,16 @@ def write_minari(
     recipe: Mapping[str, Any],
     folder: Path | None = None,
 ) -> Path:
-    """Writes a data set as one of Minari's, with a README.md beside it; nothing is overwritten.
+    """Writes a Minari data set with a README.md beside it; it overwrites nothing.
 
     Reading it gives the same transitions, bit for bit.
 
     Args:
-        dataset: What to write.
-        dataset_id: Under which id.
-        algorithm: Whose behaviour it is.
-        description: What it is, in a line.
-        recipe: How it was made; goes to JSON.
+        dataset: The data set.
+        dataset_id: The id of the new data set.
+        algorithm: The algorithm that collected the data.
+        description: A description in one line.
+        recipe: The record of how it was made, written as JSON.
         folder: See `check_target`.
 
     Returns:
@@ -74,7 +74,7 @@ def write_minari(
     _check_chain(dataset)
     spec, action_space = _task(dataset)
     target.parent.mkdir(parents=True, exist_ok=True)
-    # Made beside its place and then put there, so that no half of a data set is ever found.
+    # Written beside its place and then moved there, so that no partial data set is ever found.
     with tempfile.TemporaryDirectory(dir=target.parent, prefix=".") as beside:
         with naming(target):
             _check_room(Path(beside), dataset)
@@ -105,18 +105,18 @@ def write_minari(
 
 
 def _check_room(folder: Path, dataset: Dataset) -> None:
-    """Fills the room that a data set takes, for a moment: HDF5 crashes where the disk is full."""
+    """Writes and removes as many bytes as the data set takes: HDF5 crashes on a full disk."""
     size = sum(getattr(dataset, field).nbytes for field in FIELDS)
     with tempfile.TemporaryFile(dir=folder) as file:
         file.write(bytes(size + OVERHEAD * len(dataset.episodes)))
 
 
 def _place(dataset_id: str) -> Path:
-    """Where Minari looks for a new data set."""
+    """The place of a new data set in Minari's folder."""
     from minari.storage import get_dataset_path  # noqa: PLC0415  slow to import
 
     try:
-        root = get_dataset_path()  # makes it
+        root = get_dataset_path()  # creates the folder
         target = root / dataset_id
         there = target.exists()
     except OSError as error:
@@ -131,7 +131,7 @@ def _place(dataset_id: str) -> Path:
 
 
 def _name_folders(dataset_id: str) -> None:
-    """Tells Minari of the folders in an id, as it does for the data sets that it makes itself."""
+    """Registers the folders of an id with Minari, as Minari does for its own data sets."""
     from minari.namespace import create_namespace, list_local_namespaces  # noqa: PLC0415
 
     above = dataset_id.rpartition("/")[0]
@@ -140,9 +140,9 @@ def _name_folders(dataset_id: str) -> None:
 
 
 def _check_chain(dataset: Dataset) -> None:
-    """Minari keeps every observation once, so a row must go on from where the one before led."""
+    """Refuses rows that do not continue the row before: Minari stores each observation once."""
     led, begun = dataset.next_observation[:-1], dataset.observation[1:]
-    differs = (led != begun) | (np.signbit(led) != np.signbit(begun))  # 0 and -0 are two numbers
+    differs = (led != begun) | (np.signbit(led) != np.signbit(begun))  # 0 and -0 differ
     odd = np.flatnonzero(differs.any(axis=1) & ~(dataset.terminated | dataset.truncated)[:-1])
     if odd.size:
         raise InputError(
@@ -172,7 +172,7 @@ def _task(dataset: Dataset) -> tuple[Any, gym.Space[Any]]:
 
 
 def check_env(env: str) -> tuple[EnvSpec, gym.Space[Any]]:
-    """The spec of an environment and its actions; refused if a data set cannot keep the spec."""
+    """The spec of an environment and its action space; refused if JSON cannot store the spec."""
     try:
         spec = find_env(env)
         EnvSpec.from_json(spec.to_json())
@@ -194,7 +194,7 @@ def _observation_space(dataset: Dataset) -> gym.spaces.Box:
 
 
 def _buffers(dataset: Dataset) -> Iterator[Any]:
-    """Minari's episodes."""
+    """The episodes in Minari's form."""
     from minari.data_collector import EpisodeBuffer  # noqa: PLC0415  slow to import
 
     for rows in dataset.episodes:
@@ -205,5 +205,5 @@ def _buffers(dataset: Dataset) -> Iterator[Any]:
             rewards=dataset.reward[rows],
             terminations=dataset.terminated[rows],
             truncations=dataset.truncated[rows],
-            infos={},  # Minari cannot print an episode without
+            infos={},  # Minari cannot print an episode without them
         )

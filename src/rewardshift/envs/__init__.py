@@ -8,11 +8,11 @@ FOUR_ROOMS_SIZES = (7, 9)
 
 
 def four_rooms_id(size: int) -> str:
-    """The name under which a size is registered."""
+    """The registered name of a size."""
     return f"rewardshift/FourRooms-{size}x{size}-v0"
 
 
-# By their paths, so that MuJoCo and MiniGrid are not loaded before they are needed.
+# Registered by path, so that MuJoCo and MiniGrid load only when they are needed.
 gym.register(
     id=SPARSE_CHEETAH,
     entry_point="rewardshift.envs.cheetah:SparseHalfCheetah",

@@ -1,4 +1,4 @@
-"""Flipping bits until they are as desired: the smallest task that needs hindsight."""
+"""Bit flipping: the smallest task that needs hindsight."""
 
 from typing import Any
 
@@ -12,13 +12,13 @@ Observation = dict[str, np.ndarray]
 
 
 class BitFlip(gym.Env[Observation, np.integer]):
-    """Bits, of which an action flips one; -1 for every step after which they are not the goal.
+    """A row of bits, of which an action flips one; -1 for every step that misses the goal.
 
-    Of 2^n goals, a random walk of n steps meets one by chance alone. The goal is terminal. As it is
-    registered, an episode is truncated after 16 steps.
+    There are 2^n goals, so a random walk of n steps hardly ever finds the desired one. The goal is
+    terminal. The registered task truncates an episode after 16 steps.
 
     Args:
-        bits: How many.
+        bits: The number of bits.
     """
 
     def __init__(self, bits: int = 16) -> None:
@@ -32,7 +32,7 @@ class BitFlip(gym.Env[Observation, np.integer]):
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Observation, dict[str, Any]]:
-        """Random bits, and a random goal."""
+        """Draws random bits and a random goal."""
         super().reset(seed=seed)
         self._state, self._goal = self.np_random.integers(2, size=(2, self.bits), dtype=np.int8)
         return self._observe(), {}
@@ -47,7 +47,7 @@ class BitFlip(gym.Env[Observation, np.integer]):
         return self._observe(), reward, reached, False, {"is_success": reached}
 
     def compute_reward(self, achieved_goal: Any, desired_goal: Any, info: Any) -> Any:
-        """0 where all bits are as desired, else -1; for one pair of goals or for many."""
+        """0 if all bits are as desired, else -1; for one pair of goals or for many."""
         differ = np.asarray(achieved_goal) != np.asarray(desired_goal)
         return -differ.any(axis=-1).astype(np.float32)
 

@@ -1,4 +1,4 @@
-"""HalfCheetah that is paid for running fast enough, and for nothing else."""
+"""HalfCheetah with a reward for running fast enough, and for nothing else."""
 
 from typing import Any
 
@@ -10,17 +10,17 @@ from gymnasium.utils import EzPickle
 class SparseHalfCheetah(HalfCheetahEnv):
     """+1 for every step in which the torso moves forward by more than `distance`, else 0.
 
-    There is no control cost. Nothing is paid until the cheetah moves at 1 m/s (0.05 in a step
-    of 0.05 s), which random actions seldom reach.
+    There is no control cost. The reward needs a speed of 1 m/s (0.05 in a step of 0.05 s), which
+    random actions seldom reach.
 
     Args:
-        distance: How far a step must lead.
+        distance: The distance that a step must exceed.
         kwargs: Arguments of Gymnasium's HalfCheetah.
     """
 
     def __init__(self, distance: float = 0.05, **kwargs: Any) -> None:
         super().__init__(**kwargs)
-        EzPickle.__init__(self, distance, **kwargs)  # after HalfCheetah's own: what copies are of
+        EzPickle.__init__(self, distance, **kwargs)  # after HalfCheetah's: copies use these
         self.distance = distance
 
     def step(  # type: ignore[override]

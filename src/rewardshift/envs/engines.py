@@ -1,8 +1,7 @@
 """One vector interface over two engines, with seeds as rows.
 
-Every row is an environment with a stream of its own, seeded by itself: what happens in it
-does not depend on the rows beside it. A row whose episode ends is reset within the same
-step, so every step of every row is a transition.
+Every row is an environment with its own seed, so it does not depend on the other rows. A row
+whose episode ends is reset within the same step, so every step of every row is a transition.
 """
 
 import importlib.util
@@ -25,10 +24,10 @@ from rewardshift.extras import require
 
 EngineName = Literal["auto", "gymnasium", "envpool"]
 
-# Tasks that EnvPool has too: tests/test_engines.py steps both versions side by side, and what
-# differs there must not stand here. Its FourRooms takes a size and ignores it (EnvPool 1.2.5:
-# always 19), so the small ones are Gymnasium's alone. The value says whether EnvPool is the one to
-# take: waking its thread costs more than one MountainCar, and as much as ten.
+# Tasks that EnvPool has too. tests/test_engines.py steps both versions side by side; a task that
+# differs must not be listed. EnvPool's FourRooms takes a size and ignores it (EnvPool 1.2.5: always
+# 19), so the small ones run on Gymnasium alone. The value says whether "auto" chooses EnvPool:
+# waking its thread costs more than stepping one MountainCar, and as much as stepping ten.
 ENVPOOL_TASKS = {
     "MountainCar-v0": False,
     "MiniGrid-Empty-Random-6x6-v0": True,
@@ -39,10 +38,10 @@ ENVPOOL_TASKS = {
 class Step(NamedTuple):
     """One step of every row.
 
-    `next_observation` is what the action led to. `observation` is what to act on next: the
-    same, or the first of a new episode where the row has ended. `success` is whether
-    the environment says in its info, as `is_success` or `success`, that its goal is reached; NaN
-    if it does not say.
+    `next_observation` is the result of the action. `observation` is the one to act on next: the
+    same, or the first of a new episode if the row has ended. `success` is whether the
+    environment reports in its info, as `is_success` or `success`, that its goal is reached; NaN
+    if it reports neither.
     """
 
     next_observation: np.ndarray
@@ -68,7 +67,7 @@ class Engine(Protocol):
         ...
 
     def close(self) -> None:
-        """Frees what the environments hold."""
+        """Closes the environments."""
         ...
 
 
@@ -76,8 +75,8 @@ class GymnasiumEngine:
     """Any Gymnasium environment that has a `TaskSpec`.
 
     Args:
-        make: Makes one environment.
-        rows: How many.
+        make: A function that makes one environment.
+        rows: The number of environments.
     """
 
     def __init__(self, make: MakeEnv, rows: int) -> None:
@@ -121,19 +120,19 @@ class EnvPoolEngine:
 
     Args:
         env: The task's Gymnasium name.
-        rows: How many.
-        spec: The task, as Gymnasium's version has it.
+        rows: The number of environments.
+        spec: The task of Gymnasium's version.
     """
 
     def __init__(self, env: str, rows: int, spec: TaskSpec) -> None:
         self._env, self._rows, self.spec = env, rows, spec
-        self._pool: Any = None  # made when it is seeded
+        self._pool: Any = None  # made when the seeds are known
 
     def restart(self, seeds: Sequence[int]) -> np.ndarray:
         """See `Engine`. Makes a new pool, because EnvPool seeds only when it is made."""
         import envpool  # noqa: PLC0415  an extra
 
-        with warnings.catch_warnings():  # of a Box whose bounds are given in float64
+        with warnings.catch_warnings():  # about a Box with bounds in float64
             warnings.simplefilter("ignore")
             self._pool = envpool.make_gymnasium(
                 self._env, num_envs=self._rows, seed=list(seeds), num_threads=1
@@ -148,7 +147,7 @@ class EnvPoolEngine:
         if ended.size:
             current = following.copy()
             current[ended] = self._flat(self._pool.reset(ended.astype(np.int32))[0])
-        told = np.full(self._rows, np.nan)  # none of these tasks says
+        told = np.full(self._rows, np.nan)  # none of these tasks reports it
         return Step(following, reward.astype(np.float32), terminated, truncated, current, told)
 
     def _flat(self, observation: Any) -> np.ndarray:
@@ -166,9 +165,10 @@ def make_engine(env: str | MakeEnv, rows: int, engine: EngineName = "auto") -> E
 
     Args:
         env: A registered name, or a function that makes the environment.
-        rows: How many.
-        engine: `"auto"` takes EnvPool where it is installed and its task is the same and
-            faster. The choice never depends on the number of rows, for the streams differ.
+        rows: The number of environments.
+        engine: `"auto"` takes EnvPool if it is installed and has the same task and is faster.
+            The choice never depends on the number of rows, because the engines' random streams
+            differ.
     """
     chosen = resolve_engine(env, engine)
     if chosen == "gymnasium":
@@ -177,7 +177,7 @@ def make_engine(env: str | MakeEnv, rows: int, engine: EngineName = "auto") -> E
 
 
 def resolve_engine(env: str | MakeEnv, engine: EngineName) -> Literal["gymnasium", "envpool"]:
-    """Which engine `make_engine` takes."""
+    """The engine that `make_engine` uses."""
     possible = isinstance(env, str) and env in ENVPOOL_TASKS
     installed = importlib.util.find_spec("envpool") is not None
     if engine == "auto":

@@ -1,4 +1,4 @@
-"""Goal tasks: what is paid for having achieved one goal where another one was desired."""
+"""Goal tasks: the reward for an achieved and a desired goal."""
 
 from collections.abc import Callable
 from typing import Any, NamedTuple, NoReturn
@@ -10,19 +10,19 @@ from rewardshift.envs.tasks import GOAL_KEYS, MakeEnv, env_maker, flatten, task_
 from rewardshift.errors import InputError, one_line
 from rewardshift.wrappers import layers
 
-# From goals that were achieved, `[transition, number]`, and those desired, to rewards.
+# A function from achieved and desired goals, `[transition, number]`, to rewards.
 GoalReward = Callable[[np.ndarray, np.ndarray], np.ndarray]
 
-# How many steps of a task are compared with its `compute_reward` beforehand.
+# The number of steps of a task that are compared with its `compute_reward` beforehand.
 LOOKED_AT = 50
 
 
 class GoalTask(NamedTuple):
-    """What is seen of a goal task beforehand.
+    """The facts about a goal task that are known before training.
 
-    `rewards` are those of random steps and of achieving exactly the desired goal, sorted, each
-    once. `ends` is whether the latter is terminal, by the task's `compute_terminated`; `longest` is
-    how many steps an episode may have. Both are None if nobody says.
+    `rewards` are the distinct rewards, sorted, of random steps and of achieving exactly the desired
+    goal. `ends` is whether the latter is terminal, by the task's `compute_terminated`. `longest` is
+    the maximum number of steps of an episode. Both are None if the task does not tell.
     """
 
     rewards: list[float]
@@ -40,10 +40,10 @@ def goal_reward(env: str | MakeEnv) -> GoalReward:
 
 
 def probe_goals(env: str | MakeEnv) -> GoalTask:
-    """Looks at a goal task.
+    """Examines a goal task.
 
-    Refuses one without `compute_reward`, or with one that does not take batches or is not what
-    steps pay.
+    It refuses a task without `compute_reward`, or whose `compute_reward` does not take batches or
+    disagrees with the rewards of steps.
 
     Args:
         env: A registered name, or a function that makes the environment.
@@ -78,7 +78,7 @@ def _reward_of(task: gym.Env[Any, Any]) -> GoalReward:
 
 
 def _compute_reward(task: gym.Env[Any, Any]) -> Callable[..., Any]:
-    """The task's `compute_reward`; refused where a wrapper changes what steps pay, and not it."""
+    """The task's `compute_reward`; refused if a wrapper changes only the rewards of steps."""
     compute = _method(task, "compute_reward")
     if compute is None:
         raise InputError(f"hindsight needs an environment with compute_reward; {task} has none")
@@ -95,7 +95,7 @@ def _compute_reward(task: gym.Env[Any, Any]) -> Callable[..., Any]:
 
 
 def _method(task: gym.Env[Any, Any], name: str) -> Callable[..., Any] | None:
-    """What is called so in the task, or in what it wraps; None if nothing can be called so."""
+    """The method of that name of the task or of a wrapped environment; None without one."""
     method = task.get_wrapper_attr(name) if task.has_wrapper_attr(name) else None
     return method if callable(method) else None
 
@@ -111,7 +111,7 @@ def _longest(task: gym.Env[Any, Any]) -> int | None:
 
 
 def _look(task: gym.Env[Any, Any], reward: GoalReward) -> GoalTask:
-    """Compares random steps with what `compute_reward` says of them, all at once."""
+    """Compares the rewards of random steps with those of `compute_reward`, as a batch."""
     spec = task_spec(task)
     task.action_space.seed(0)
     task.reset(seed=0)
@@ -144,7 +144,7 @@ def _look(task: gym.Env[Any, Any], reward: GoalReward) -> GoalTask:
 
 
 def _refuse(task: gym.Env[Any, Any], raw: Any, computed: float, paid: float) -> NoReturn:
-    """Says what a step paid and what it should have, and why they may differ."""
+    """Raises an error with the paid and the computed reward and the likely reason."""
     exact = _compute_reward(task)(raw["achieved_goal"], raw["desired_goal"], {})
     reason = (
         "its goals are rounded to float32 here, and some lie right on the threshold"
@@ -157,6 +157,6 @@ def _refuse(task: gym.Env[Any, Any], raw: Any, computed: float, paid: float) -> 
 
 
 def _ends(task: gym.Env[Any, Any], goal: Any) -> bool | None:
-    """Whether achieving a goal is terminal, by the task's own word; None if it has none."""
+    """Whether achieving a goal is terminal, by `compute_terminated`; None without one."""
     compute = _method(task, "compute_terminated")
     return None if compute is None else bool(compute(goal, goal, {}))

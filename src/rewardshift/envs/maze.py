@@ -1,6 +1,6 @@
 """The paper's maze: an empty 20 x 20 grid with one reward, at the goal.
 
-Pure functions over integers, so that a whole training run compiles into one program.
+It consists of pure functions over integers, so that a whole training compiles into one program.
 """
 
 from dataclasses import dataclass
@@ -19,8 +19,8 @@ HORIZON = 100
 NUM_STATES = SIDE * SIDE
 START = 0
 
-# The order of the moves matters: ties go to the first, so an agent that knows nothing
-# yet walks down.
+# The order of the moves matters: an untrained agent chooses the first of equal values, so it
+# walks down.
 MOVES = ((1, 0), (0, 1), (-1, 0), (0, -1))  # down, right, up, left
 NUM_ACTIONS = len(MOVES)
 
@@ -28,7 +28,7 @@ NUM_ACTIONS = len(MOVES)
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
 class Maze:
-    """A grid of states ``row * 20 + column``, the start in the upper left corner.
+    """A grid of states ``row * 20 + column``, with the start in the upper left corner.
 
     Walls stop the agent. Entering the goal pays 1 and ends the episode; everything else
     pays 0. An episode that has not ended after 100 steps is truncated.

@@ -14,12 +14,12 @@ MAX_STEPS = 99
 
 
 class SmallFourRooms(MiniGridEnv):
-    """MiniGrid's FourRooms, whose own class is fixed at 19, in any odd size.
+    """MiniGrid's FourRooms in any odd size; MiniGrid's own class has the fixed size 19.
 
     Args:
         size: The length of the outer walls; 7 makes rooms of 2 x 2.
-        max_steps: After which an episode is truncated.
-        kwargs: For `MiniGridEnv`.
+        max_steps: The steps after which an episode is truncated.
+        kwargs: Arguments of `MiniGridEnv`.
     """
 
     def __init__(self, size: int = 7, max_steps: int = MAX_STEPS, **kwargs: Any) -> None:

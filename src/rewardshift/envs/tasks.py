@@ -1,4 +1,4 @@
-"""What a task is for an agent: flat observations, actions in [-1, 1] or numbered."""
+"""Tasks as agents see them: flat observations, and actions in [-1, 1] or discrete."""
 
 import contextlib
 import importlib.util
@@ -19,24 +19,24 @@ from rewardshift.wrappers import METADATA_KEY
 
 MakeEnv = Callable[[], gym.Env[Any, Any]]
 
-# The observations of a goal task, in the order in which they are put into one line.
+# The parts of a goal task's observations, in the order of a flat observation.
 GOAL_KEYS = ("observation", "achieved_goal", "desired_goal")
 GOALS = set(GOAL_KEYS)
 GOAL_SPACES = (gym.spaces.Box, gym.spaces.MultiBinary, gym.spaces.MultiDiscrete)
 # Libraries that register their tasks when they are imported.
 LIBRARIES = ("minigrid", "gymnasium_robotics")
-FUNCTION = "function "  # how the names of environments begin that are made by one
+FUNCTION = "function "  # prefix of the names of environments that a function makes
 
 
 class TaskSpec(NamedTuple):
-    """What an agent has to know of a task.
+    """The description of a task for an agent.
 
-    `features` and `dtype` are of the flat observations. A task has either `num_actions`
-    discrete actions or continuous ones of `action_size` numbers, always in [-1, 1]; the other
-    is 0. In a goal task the last numbers of an observation are the goal that was achieved and
-    then the desired one, of `goal_size` numbers each; elsewhere that is 0. `shape` is the shape
-    of an observation before it was flattened; it is empty if that was no single array. `low` and
-    `high` are the bounds of continuous actions on the environment's own scale.
+    `features` and `dtype` are the length and the type of flat observations. A task has either
+    `num_actions` discrete actions or continuous ones of `action_size` numbers, always in [-1, 1];
+    the other field is 0. In a goal task an observation ends with the achieved and then the desired
+    goal, of `goal_size` numbers each; in other tasks `goal_size` is 0. `shape` is the shape of an
+    observation before flattening; it is empty if that is not a single array. `low` and `high` are
+    the bounds of continuous actions on the environment's own scale.
     """
 
     features: int
@@ -50,21 +50,21 @@ class TaskSpec(NamedTuple):
 
     @classmethod
     def from_json(cls, body: dict[str, Any]) -> "TaskSpec":
-        """From the fields as JSON gives them back; raises ValueError if they are damaged."""
+        """The spec from its fields in JSON; raises ValueError if they are damaged."""
         if set(body) != set(cls._fields):
             raise ValueError(f"a task has the fields {', '.join(cls._fields)}")
         return cls(**{name: convert(KINDS[name], value) for name, value in body.items()})
 
     def achieved(self, observation: np.ndarray) -> np.ndarray:
-        """The part of flat observations, a view of them, that says which goal is achieved."""
+        """The achieved goals in flat observations, as a view."""
         return observation[..., -2 * self.goal_size : -self.goal_size]
 
     def desired(self, observation: np.ndarray) -> np.ndarray:
-        """The part of flat observations, a view of them, that says which goal is desired."""
+        """The desired goals in flat observations, as a view."""
         return observation[..., -self.goal_size :]
 
 
-# The types of a `TaskSpec`'s fields, for what comes from a file.
+# The types of a `TaskSpec`'s fields, to check those from a file.
 KINDS: dict[str, Any] = {
     "features": Count,
     "dtype": Literal["uint8", "float32"],
@@ -78,15 +78,15 @@ KINDS: dict[str, Any] = {
 
 
 class UnitBox(gym.wrappers.RescaleAction[Any, Any, Any]):
-    """Our own rescaling of actions to [-1, 1], told from one that an environment brings along."""
+    """Our rescaling of actions to [-1, 1], as a class that differs from an environment's own."""
 
 
 class FlatObservation(gym.wrappers.FlattenObservation[Any, Any, Any]):
-    """Our own flattening of observations, told from one that an environment brings along."""
+    """Our flattening of observations, as a class that differs from an environment's own."""
 
 
 def own_space(env: gym.Env[Any, Any]) -> gym.Space[Any]:
-    """The observations of an environment of `env_maker`, before we flattened them."""
+    """The observation space of an environment of `env_maker`, before our flattening."""
     inner = env.env if isinstance(env, UnitBox) else env
     return (
         inner.env.observation_space if isinstance(inner, FlatObservation) else env.observation_space
@@ -98,7 +98,7 @@ def env_maker(env: str | MakeEnv, **options: Any) -> MakeEnv:
 
     Args:
         env: A registered name, or a function that makes the environment.
-        options: For `gymnasium.make`, where there is a name.
+        options: Arguments of `gymnasium.make`, for a registered name.
     """
     if callable(env):
         return lambda: _made(env_name(env), env)
@@ -120,7 +120,7 @@ def env_maker(env: str | MakeEnv, **options: Any) -> MakeEnv:
 
 
 def _made(name: str, make: MakeEnv) -> gym.Env[Any, Any]:
-    """An environment, whose own code may fail when it is made."""
+    """A new environment; raises ForeignError if its own code fails."""
     try:
         made = make()
     except (InputError, gym.error.Error, ImportError):
@@ -131,7 +131,7 @@ def _made(name: str, make: MakeEnv) -> gym.Env[Any, Any]:
 
 
 def _with_array(env: gym.Env[Any, Any]) -> gym.Env[Any, Any]:
-    """An environment whose observations are an array, an image or goals; others are flattened."""
+    """The environment; observations other than an array, an image or goals are flattened."""
     space = env.observation_space
     if isinstance(space, gym.spaces.Box) or (
         isinstance(space, gym.spaces.Dict) and (set(space) >= GOALS or "image" in space.spaces)
@@ -147,7 +147,7 @@ def _with_array(env: gym.Env[Any, Any]) -> gym.Env[Any, Any]:
 
 
 def env_name(env: str | MakeEnv) -> str:
-    """By what a run tells its environment from others."""
+    """The name by which a run identifies its environment."""
     return env if isinstance(env, str) else FUNCTION + _function_name(env)
 
 
@@ -178,10 +178,10 @@ def find_env(env: str) -> gym.envs.registration.EnvSpec:
 
 
 def check_imported(env: str) -> None:
-    """Raises if an id that a file says is in a module which nobody has imported.
+    """Raises if the module of an environment's id from a file is not imported.
 
-    `find_env` imports the module of an id such as `module:Name-v0`. That is for the user to ask
-    for: a file must not decide what is imported.
+    `find_env` imports the module of an id such as `module:Name-v0`. Only the user may ask for that:
+    a file must not decide what is imported.
     """
     module, colon, _ = env.rpartition(":")
     if colon and not env.startswith(FUNCTION) and module not in sys.modules:
@@ -192,7 +192,7 @@ def check_imported(env: str) -> None:
 
 
 def import_foreign(module: str) -> None:
-    """Imports a module that the user names; says so where the module itself fails."""
+    """Imports a module that the user names; raises ForeignError if its code fails."""
     try:
         importlib.import_module(module)
     except ImportError:
@@ -202,7 +202,7 @@ def import_foreign(module: str) -> None:
 
 
 def to_unit_box(env: str | MakeEnv, actions: np.ndarray) -> np.ndarray:
-    """Continuous actions on the environment's own scale, brought to [-1, 1]."""
+    """Converts continuous actions from the environment's own scale to [-1, 1]."""
     probe = env_maker(env)()
     probe.close()
     if not isinstance(probe, UnitBox):
@@ -222,12 +222,12 @@ def _in_unit_box(env: gym.Env[Any, Any]) -> gym.Env[Any, Any]:
 
 
 def _is_continuous(space: gym.Space[Any]) -> TypeGuard[gym.spaces.Box]:
-    """Whether it is a box of floating point numbers with finite bounds."""
+    """Whether a space is a box of floating point numbers with finite bounds."""
     return isinstance(space, gym.spaces.Box) and space.dtype.kind == "f" and space.is_bounded()
 
 
 def flatten(observation: Any, spec: TaskSpec) -> np.ndarray:
-    """One environment's observation as the agents take it."""
+    """One environment's observation as a flat array for the agents."""
     if spec.goal_size:
         parts = [np.asarray(observation[name], np.float32).ravel() for name in GOAL_KEYS]
         return np.concatenate(parts)
@@ -236,7 +236,7 @@ def flatten(observation: Any, spec: TaskSpec) -> np.ndarray:
 
 
 def probe_spec(env: str | MakeEnv) -> TaskSpec:
-    """The spec of a task that is not running yet."""
+    """The spec of a task, from an environment made and closed for it."""
     make = env_maker(env)
     try:
         probe = make()
@@ -252,7 +252,7 @@ def probe_spec(env: str | MakeEnv) -> TaskSpec:
 
 
 def task_spec(env: gym.Env[Any, Any]) -> TaskSpec:
-    """The task's spec; refuses what no agent here can take."""
+    """The task's spec; refuses spaces that no agent here supports."""
     spec = _observation_spec(env)
     match env.action_space:
         case gym.spaces.Discrete(start=0, n=n):

@@ -1,4 +1,4 @@
-"""Figures by name: the paper's, ours, and those that users register."""
+"""Figures by name: the paper's, ours, and registered ones of users."""
 
 import re
 from difflib import get_close_matches
@@ -34,12 +34,12 @@ FIGURES = {
 }
 
 
-# The modules of registered figures, which worker processes import.
+# The modules of registered figures. Worker processes import them.
 MODULES: dict[str, str] = {}
 
 
 def register(figure: Figure, *, module: str) -> None:
-    """Adds a figure of your own, for `rewardshift --import MODULE reproduce FIGURE`.
+    """Registers your own figure, for `rewardshift --import MODULE reproduce FIGURE`.
 
     Args:
         figure: The figure; its name becomes the name of a folder.

@@ -1,4 +1,4 @@
-"""Small data sets of known policies: a controller that solves a task, made worse at random."""
+"""Small data sets of known policies: controllers that solve a task, with random actions added."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -12,18 +12,18 @@ Controller = Callable[[np.ndarray], np.ndarray]
 
 
 def _balance(observation: np.ndarray) -> np.ndarray:
-    """CartPole: moves under the pole where it is going to fall."""
+    """CartPole: moves the cart to the side to which the pole falls."""
     _, speed, angle, turning = observation
     return np.asarray(int(angle + 0.25 * turning + 0.03 * speed > 0))
 
 
 def _swing(observation: np.ndarray) -> np.ndarray:
-    """MountainCar: pushes where it is going already."""
+    """MountainCar: pushes in the direction of the motion."""
     return np.asarray(2 if observation[1] >= 0 else 0)
 
 
 def _raise(observation: np.ndarray) -> np.ndarray:
-    """Pendulum: gains the energy of the upright position, and holds it there."""
+    """Pendulum: gains the energy of the upright position, then holds that position."""
     cosine, sine, turning = observation
     if cosine > 0.9:
         return np.array([-12.0 * sine - 3.0 * turning], np.float32).clip(-2, 2)
@@ -40,10 +40,10 @@ CONTROLLERS: dict[str, Controller] = {
 
 @dataclass(frozen=True)
 class Behaviour:
-    """A controller that takes random actions now and then.
+    """A controller that sometimes takes random actions.
 
     Args:
-        env: The task, one of those that a controller is known for.
+        env: The task, a key of `CONTROLLERS`.
         randomness: The share of random actions.
     """
 
@@ -51,7 +51,7 @@ class Behaviour:
     randomness: float
 
     def record(self, transitions: int, seed: int) -> Dataset:
-        """So many transitions; the same for the same seed."""
+        """A data set of this many transitions, which depends on the seed alone."""
         generator, controller = np.random.default_rng([seed, 17]), CONTROLLERS[self.env]
         env = gym.make(self.env)
         env.action_space.seed(int(generator.integers(2**31)))

@@ -19,14 +19,15 @@ ADDRESS = re.compile(r"auto|(ray://)?[^:/]+:[0-9]{1,5}")
 
 
 class RayCluster:
-    """A Ray cluster, or one on this machine that lives as long as its units.
+    """A Ray cluster, or a temporary one on this machine.
 
-    A unit asks for one core, and comes back through Ray's object store. Where the workers see the
-    folder of the results, what was running on a lost node goes on from its last checkpoint;
-    elsewhere it begins again.
+    A unit needs one core, and its result returns through Ray's object store. If the workers see the
+    folder of the results, a unit from a lost node continues from its last checkpoint; otherwise it
+    starts again.
 
     Args:
-        address: The address of the cluster, as `ray.init` takes it; None starts one here.
+        address: The address of the cluster, as `ray.init` takes it; None starts one on this
+            machine.
     """
 
     def __init__(self, address: str | None = None) -> None:
@@ -40,7 +41,7 @@ class RayCluster:
         self._slots = 0
 
     def slots(self) -> int:
-        """See `Place`: the cores of the nodes that are there now."""
+        """See `Place`: the cores of all present nodes."""
         return self._slots
 
     def perform(self, plan: Plan, units: list[Unit]) -> Iterator[Outcome]:
@@ -49,7 +50,7 @@ class RayCluster:
         self._connect(ray)
         try:
             task = ray.remote(num_cpus=1, max_retries=RETRIES)(_perform_alone)
-            # Absolute, because the workers may be in other folders.
+            # Absolute, because the workers may have other working folders.
             far = replace(plan, out=plan.out.absolute())
             waiting = {task.remote(far, unit): unit for unit in units}
             while waiting:
@@ -83,7 +84,7 @@ class RayCluster:
 
 
 def _knock(address: str) -> None:
-    """Fails where nobody listens: Ray itself would wait there for many minutes."""
+    """Raises if nothing listens at the address: Ray itself would wait for many minutes."""
     if address == "auto":
         return
     host, _, port = address.removeprefix("ray://").rpartition(":")
@@ -91,7 +92,7 @@ def _knock(address: str) -> None:
 
 
 def _ray() -> Any:
-    """Ray, which is not imported before it is needed."""
+    """The Ray module, imported when it is needed."""
     return importlib.import_module("ray")
 
 

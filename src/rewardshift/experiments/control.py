@@ -21,7 +21,7 @@ from rewardshift.training.online import OnlineBudget
 
 @dataclass(frozen=True)
 class ControlBudget:
-    """How much of a figure to run.
+    """The budget of a figure.
 
     Args:
         steps: Environment steps of each seed.
@@ -63,7 +63,7 @@ class ControlBudget:
 TASKS = {
     name: Task(f"{name}-v5") for name in ("Hopper", "Walker2d", "HalfCheetah", "Ant", "Humanoid")
 }
-# Returns that differ by less than this share of their range are called alike.
+# The share of their range below which a difference of returns counts as alike.
 ALIKE = 0.1
 
 SMOKE = Preset(
@@ -216,7 +216,7 @@ def _single_shifts(size: float) -> tuple[Method, ...]:
 
 
 def _ordering(panel: str, size: float, better: str, worse: str, **how: Any) -> tuple[Claim, ...]:
-    """-size above 0 above +size, in the words of what better and worse mean here."""
+    """The claims that -size is above 0 and 0 above +size, with these words for both."""
     low, high = f"td3-{size:g}", f"td3+{size:g}"
     return tuple(
         Claim(f"{x}-above-{y}", panel, statement, better=x, worse=y, **how)
@@ -228,7 +228,7 @@ def _ordering(panel: str, size: float, better: str, worse: str, **how: Any) -> t
     )
 
 
-SPARSE_STEPS = 100_000  # the area in which the paper's curves are apart
+SPARSE_STEPS = 100_000  # the steps in which the paper's curves differ
 
 SPARSE_CHEETAH_FIGURE = Figure(
     name="sparse-cheetah",

@@ -27,7 +27,7 @@ class CuriosityTask:
 
     Args:
         env: The registered environment.
-        gamma: The discount that it is trained with.
+        gamma: The discount of its agents.
         input_range: As in `MLP`, for methods whose inputs are scaled.
     """
 
@@ -38,10 +38,10 @@ class CuriosityTask:
 
 @dataclass(frozen=True)
 class Scaled:
-    """A method whose inputs are scaled to [0, 1]: ours, because the paper's are raw.
+    """A method of ours whose inputs are scaled to [0, 1]; the paper's inputs are raw.
 
     Args:
-        agent: What learns.
+        agent: The agent.
     """
 
     agent: DQN
@@ -49,7 +49,7 @@ class Scaled:
 
 @dataclass(frozen=True)
 class CuriosityBudget:
-    """How much of the figure to run.
+    """The budget of the figure.
 
     Args:
         steps: Environment steps of each seed on Empty-Random and MultiRoom.
@@ -88,7 +88,7 @@ class CuriosityBudget:
 
 
 def _minigrid(env: str) -> CuriosityTask:
-    """MiniGrid's observations are whole numbers: kinds of objects, up to 10, colours and states."""
+    """A MiniGrid task. Its observations are object kinds, up to 10, colours and states."""
     return CuriosityTask(env, 0.98, input_range=((0.0, 10.0),))
 
 
@@ -102,7 +102,7 @@ TASKS = {
 
 
 def _panels(task: str) -> tuple[Panel, Panel]:
-    """What is evaluated greedily, and what the paper plots: the return while training."""
+    """The greedy return, and the training return, which the paper plots."""
     y_range = None if task == "MountainCar" else (0.0, 1.0)
     return (
         Panel(task, task, "greedy return", task, "evaluation_return", y_range=y_range),
@@ -112,7 +112,7 @@ def _panels(task: str) -> tuple[Panel, Panel]:
     )
 
 
-# Returns that differ by less than this share of their range are called alike.
+# The share of their range below which a difference of returns counts as alike.
 ALIKE = 0.1
 
 UNSHIFTED = Method("dqn", "DQN", DQN(), Style("#525252", "--"))
@@ -139,7 +139,7 @@ def rnd_method(bias: float) -> Method:
     return Method(name, label, DQN(intrinsic=RND(bias)), RND_STYLES[bias])
 
 
-# The first of each is above the second.
+# The claim of each: the first method is above the second.
 ORDERINGS: tuple[tuple[str, str, str, Source], ...] = (
     ("dqn-0.5", "dqn", "A negative shift helps DQN explore.", "paper"),
     ("dqn", "rnd", "The original RND, whose bonus is positive, is worse than none.", "paper"),
@@ -287,7 +287,7 @@ CURIOSITY_STORED = replace(
 
 
 def _piled(bias: float, style: Style) -> Method:
-    """RND as in the authors' code, whose predictor never forgets a gradient."""
+    """RND as in the authors' code, whose predictor accumulates all gradients."""
     clean = rnd_method(bias)
     agent = DQN(intrinsic=RND(bias, clear_gradients=False))
     return Method(f"{clean.name}-piled", f"{clean.label}, gradients pile up", agent, style)

@@ -1,4 +1,4 @@
-"""What figures of online training share: from a unit of work to its curves."""
+"""Shared code of the figures of online training: from a unit of work to its curves."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -11,7 +11,7 @@ from rewardshift.shift import Shift, Terminal
 from rewardshift.training.online import OnlineBudget
 from rewardshift.training.runs import Result, train
 
-# By what curves are compared, and how that is said.
+# The metrics that compare curves, and their words.
 METRICS: dict[Metric, str] = {"auc": "over the whole training", "final": "at its end"}
 
 
@@ -27,14 +27,14 @@ class Task:
 
 
 class OnlineFigureBudget(Protocol):
-    """What the budget of a figure of online training knows."""
+    """The budget of a figure of online training."""
 
     def configure(self, agent: Any, task: Any, terminal: Terminal) -> Any:
-        """The method's agent, as it is trained on the task."""
+        """The method's agent, configured for the task."""
         ...
 
     def online(self, task: str) -> OnlineBudget:
-        """What the training loop takes."""
+        """The budget for the training loop."""
         ...
 
 
@@ -86,7 +86,7 @@ def curves_of(figure: Figure, unit: Unit, result: Result) -> list[Curve]:
 
 
 def _curve(panel: Panel, method: str, seed: int, result: Result) -> Curve:
-    """The column that a panel shows, where it is not empty, as a metric is in the warm-up."""
+    """The curve of a panel's column, without empty cells such as a metric's in the warm-up."""
     columns = result.columns
     if panel.measure not in columns.names:
         raise InputError(

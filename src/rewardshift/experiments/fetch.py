@@ -1,4 +1,4 @@
-"""Fetch with hindsight: the reward's sign as the only difference."""
+"""Fetch with hindsight: the methods differ in the reward's sign alone."""
 
 from dataclasses import dataclass, replace
 
@@ -13,7 +13,7 @@ from rewardshift.training.online import OnlineBudget
 
 @dataclass(frozen=True)
 class FetchBudget:
-    """How much of the figure to run.
+    """The budget of the figure.
 
     Args:
         reach_steps, push_steps: Environment steps of each seed.
@@ -54,10 +54,10 @@ class FetchBudget:
 
 
 def _method(bias: float, label: str, style: Style) -> Method:
-    """DDPG with hindsight, in its authors' setting but for the clipping of targets.
+    """DDPG with hindsight, with its authors' settings except for the clipping of targets.
 
-    Clipped to what rewards can add up to, values forget at once that they began outside of it, and
-    a shift would be no other initial value.
+    Clipping to the range of possible returns would at once remove an initial value outside that
+    range, and with it the effect of a shift.
     """
     agent = ddpg(
         shift=bias,

@@ -1,6 +1,6 @@
-"""What a figure is: a declaration of its panels, methods, budgets and claims.
+"""The declaration of a figure: its panels, methods, budgets and claims.
 
-Nothing here runs anything. The runner turns a declaration into work, `report/` judges
+Nothing here runs anything. The runner turns a declaration into work, and `report/` judges
 its claims from the results.
 """
 
@@ -20,11 +20,11 @@ Group = tuple[tuple[str, ...], tuple[str, ...]]
 
 SCENARIOS = ("maze", "S1 offline", "S2 control", "S3 curiosity", "goals", "theory")
 
-CORES = 2  # the machine that the times of presets are for
+CORES = 2  # of the machine that the times of presets refer to
 
 
 class Unit(NamedTuple):
-    """A piece of a figure that is run as one: these methods on these tasks for these seeds."""
+    """A unit of a figure's work: these methods on these tasks for these seeds."""
 
     tasks: tuple[str, ...]
     methods: tuple[str, ...]
@@ -34,7 +34,7 @@ class Unit(NamedTuple):
 
 
 class Curve(NamedTuple):
-    """One learning curve: what one seed of one method did in one panel."""
+    """The learning curve of one seed of one method in one panel."""
 
     panel: str
     method: str
@@ -44,13 +44,13 @@ class Curve(NamedTuple):
 
 
 class Style(NamedTuple):
-    """How a method is drawn: its colour, and its line in Matplotlib's words."""
+    """The style of a method in plots: its colour, and Matplotlib's name of its line style."""
 
     color: str
     line: str
 
 
-# For methods without a style: distinct in colour, and without it by their dashes.
+# Styles for methods without one. They differ in colour; dashes help where colours are not visible.
 PALETTE = (
     Style("#525252", "--"),
     Style("#2171b5", "-"),
@@ -68,14 +68,15 @@ class Panel:
     """One plot of a figure.
 
     Args:
-        name: As it stands in `results.csv`.
-        title: Above the plot.
-        y_label: What the values are.
-        task: The task that is trained on, one of the figure's.
-        measure: What is looked at in it, one of those that the figure's `run` knows.
-        lower_is_better: For distances and errors; claims follow it.
-        y_range: The range of the values, where the task has one.
-        methods: The names of the methods that it shows; None: all of the figure's.
+        name: The name in `results.csv`.
+        title: The title above the plot.
+        y_label: The label of the values.
+        task: The name of one of the figure's tasks.
+        measure: The measured quantity, one of those that the figure's `run` knows.
+        lower_is_better: Whether lower values are better, as for distances and errors. Claims
+            respect it.
+        y_range: The range of the values, if the task has one.
+        methods: The names of the shown methods. None shows all of the figure's.
     """
 
     name: str
@@ -97,10 +98,10 @@ class Method:
     """One line in every panel.
 
     Args:
-        name: As it stands in `results.csv`.
-        label: In the legend.
+        name: The name in `results.csv`.
+        label: The label in the legend.
         agent: The configured agent.
-        style: How it is drawn. None takes one that its place in the figure gives it.
+        style: The style in plots. None takes one from `PALETTE`, by the method's index.
     """
 
     name: str
@@ -111,18 +112,18 @@ class Method:
 
 @dataclass(frozen=True)
 class Claim:
-    """A sentence as a comparison of two methods in one panel.
+    """A claim: a sentence, and the comparison of two methods in a panel that tests it.
 
     Args:
         id: Unique within the figure.
         panel: The panel's name.
         statement: The sentence.
-        better, worse: Names of the two methods; for "alike", in any order.
+        better, worse: The names of the two methods; with `alike`, in any order.
         metric: `"auc"`: the mean of the curve. `"final"`: the mean of its end. `"best"`: its
-            highest value. `"drop"`: the second minus the third, nearer to 0 if less was lost.
-        source: Whose claim it is: the paper's, or ours.
-        alike: If given, the claim is that the two are alike: that their difference is smaller
-            than this share of the range of the panel's values.
+            highest value. `"drop"`: `"final"` minus `"best"`, near 0 if little is lost.
+        source: The source of the claim: the paper, or us.
+        alike: If given, the claim is that the two are alike: their difference is smaller than
+            this share of the range of the panel's values.
         until: If given, only the curve up to this step counts.
         end: The share of the curve that is its end.
     """
@@ -141,16 +142,16 @@ class Claim:
 
 @dataclass(frozen=True)
 class Preset:
-    """How much of a figure to run.
+    """A size at which to run a figure.
 
     Args:
-        seeds: How many, unless the user says otherwise.
-        budget: What the figure's `run` takes.
-        seconds: About how long that takes on two cores.
-        note: What is less than in the paper, beside the seeds; empty if nothing is.
-        decides: Whether its results are worth a verdict.
-        left_out: The tasks of the figure that are not run, each with about the core-hours that it
-            would take.
+        seeds: The default number of seeds.
+        budget: The budget that the figure's `run` takes.
+        seconds: The approximate duration on two cores.
+        note: The reductions compared to the paper, beside the seeds; empty if there are none.
+        decides: Whether its results allow a verdict.
+        left_out: The tasks of the figure that are not run, each with the approximate core-hours
+            that it would take.
     """
 
     seeds: int
@@ -162,33 +163,33 @@ class Preset:
 
     @property
     def core_hours(self) -> float:
-        """About the hours of one core that it takes."""
+        """The approximate core-hours."""
         return self.seconds * CORES / 3600
 
 
 @dataclass(frozen=True)
 class Figure:
-    """A figure of the paper.
+    """A figure: its tasks, methods, panels, claims and presets.
 
     Args:
-        name: On the command line and as a folder.
-        title: What it shows.
-        tasks: Names of the tasks, and what makes them.
-        panels, methods, claims: See there.
-        presets: By name.
-        x_label: What a step is.
-        run: Trains the methods on the tasks of a `Unit` for its seeds and returns the curves.
-            A curve must not depend on what else is in the unit. In the folder that it is given it
-            may keep what it needs to go on after an interruption.
-        unit_spans: Which axes one unit of work takes whole; along the others every unit has
-            one task or one method.
-        seeds_per_unit: How many seeds one unit of work takes together.
-        revision: Raised by hand when the code behind `run` gives other curves than before.
-        scenario: The group of figures that it belongs to, by which the report filters claims:
-            one of `SCENARIOS`, or another for a figure of your own.
-        wording: The paper's words on it, quoted; empty if it has none.
-        lifetimes: Tells how many lifetimes of a shift a task's budget is (see `lifetime` in
-            `rewardshift.shift`), where its agents have target networks.
+        name: The name on the command line and of the folder.
+        title: The title.
+        tasks: The tasks by name.
+        panels, methods, claims: See `Panel`, `Method` and `Claim`.
+        presets: The presets by name.
+        x_label: The label of the steps.
+        run: A function that trains the methods on the tasks of a `Unit` for its seeds and returns
+            the curves. A curve must not depend on the rest of the unit. The function may store in
+            the given folder the files that it needs to continue after an interruption.
+        unit_spans: The axes that one unit of work spans; along the others every unit has one task
+            or one method.
+        seeds_per_unit: The number of seeds in one unit of work.
+        revision: A number to raise by hand when a change of the code behind `run` changes curves.
+        scenario: The group of figures that the report filters claims by: one of `SCENARIOS`, or
+            another one for a figure of your own.
+        wording: The paper's words about it, quoted; empty if it has none.
+        lifetimes: A function that returns a task's budget in lifetimes of a shift (see `lifetime`
+            in `rewardshift.shift`), if its agents have target networks.
     """
 
     name: str
@@ -208,7 +209,7 @@ class Figure:
     lifetimes: Callable[["Figure", str, str], float] | None = None
 
     def at(self, preset: str) -> "Figure":
-        """The figure with the tasks of a preset alone; the claims stay all."""
+        """The figure with only the tasks of a preset, but with all claims."""
         left_out = self.presets[preset].left_out
         return replace(
             self,
@@ -217,7 +218,7 @@ class Figure:
         )
 
     def style(self, method: Method) -> Style:
-        """How a method of the figure is drawn."""
+        """The style of a method of the figure."""
         return method.style or PALETTE[self.methods.index(method) % len(PALETTE)]
 
     def unit(self, preset: str, terminal: Terminal, group: Group, seeds: Sequence[int]) -> Unit:
@@ -226,9 +227,9 @@ class Figure:
 
     @property
     def groups(self) -> list[Group]:
-        """The tasks and methods of the units of work, all together or one by one.
+        """The groups of tasks and methods that units of work cover.
 
-        A method that no panel of a task shows is not run there.
+        A method that no panel of a task shows is not run on that task.
         """
         tasks, methods = tuple(self.tasks), tuple(method.name for method in self.methods)
         task_groups = [tasks] if "task" in self.unit_spans else [(task,) for task in tasks]
@@ -241,10 +242,9 @@ class Figure:
         ]
 
     def digest(self, preset: str, terminal: Terminal, group: Group) -> str:
-        """A short name for everything that decides the curves of a group.
+        """A short hash of everything that the curves of a group depend on.
 
-        Units of work are kept under it, so results of another declaration are never
-        taken for these.
+        Units of work are stored under it, so results of different declarations never mix.
         """
         tasks, methods = group
         parts = (
@@ -260,5 +260,5 @@ class Figure:
 
 
 def rounded(number: float) -> str:
-    """A number of hours, lifetimes or deviations, as it is shown to a person."""
+    """A number of hours, lifetimes or deviations, rounded for display."""
     return f"{number:,.0f}" if number >= 10 else f"{number:.2g}"

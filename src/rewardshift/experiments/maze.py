@@ -1,4 +1,4 @@
-"""Figure 1 and the appendix's maze sizes: tabular Q-learning that explores, or does not."""
+"""Figure 1 and the appendix's maze sizes: exploration by tabular Q-learning."""
 
 from dataclasses import dataclass, replace
 from itertools import product
@@ -28,10 +28,10 @@ GAMMA = 0.99
 
 @dataclass(frozen=True)
 class Trial:
-    """What a method of the maze is.
+    """A method in the maze.
 
     Args:
-        agent: What learns.
+        agent: The agent.
         evaluate_first: As in `TabularBudget`.
     """
 
@@ -58,12 +58,12 @@ COUNT_SHIFT = Method(
 
 SIZES = (2, 5, 10, 15, 20)
 
-# Two success rates whose means differ by less than this share of their range are called alike.
+# The share of their range below which a difference of mean success rates counts as alike.
 ALIKE = 0.05
 
 
 def run_maze(figure: Figure, unit: Unit, _: Path) -> list[Curve]:
-    """Every task, method and seed as one row of a compiled program for each order of evaluation."""
+    """Runs every task, method and seed as a row of one compiled program per evaluation order."""
     return [
         curve
         for first in (False, True)
@@ -72,7 +72,7 @@ def run_maze(figure: Figure, unit: Unit, _: Path) -> list[Curve]:
 
 
 def _run_rows(figure: Figure, unit: Unit, budget: TabularBudget) -> list[Curve]:
-    """The rows of the unit whose methods evaluate when the budget does."""
+    """The curves of the unit's methods with the budget's `evaluate_first`."""
     methods = [
         method
         for method in figure.methods
@@ -107,7 +107,7 @@ def _with_terminal(agent: QLearning, terminal: Terminal) -> QLearning:
 
 
 def _row_key(task: str, method: str, seed: int) -> jax.Array:
-    """A key that depends on the row alone, not on what runs beside it."""
+    """A key that depends on the row alone, not on the other rows."""
     return jax.random.fold_in(jax.random.key(seed), crc32(f"{task}/{method}".encode()))
 
 
@@ -141,7 +141,7 @@ SHIFT_ABOVE_COUNT = Claim(
 
 
 def _deep(panel: str) -> tuple[Claim, ...]:
-    """What the appendix says of a maze that needs deep exploration, and what Figure 1 adds."""
+    """The appendix's claims for a maze that needs deep exploration, and that of Figure 1."""
     claims = (COUNT_EXPLORES, SHIFT_EXPLORES, replace(SHIFT_ABOVE_COUNT, source="ours"))
     return tuple(replace(claim, id=f"{panel}-{claim.id}", panel=panel) for claim in claims)
 
@@ -159,7 +159,7 @@ def _alike(panel: str, method: Method) -> Claim:
 
 
 def _order(panel: str) -> Claim:
-    """Ours: does it matter to the count bonus when it is evaluated?"""
+    """Our claim that the time of its evaluations matters to the count bonus."""
     return Claim(
         f"{panel}-count-evaluated-first-above-count",
         panel,

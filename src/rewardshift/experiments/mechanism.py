@@ -1,7 +1,7 @@
-"""The paper's offline argument with no constraint in its way: where Q begins, and nothing else.
+"""The paper's offline argument without a constraint: only the initial value of Q differs.
 
-BCQ and CQL keep a policy near its data by themselves. Plain DQN and TD3 do not, so an initial value
-below all others should be what keeps them from actions that the data lacks. Is it?
+BCQ and CQL keep a policy near its data by themselves. Plain DQN and TD3 do not, so with them only
+an initial value below all others could keep a policy from actions that the data lacks. Does it?
 """
 
 from dataclasses import dataclass, replace
@@ -31,13 +31,13 @@ GAMMA = 0.95
 
 @dataclass(frozen=True)
 class MechanismTask:
-    """A data set, and what learns from it.
+    """A data set, and the agent that learns from it.
 
     Args:
-        behaviour: What collects the data, anew for every seed.
-        agent: What learns.
-        reward_range: The range of the rewards, which decides that of the values.
-        terminal: What happens at a terminal state.
+        behaviour: The policy that collects the data, separately for every seed.
+        agent: The agent.
+        reward_range: The range of the rewards, which determines that of the values.
+        terminal: As in `Shift`.
     """
 
     behaviour: Behaviour
@@ -46,7 +46,7 @@ class MechanismTask:
     terminal: Terminal
 
     def configure(self, optimism: float) -> DQN | TD3:
-        """The agent with the shift that lets Q begin there, in the range of the task's values."""
+        """The agent with the shift that gives Q this optimism at first."""
         low, high = self.reward_range
         bias = -(low + optimism * (high - low))
         return replace(self.agent, shift=Shift(bias, terminal=self.terminal))
@@ -54,7 +54,7 @@ class MechanismTask:
 
 @dataclass(frozen=True)
 class MechanismBudget:
-    """How much of the figure to run.
+    """The budget of the figure.
 
     Args:
         lifetimes: Updates, in lifetimes of the agent's shift.
@@ -69,7 +69,7 @@ class MechanismBudget:
     evaluation_episodes: int = 5
 
     def offline(self, agent: DQN | TD3) -> OfflineBudget:
-        """What the training loop takes."""
+        """The budget for the training loop."""
         updates = round(self.lifetimes * agent.lifetime)
         return OfflineBudget(
             updates=updates,
@@ -107,8 +107,8 @@ _TD3 = TD3(
     batch_size=64,
     warm_up=0,
 )
-# The task, what learns it, the range of its rewards, and the shares of random actions that make its
-# controller poor, middling and good.
+# The task, its environment and agent, the range of its rewards, and the shares of random actions
+# that make its controller poor, middling and good.
 SETTINGS = (
     ("CartPole", "CartPole-v1", _DQN, (0.0, 1.0), (1.0, 0.5, 0.1)),
     ("MountainCar", "MountainCar-v0", _SCALED, (-1.0, 0.0), (0.5, 0.3, 0.1)),
@@ -122,7 +122,7 @@ def _tasks() -> dict[str, MechanismTask]:
         for quality, share in zip(("poor", "middling", "good"), shares, strict=True):
             task = MechanismTask(Behaviour(env, share), agent, reward_range, "zero")
             tasks[f"{name}-{quality}"] = task
-            if env != "Pendulum-v1":  # which never terminates
+            if env != "Pendulum-v1":  # Pendulum never terminates
                 tasks[f"{name}-{quality}-absorbing"] = replace(task, terminal="absorbing")
     return tasks
 
@@ -144,7 +144,7 @@ def _name(optimism: float) -> str:
 
 
 def _claims(task: str) -> tuple[Claim, ...]:
-    """Each of them: an initial value below another one ends better."""
+    """The claims that a lower initial value ends better."""
     return tuple(
         Claim(
             f"{task}-{_name(x)}-above-{_name(y)}",

@@ -31,15 +31,15 @@ class Embedded:
     """A data set that comes with the package.
 
     Args:
-        name: As `load_dataset` takes it, after `embedded/`.
-        digest: The digest of its contents, so that results of other ones are never taken for these.
+        name: The name for `load_dataset`, without `embedded/`.
+        digest: The digest of its contents, so that results on different contents never mix.
     """
 
     name: str
     digest: str
 
     def load(self) -> Dataset:
-        """The data set; refused if it is not the one that the figure means."""
+        """The data set; refused if its digest differs."""
         data = load_dataset(f"embedded/{self.name}")
         if data.digest != self.digest:
             raise InputError(
@@ -54,9 +54,9 @@ class DataTask:
     """A task of a figure.
 
     Args:
-        agent: What learns.
-        data: The data set that it learns from.
-        size: The size of the paper's shift there.
+        agent: The agent.
+        data: The data set that the agent learns from.
+        size: The size of the paper's shift on this task.
     """
 
     agent: BCQ | CQL
@@ -66,12 +66,12 @@ class DataTask:
 
 @dataclass(frozen=True)
 class Treatment:
-    """What a method does to the rewards.
+    """The shift of a method.
 
     Args:
-        sign: The shift is the task's size times this.
-        bias: Or it is this constant on every task.
-        terminal: If given, whatever the whole figure is run with.
+        sign: The factor for the task's `size`; the product is the bias.
+        bias: If given, the bias on every task instead.
+        terminal: If given, the treatment of terminal states, instead of the whole figure's.
     """
 
     sign: float = 0.0
@@ -81,15 +81,15 @@ class Treatment:
 
 @dataclass(frozen=True)
 class OfflineFigureBudget:
-    """How much of a figure to run.
+    """The budget of a figure.
 
     Args:
         updates: Gradient updates of each seed.
         evaluations: Points of a curve.
         evaluation_episodes: Episodes behind each point.
         cloning_updates: As in `CQL`.
-        width: The width of all hidden layers, if not the agents' own ones.
-        batch_size: If not the agents' own ones.
+        width: The width of all hidden layers. None keeps the agents' own.
+        batch_size: The batch size. None keeps the agents' own.
     """
 
     updates: int = 500_000
@@ -100,7 +100,7 @@ class OfflineFigureBudget:
     batch_size: int | None = None
 
     def configure(self, task: DataTask, treatment: Treatment, terminal: Terminal) -> BCQ | CQL:
-        """The task's agent, as it is trained."""
+        """The task's agent, configured for the treatment."""
         agent = task.agent
         bias = treatment.sign * task.size if treatment.bias is None else treatment.bias
         agent = replace(agent, shift=Shift(bias, terminal=treatment.terminal or terminal))
@@ -117,7 +117,7 @@ class OfflineFigureBudget:
         return agent
 
     def offline(self) -> OfflineBudget:
-        """What the training loop takes."""
+        """The budget for the training loop."""
         return OfflineBudget(
             updates=self.updates,
             evaluate_every=self.updates // self.evaluations,
@@ -157,7 +157,7 @@ TASKS = {
 }
 BCQ_TASKS = [name for name, task in TASKS.items() if isinstance(task.agent, BCQ)]
 METRICS: dict[Metric, str] = {"final": "by the last evaluations", "best": "by the best one"}
-END = 0.4  # of the evaluations, which are the last ones: behind five lifetimes of the shift
+END = 0.4  # the share of the evaluations that are the end: those after five lifetimes of the shift
 
 
 def _panels(name: str, methods: tuple[str, ...] | None = None) -> tuple[Panel, ...]:
@@ -250,7 +250,7 @@ OFFLINE = Figure(
     panels=tuple(
         panel
         for task in TASKS
-        # No episode of hopper-imitate terminates, so that absorbing states make no difference.
+        # No episode of hopper-imitate terminates, so absorbing states make no difference there.
         for panel in _panels(task, PLAIN if task == "BCQ-hopper-imitate" else None)
     ),
     methods=(
@@ -304,7 +304,7 @@ OFFLINE_ABLATION = replace(
     panels=tuple(
         panel
         for task in TASKS
-        # The paper has +1 for CQL on hopper-medium alone.
+        # The paper uses +1 for CQL on hopper-medium alone.
         for panel in _panels(task, None if task == "CQL-hopper-medium" else LARGER)
     ),
     methods=(

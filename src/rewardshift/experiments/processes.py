@@ -17,11 +17,10 @@ from rewardshift.experiments.runner import RETRIES, Outcome, Plan, perform
 class Processes:
     """Processes of this machine.
 
-    Where one of them dies, the others begin anew, and what they were at goes on from its last
-    checkpoint.
+    If one of them dies, all are replaced, and their units continue from their last checkpoints.
 
     Args:
-        jobs: How many; with 1, this one.
+        jobs: The number of processes. 1 uses the present process.
     """
 
     def __init__(self, jobs: int) -> None:
@@ -42,8 +41,8 @@ class Processes:
             for outcome in _side_by_side(plan, left, self.jobs):
                 left.remove(outcome.unit)
                 yield outcome
-            # The first of those that are left were at work when a process died. Which of them it
-            # died of, nobody knows.
+            # The first of the remaining units were running when a process died. It is unknown which
+            # of them caused it.
             deaths.update(left[: self.jobs])
             for unit in [unit for unit in left if deaths[unit] > RETRIES]:
                 left.remove(unit)
@@ -51,7 +50,7 @@ class Processes:
 
 
 def _side_by_side(plan: Plan, units: list[Unit], jobs: int) -> Iterator[Outcome]:
-    """Performs units in new processes, until all have ended or one of the processes has died."""
+    """Performs units in new processes, until all units have ended or a process dies."""
     others = set(multiprocessing.active_children())
     pool = ProcessPoolExecutor(
         min(jobs, len(units)),
@@ -60,13 +59,13 @@ def _side_by_side(plan: Plan, units: list[Unit], jobs: int) -> Iterator[Outcome]
     )
     whole = False
     try:
-        with _interrupts_held():  # the workers inherit that, so Ctrl-C is the parent's alone
+        with _interrupts_held():  # the workers inherit it, so Ctrl-C reaches the parent alone
             futures = [pool.submit(perform, plan, unit) for unit in units]
         for future in as_completed(futures):
             if not isinstance(future.exception(), BrokenProcessPool):
                 yield future.result()
         whole = not any(future.exception() for future in futures)
-    finally:  # also when the caller is interrupted: nothing may linger
+    finally:  # also when the caller is interrupted: no process may remain
         if not whole:
             for worker in set(multiprocessing.active_children()) - others:
                 worker.kill()
@@ -74,9 +73,9 @@ def _side_by_side(plan: Plan, units: list[Unit], jobs: int) -> Iterator[Outcome]
 
 
 def _begin_work() -> None:
-    """For a worker: one thread for XLA, and an end where the parent has been killed.
+    """Prepares a worker: one thread for XLA, and an exit when the parent is killed.
 
-    Nobody would take its results, and it would hold the folders of its units.
+    An orphaned worker's results would be lost, and it would hold the folders of its units.
     """
     keep_to_one_thread()
     threading.Thread(target=_end_with_parent, daemon=True).start()
@@ -90,18 +89,18 @@ def _end_with_parent() -> None:
 
 
 def keep_to_one_thread() -> None:
-    """Lets XLA take one thread in this process, if it has not computed anything yet.
+    """Limits XLA to one thread in this process, if XLA has not computed anything yet.
 
-    XLA divides a product among its threads and adds up what they give, so the last bits depend on
-    their number. With one, they depend neither on the machine's cores nor on the other units.
-    Whoever has said in `NPROC`, where XLA looks, how many threads there shall be is left with it.
+    XLA divides a product among its threads and adds up their results, so the last bits depend on
+    the number of threads. With one thread, they depend neither on the machine's cores nor on the
+    other units. A number that the user has set in `NPROC`, which XLA reads, stays.
     """
     os.environ.setdefault("NPROC", "1")
 
 
 @contextlib.contextmanager
 def _interrupts_held() -> Iterator[None]:
-    """Holds SIGINT back; one that comes meanwhile is delivered afterwards."""
+    """Delays SIGINT until the end of the block."""
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         yield

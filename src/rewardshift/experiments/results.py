@@ -1,8 +1,8 @@
 """The results of a figure on disk: finished units of work, and the table made of them.
 
-`OUT/FIGURE/units/` holds one JSON file per finished unit, each with a checksum;
-`results.csv` and `provenance.json` are written from them and can be written again; a seal in the
-latter tells whether either was changed since.
+`OUT/FIGURE/units/` holds one JSON file per finished unit, each with a checksum. `results.csv` and
+`provenance.json` are written from them and can be written again. A seal in `provenance.json` shows
+whether either was changed since.
 """
 
 import csv
@@ -22,7 +22,7 @@ from rewardshift.files import DAMAGE, read_own, read_sealed, write_atomic, write
 
 FORMAT = 1
 RESULTS, PROVENANCE = "results.csv", "provenance.json"
-SEAL = "seal"  # where the provenance has the checksum of both
+SEAL = "seal"  # the key of their common checksum in the provenance
 MOST_STEPS = 2**53
 LARGEST_VALUE = float(np.finfo(np.float32).max)
 COLUMNS = ("figure", "panel", "method", "seed", "step", "value")
@@ -30,14 +30,14 @@ COLUMNS = ("figure", "panel", "method", "seed", "step", "value")
 
 @dataclass(frozen=True)
 class UnitResult:
-    """What a finished unit of work left behind.
+    """The result of a finished unit of work.
 
     Args:
-        digest: The digest of the declaration it was run from.
-        seeds: The seeds it covers.
-        seconds: How long it took.
-        made_with: Versions and commit.
-        curves: Its results.
+        digest: The digest of its declaration.
+        seeds: Its seeds.
+        seconds: Its duration.
+        made_with: The versions and the commit.
+        curves: Its curves.
     """
 
     digest: str
@@ -48,7 +48,7 @@ class UnitResult:
 
 
 def unit_name(digest: str, seeds: Sequence[int]) -> str:
-    """What a unit's files are called."""
+    """The name of a unit's files."""
     return f"{digest}-{'-'.join(map(str, seeds))}"
 
 
@@ -94,7 +94,7 @@ def _load_unit(path: Path, digest: str) -> UnitResult:
 
 
 def check_seal(folder: Path) -> bool:
-    """Whether a figure's results are sealed; refused if they are not those that were sealed.
+    """Whether a figure's results are sealed; refused if they were changed since.
 
     Results of earlier versions have no seal.
     """
@@ -153,7 +153,7 @@ def read_results(path: Path) -> list[Curve]:
                 raise ValueError(f"step {step} comes after step {steps[-1]}")
             if not 0 <= int(step) <= MOST_STEPS:
                 raise ValueError(f"step {step} is not between 0 and 2^53")
-            if not abs(float(value)) <= LARGEST_VALUE:  # nor if it is no number
+            if not abs(float(value)) <= LARGEST_VALUE:  # also refuses NaN
                 raise ValueError(f"the value {value} is not finite in 32 bits")
             steps.append(int(step))
             values.append(float(value))
@@ -173,7 +173,7 @@ def read_results(path: Path) -> list[Curve]:
 
 
 def merge_made_with(units: Sequence[UnitResult]) -> dict[str, Any]:
-    """What the units were made with; where they differ, every answer once."""
+    """The versions and commits of the units; where they differ, a list of all."""
     merged: dict[str, Any] = {}
     for key in units[0].made_with:
         answers = list(dict.fromkeys(unit.made_with.get(key) for unit in units))

@@ -1,8 +1,8 @@
-"""Turns a figure into units of work, runs those that are not finished, and keeps the results.
+"""Turns a figure into units of work, runs the unfinished ones, and keeps the results.
 
 A unit is a few seeds of some methods on some tasks. Its result is one file, written when it is
-complete, so a run that was interrupted goes on with the units that are missing, and within one that
-trains for long from its last checkpoint. A unit that fails does not take the others down.
+complete, so an interrupted run continues with the missing units, and within a long unit from its
+last checkpoint. A failing unit does not stop the others.
 """
 
 import contextlib
@@ -42,14 +42,14 @@ from rewardshift.training.logs import time_spent
 
 @dataclass(frozen=True)
 class Plan:
-    """A figure as it shall be run. Checked when it is made, before any work.
+    """A plan to run a figure, checked when it is made.
 
     Args:
-        figure: Its name.
+        figure: The name of the figure.
         preset: The name of one of its presets.
-        seeds: How many; 0, 1, 2, ... are run.
-        terminal: How terminal states are treated: the paper's `"zero"`, or `"absorbing"`.
-        out: The results go to the folder `out/figure`.
+        seeds: The number of seeds, 0, 1, 2, ...
+        terminal: The treatment of terminal states: the paper's `"zero"`, or `"absorbing"`.
+        out: The folder for results; those of the figure go to `out/figure`.
         module: The module that registered the figure, if it is not one of ours.
     """
 
@@ -69,7 +69,7 @@ class Plan:
 
     @property
     def folder(self) -> Path:
-        """Where the figure's results are."""
+        """The folder of the figure's results."""
         return self.out / self.figure
 
     def finished(self, group: Group) -> list[UnitResult]:
@@ -87,19 +87,19 @@ class Plan:
 
 
 class Shard(NamedTuple):
-    """One of several parts of a figure's work, for as many machines; the first is number 1."""
+    """One of `of` parts of a figure's work, for as many machines; the first is number 1."""
 
     number: int
     of: int
 
 
 WHOLE = Shard(1, 1)
-RUNNING = "running"  # the folder of what is not finished
-RETRIES = 2  # how often a unit is started again after its process or its machine was lost
+RUNNING = "running"  # the folder of unfinished units
+RETRIES = 2  # the number of restarts of a unit after its process or its machine is lost
 
 
 class Outcome(NamedTuple):
-    """How a unit of work ended: with a result, or with the error that it failed of."""
+    """The end of a unit of work: its result, or the error that stopped it."""
 
     unit: Unit
     result: UnitResult | None
@@ -108,22 +108,22 @@ class Outcome(NamedTuple):
 
 @runtime_checkable
 class Place(Protocol):
-    """Where units of work are run: it performs them, and the runner keeps the results."""
+    """A place that performs units of work; the runner keeps the results."""
 
     def perform(self, plan: Plan, units: list[Unit]) -> Iterator[Outcome]:
-        """Performs the units and yields each one when it has ended."""
+        """Performs the units and yields each one's outcome when it ends."""
         ...
 
     def slots(self) -> int:
-        """How many units it performs at once."""
+        """The number of units performed at once."""
         ...
 
 
 def pending_units(plan: Plan, shard: Shard = WHOLE) -> list[Unit]:
-    """The work of a shard that is not finished yet.
+    """The unfinished work of a shard.
 
-    Which shard a seed belongs to does not depend on what is finished, so that shards on different
-    machines, with or without a folder in common, never do the same.
+    The shard of a seed does not depend on the finished work, so shards on different machines, with
+    or without a common folder, never do the same work.
     """
     for folder in (plan.out, plan.folder, plan.folder / "units"):
         writable_folder(folder)
@@ -147,7 +147,7 @@ def pending_units(plan: Plan, shard: Shard = WHOLE) -> list[Unit]:
 
 
 def run_units(plan: Plan, units: list[Unit], place: Place) -> Iterator[Outcome]:
-    """Runs units, keeps their results, and yields each one when it has ended."""
+    """Runs units, keeps their results, and yields each one's outcome when it ends."""
     for outcome in place.perform(plan, units):
         if outcome.result is not None:
             save_unit(plan.folder, outcome.result)
@@ -157,7 +157,7 @@ def run_units(plan: Plan, units: list[Unit], place: Place) -> Iterator[Outcome]:
 
 
 def perform(plan: Plan, unit: Unit) -> Outcome:
-    """Performs one unit, or goes on with it, wherever this is called."""
+    """Performs or continues one unit, in the calling process."""
     if plan.module is not None:
         importlib.import_module(plan.module)
     figure = find_figure(plan.figure)
@@ -171,7 +171,7 @@ def perform(plan: Plan, unit: Unit) -> Outcome:
         return Outcome(unit, None, f"{error}\n{error.details}")
     except (InputError, TrainingError, OSError) as error:
         return Outcome(unit, None, str(error))
-    except Exception:  # of whatever is trained with; the other units shall not suffer
+    except Exception:  # from any library in the training; the other units go on
         return Outcome(unit, None, traceback.format_exc())
     seconds = earlier + time.perf_counter() - started
     return Outcome(unit, UnitResult(digest, unit.seeds, seconds, made_with(), curves), None)
@@ -179,7 +179,7 @@ def perform(plan: Plan, unit: Unit) -> Outcome:
 
 @contextlib.contextmanager
 def _running_folder(plan: Plan, name: str) -> Iterator[Path]:
-    """Where a unit keeps its checkpoints: with the results, or here if those are far away."""
+    """The folder of a unit's checkpoints: beside the results, or temporary if those are remote."""
     if plan.folder.is_dir():
         yield plan.folder / RUNNING / name
     else:
@@ -188,7 +188,7 @@ def _running_folder(plan: Plan, name: str) -> Iterator[Path]:
 
 
 def missing_seeds(plan: Plan) -> list[str]:
-    """What a figure still lacks, in words, a line for each group of tasks and methods."""
+    """The missing seeds in words, one line for each group of tasks and methods."""
     figure = find_figure(plan.figure).at(plan.preset)
     lines = []
     for group in figure.groups:
@@ -201,7 +201,7 @@ def missing_seeds(plan: Plan) -> list[str]:
 
 
 def gather(plan: Plan) -> bool:
-    """Writes `results.csv` and `provenance.json` from the finished units; False if none is."""
+    """Writes `results.csv` and `provenance.json` from the finished units; False without any."""
     figure = find_figure(plan.figure).at(plan.preset)
     wanted = set(range(plan.seeds))
     units = [
@@ -212,7 +212,7 @@ def gather(plan: Plan) -> bool:
     ]
     if not units:
         return False
-    # By name, because two runs at once may both have done a seed.
+    # By name, because two simultaneous runs may both have finished a seed.
     curves = {
         (curve.panel, curve.method, curve.seed): curve
         for unit in units
@@ -240,7 +240,7 @@ def gather(plan: Plan) -> bool:
 
 
 def made_with() -> dict[str, str | None]:
-    """What the results depend on beside the declaration."""
+    """The versions, the commit and the machine, on which results may depend."""
     packages = (
         *("rewardshift", "jax", "jaxlib", "optax", "numpy", "scipy", "minari"),
         *("gymnasium", "gymnasium-robotics", "minigrid", "mujoco", "envpool"),
@@ -261,7 +261,7 @@ def _version(package: str) -> str | None:
 
 
 def _commit() -> str | None:
-    """The commit of this source, if it is a checkout; with a mark if it has been changed since."""
+    """The commit of this source, if it is a checkout, with a mark if the source is changed."""
     package = Path(__file__).parents[1]
 
     def git(*arguments: str) -> subprocess.CompletedProcess[str]:
@@ -270,7 +270,7 @@ def _commit() -> str | None:
         )
 
     try:
-        # Asked of this very file: an installed package may lie within somebody else's repository.
+        # Asks about this very file: an installed package may lie within another repository.
         if git("ls-files", "--error-unmatch", __file__).returncode:
             return None
         changed = git("diff", "--quiet", "HEAD", "--", str(package)).returncode

@@ -1,1 +1,1 @@
-"""Adapters to other libraries: each module imports its library, and nothing else imports them."""
+"""Adapters to other libraries. Each module imports its library; no other room imports them."""

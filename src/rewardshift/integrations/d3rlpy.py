@@ -1,4 +1,4 @@
-"""d3rlpy: the shift as its reward scaler or in its data set, and values on the primal scale."""
+"""d3rlpy: the shift as a reward scaler or in a data set, and values on the primal scale."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -23,24 +23,24 @@ with needs("d3rlpy"):
     )
     from d3rlpy.preprocessing import ConstantShiftRewardScaler
 
-# With these, a transition's reward is one reward of the environment.
+# The pickers with which a transition's reward is one reward of the environment.
 ONE_REWARD = (BasicTransitionPicker, FrameStackTransitionPicker)
 
 
 def to_d3rlpy(shift: float | Mapping[str, Any] | Shift) -> ConstantShiftRewardScaler:
     """The reward scaler of d3rlpy that computes `k r + b`: scale first, then bias.
 
-    It is right where a transition holds one reward, and `fit` refuses it elsewhere, before
-    the first update: a multi-step return moves by more than `b`, and so do the returns that a
-    Decision Transformer is told. There, and for `terminal="absorbing"`, which needs to know what
-    is terminal, use `shift_dataset`. `fit_online` does not show its buffer to a scaler: with
-    another transition picker, wrap the environment in `ShiftReward` instead.
+    It is correct if a transition holds one reward. Otherwise `fit` refuses it before the first
+    update: a multi-step return shifts by more than `b`, and so do the returns in the input of a
+    Decision Transformer. For these, and for `terminal="absorbing"`, which needs the terminal
+    flags, use `shift_dataset`. `fit_online` does not show its buffer to a scaler: with another
+    transition picker, wrap the environment in `ShiftReward` instead.
 
-    An agent is saved with it as with any `ConstantShiftRewardScaler`, and loaded without us; a
-    loaded one refuses nothing.
+    An agent with it is saved as with any `ConstantShiftRewardScaler` and loads without
+    rewardshift; a loaded scaler refuses nothing.
 
     Args:
-        shift: A bias, a `Shift`, or the dict that JSON keeps of one.
+        shift: A bias, a `Shift`, or the dict of a `Shift` in JSON.
     """
     shift = as_single_shift(shift)
     if shift.terminal == "absorbing":
@@ -55,13 +55,13 @@ def shift_dataset(dataset: ReplayBuffer, shift: float | Mapping[str, Any] | Shif
     """A data set of d3rlpy with shifted rewards, for every algorithm and every picker but one.
 
     Multi-step returns and returns-to-go are then sums of shifted rewards, as they should be. The
-    observations and actions are shared with the data set that came in, which does not change. The
-    new one is for training, not for keeping: it cannot be dumped.
+    new data set shares observations and actions with the given one, which does not change. It is
+    for training only and cannot be dumped.
 
     Args:
-        dataset: The data set, with primal rewards. Its `SparseRewardTransitionPicker` would look
-            for primal rewards and is refused.
-        shift: A bias, a `Shift`, or the dict that JSON keeps of one. For
+        dataset: The data set, with primal rewards. A `SparseRewardTransitionPicker` is refused,
+            because its numbers are primal.
+        shift: A bias, a `Shift`, or the dict of a `Shift` in JSON. For
             `terminal="absorbing"`, its gamma must be that of the algorithm.
     """
     shift = as_single_shift(shift)
@@ -98,16 +98,16 @@ def from_d3rlpy(
 ) -> Callable[[Any, Any], np.ndarray]:
     """The values of an agent that was trained with a shift, on the primal scale.
 
-    Exact for `terminal="absorbing"` and for tasks that never terminate, and only then: see
+    They are exact only for `terminal="absorbing"` and for tasks that never terminate; see
     `Shift`.
 
     Args:
         algo: A trained agent with a Q function, also one that d3rlpy has loaded.
-        shift: What it was trained with, by `to_d3rlpy` or `shift_dataset`. Its gamma is the
-            agent's if it does not say one.
+        shift: The shift of the training, by `to_d3rlpy` or `shift_dataset`. Without a gamma it
+            takes the agent's.
 
     Returns:
-        A function of observations and actions, as the agent's own `predict_value` is.
+        A function of observations and actions, like the agent's own `predict_value`.
     """
     shift = as_single_shift(shift)
     if not isinstance(algo, QLearningAlgoBase):
@@ -122,7 +122,7 @@ def from_d3rlpy(
 
 
 class _CheckedScaler(ConstantShiftRewardScaler):  # type: ignore[misc]
-    """Never `built`, because then d3rlpy shows it, at the start of every `fit`, what it scales."""
+    """A scaler that is never `built`, so that every `fit` of d3rlpy shows it the data to check."""
 
     @property
     def built(self) -> bool:
@@ -148,7 +148,7 @@ class _CheckedScaler(ConstantShiftRewardScaler):  # type: ignore[misc]
 
 
 def _alike(scaler: Any, other: Any) -> bool:
-    """Whether two scalers are the same straight line, by whichever numbers."""
+    """Whether two scalers compute the same linear function."""
     points = np.array([0.0, 1.0])
     return np.allclose(scaler.transform_numpy(points), other.transform_numpy(points))
 

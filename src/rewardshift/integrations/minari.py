@@ -1,4 +1,4 @@
-"""Minari: a data set that is shifted while it is read."""
+"""Minari: a view of a data set with shifted rewards."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict
@@ -21,17 +21,17 @@ def shift_minari(dataset: MinariDataset, shift: float | Mapping[str, Any] | Shif
     """A Minari data set with shifted rewards, for agents that cannot shift by themselves.
 
     It is a view: an episode is shifted when it is read, and nothing is copied or written. It has
-    the episodes of the data set, so filter, sample and iterate it as any other. With
-    `terminal="absorbing"` the credit goes to terminations alone; a truncation is no end.
+    the episodes of the data set, so you can filter, sample and iterate it like any other. With
+    `terminal="absorbing"` only terminations get the credit; a truncation is not an end.
 
-    Returns of it are shifted too. Minari's reference scores are primal, so normalised scores of it
-    are refused: compute them with the data set itself, from returns of its own environment. What
-    goes by the folder of a data set (its `spec`, `split_dataset`, `combine_datasets`) is refused
-    as well, for there the rewards are primal.
+    Its returns are shifted too. Minari's reference scores are primal, so the view refuses
+    normalised scores: compute them with the primal data set, from primal returns. Operations that
+    use the folder of a data set (its `spec`, `split_dataset`, `combine_datasets`) are refused as
+    well, because the rewards in the folder are primal.
 
     Args:
         dataset: The data set, with primal rewards.
-        shift: A bias, a `Shift`, or the dict that JSON keeps of one.
+        shift: A bias, a `Shift`, or the dict of a `Shift` in JSON.
     """
     if not isinstance(dataset, MinariDataset):
         raise InputError(f"expected a data set of Minari, got {dataset!r}")
@@ -52,10 +52,10 @@ def shift_minari(dataset: MinariDataset, shift: float | Mapping[str, Any] | Shif
 
 
 class ShiftedStorage(MinariStorage):  # type: ignore[misc]
-    """A storage of Minari, read through a shift. Its metadata say which."""
+    """A storage of Minari, read through a shift, which its metadata name."""
 
     def __init__(self, primal: MinariStorage, shift: Shift) -> None:
-        # Not the parent's: it would ask for a folder, which a view does not have.
+        # Skips the parent's __init__, which needs a folder; a view has none.
         self._primal = primal
         self._observation_space = primal.observation_space
         self._action_space = primal.action_space
@@ -70,7 +70,7 @@ class ShiftedStorage(MinariStorage):  # type: ignore[misc]
 
     @property
     def data_path(self) -> Path:
-        """Refused: whoever reads there would find the primal rewards."""
+        """Refused, because the rewards in the folder are primal."""
         raise InputError(
             "a shifted data set has no folder and so no spec, but id, env_spec and total_steps;"
             " to split or combine data sets, do it with the primal ones and shift what comes out"
@@ -83,7 +83,7 @@ class ShiftedStorage(MinariStorage):  # type: ignore[misc]
             yield {**episode, "rewards": shifted}
 
     def get_episode_metadata(self, episode_indices: Iterable[int]) -> Iterable[dict[str, Any]]:
-        """The episodes' metadata, as they are."""
+        """The episodes' metadata, unchanged."""
         return self._primal.get_episode_metadata(episode_indices)
 
     def update_metadata(self, metadata: Mapping[str, Any]) -> None:

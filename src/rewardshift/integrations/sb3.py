@@ -1,4 +1,4 @@
-"""The shift for Stable-Baselines3 and SBX, and what it does to their values."""
+"""The shift for Stable-Baselines3 and SBX, and a log of its effect on their values."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
@@ -38,24 +38,25 @@ QFunction = Callable[[Any, np.ndarray], np.ndarray]
 class VecShiftReward(VecEnvWrapper):
     """Shifts the rewards of a `VecEnv`, which resets within a step: every row is a real step.
 
-    `Monitor` and `VecMonitor` inside keep counting on the primal scale, and with them
-    ``rollout/ep_rew_mean`` and `evaluate_policy`; a `VecMonitor` outside counts shifted rewards.
-    ``infos[i]["primal_reward"]`` holds the primal reward and, with ``terminal="absorbing"``,
-    ``infos[i]["terminated"]`` whether the episode ended other than by a time limit. There the agent
-    has to bootstrap through time limits, as it does unless ``handle_timeout_termination=False``.
+    `Monitor` and `VecMonitor` inside it record on the primal scale, and so do
+    ``rollout/ep_rew_mean`` and `evaluate_policy`; a `VecMonitor` outside records shifted rewards.
+    ``infos[i]["primal_reward"]`` holds the primal reward. With ``terminal="absorbing"``,
+    ``infos[i]["terminated"]`` says whether the episode ended in a terminal state rather than by a
+    time limit; the agent must then bootstrap through time limits, which it does unless
+    ``handle_timeout_termination=False``.
 
-    ``env_method("compute_reward", ...)`` is shifted alike, so what `HerReplayBuffer` relabels
-    agrees with what it has stored. That buffer keeps the terminations of the transitions that
-    happened, so with ``terminal="absorbing"`` these are the ones that are credited, and it needs
+    ``env_method("compute_reward", ...)`` is shifted too, so relabelled and stored transitions of a
+    `HerReplayBuffer` agree. That buffer keeps the terminations of the real transitions, so with
+    ``terminal="absorbing"`` these get the credit, and the buffer needs
     ``replay_buffer_kwargs={"copy_info_dict": True}`` to know them.
 
-    `VecNormalize` goes outside. Inside it is refused, whatever it normalises, because an agent
-    stores the rewards as they were before it. With ``norm_reward=True`` it divides the shifted
-    rewards by a running number, which is a scale that changes: for an exact shift, turn it off.
+    Put `VecNormalize` outside. Inside it is refused, whatever it normalises, because an agent
+    stores the rewards from before a `VecNormalize`. With ``norm_reward=True`` it divides the
+    shifted rewards by a running number, so the scale changes: for an exact shift, turn it off.
 
     Args:
         venv: The environments to wrap.
-        shift: A bias, a `Shift`, or the dict that a JSON file keeps of one.
+        shift: A bias, a `Shift`, or the dict of a `Shift` in JSON.
 
     >>> from stable_baselines3.common.env_util import make_vec_env
     >>> venv = VecShiftReward(make_vec_env("CartPole-v1", n_envs=2), -0.5)
@@ -82,7 +83,7 @@ class VecShiftReward(VecEnvWrapper):
 
     @property
     def shift(self) -> Shift:
-        """The shift, as it was given: another one needs another wrapper."""
+        """The shift. It is fixed: another shift needs another wrapper."""
         return self._shift
 
     def reset(self) -> VecEnvObs:
@@ -108,7 +109,7 @@ class VecShiftReward(VecEnvWrapper):
         indices: VecEnvIndices = None,
         **method_kwargs: Any,
     ) -> list[Any]:
-        """Calls a method of the environments; what ``compute_reward`` returns is shifted."""
+        """Calls a method of the environments, and shifts the results of ``compute_reward``."""
         results = self.venv.env_method(method_name, *method_args, indices=indices, **method_kwargs)
         if method_name != "compute_reward":
             return results
@@ -121,9 +122,9 @@ class VecShiftReward(VecEnvWrapper):
 def check(model: BaseAlgorithm) -> None:
     """Refuses a model whose discount is not that of the shift around its environments.
 
-    With ``terminal="absorbing"`` a terminal transition is credited with what the shift would have
-    paid afterwards, which depends on the discount. A wrapper cannot see the model, so call this
-    once the model is made. Every callback of this module calls it when a training begins.
+    With ``terminal="absorbing"`` a terminal transition gets the shift of all later steps as a
+    credit, which depends on the discount. A wrapper cannot see the model, so call this after
+    making the model. Every callback of this module calls it when a training begins.
 
     Args:
         model: A model with its environments.
@@ -148,21 +149,21 @@ def check(model: BaseAlgorithm) -> None:
 
 
 class OverestimationCallback(BaseCallback):
-    """Logs what an agent expects of its actions beside the return that really followed.
+    """Logs an agent's estimates of its actions beside the returns that followed.
 
-    When an episode is over, ``shift/q_estimate`` is the mean over its steps of the Q of the action
-    taken, by the networks of that moment; ``shift/return_that_followed`` the mean of the discounted
-    returns, on the agent's own, shifted scale; ``shift/overestimation`` their difference, below
-    zero for an underestimation. Between two lines of the log, these are means over episodes.
+    At the end of an episode, ``shift/q_estimate`` is the mean over its steps of the Q of the action
+    taken, by the networks at that step. ``shift/return_that_followed`` is the mean of the
+    discounted returns, on the agent's shifted scale. ``shift/overestimation`` is their difference,
+    negative for an underestimation. A line of the log has the means over the episodes since the
+    line before.
 
-    Of several critics it takes the smallest, which is what a target is formed of. A time limit is
-    no end: there the return goes on with the estimate of the last state, so the difference is
-    understated where the limit is nearer than ``1 / (1 - gamma)`` steps. The actions are those of
-    training, so their noise is in the returns; and the Q of SAC counts its entropy, the returns do
-    not.
+    It takes the smallest of several critics, as targets do. A time limit is not an end: there the
+    return continues with the estimate of the last state, so the difference is understated if the
+    limit is shorter than ``1 / (1 - gamma)`` steps. The actions are those of training, so their
+    noise is in the returns. The Q of SAC counts its entropy, the returns do not.
 
-    For DQN, DDPG, TD3 and SAC, of Stable-Baselines3 and of SBX. A model that `check` refuses is
-    refused here too.
+    It works for DQN, DDPG, TD3 and SAC, of Stable-Baselines3 and of SBX, and refuses the models
+    that `check` refuses.
 
     >>> from stable_baselines3 import DQN
     >>> model = DQN("MlpPolicy", "CartPole-v1", learning_starts=10, seed=0)
@@ -178,13 +179,13 @@ class OverestimationCallback(BaseCallback):
         self._q_of = _q_function(self.model)
 
     def _on_training_start(self) -> None:
-        # What precedes is forgotten: a return needs only what follows.
+        # Forgets earlier steps: a return needs only later ones.
         count = self.training_env.num_envs
         self._estimates: list[list[float]] = [[] for _ in range(count)]
         self._rewards: list[list[float]] = [[] for _ in range(count)]
 
     def _on_step(self) -> bool:
-        # Called before the agent moves on, so this is still the observation that was acted on.
+        # Called before the agent updates it, so this is still the observation of the action.
         observation = self.model._last_obs
         estimates = self._q_of(observation, self.locals["buffer_actions"])
         for row, done in enumerate(self.locals["dones"]):
@@ -195,7 +196,7 @@ class OverestimationCallback(BaseCallback):
         return True
 
     def _what_follows(self, info: Mapping[str, Any]) -> float:
-        """Nothing after a terminal state; after a time limit, what is expected there."""
+        """0 after a terminal state; after a time limit, the estimate of the last state."""
         if not info.get("TimeLimit.truncated", False):
             return 0.0
         last = info["terminal_observation"]
@@ -216,7 +217,7 @@ class OverestimationCallback(BaseCallback):
 
 
 def _q_function(model: BaseAlgorithm) -> QFunction:
-    """What a model expects of actions, in the form in which its replay buffer holds them."""
+    """The Q function of a model, for actions in the form that its replay buffer holds."""
     policy: Any = model.policy
     if isinstance(policy, DQNPolicy):
         return partial(_of_q_network, policy)
@@ -257,13 +258,13 @@ def _taken(values: np.ndarray, actions: np.ndarray) -> np.ndarray:
 
 
 def _discounted_returns(rewards: Sequence[float], gamma: float, following: float) -> list[float]:
-    """The return from each step on, the last first."""
+    """The return from each step on, for the last step first."""
     steps = reversed(rewards)
     return list(accumulate(steps, lambda later, now: now + gamma * later, initial=following))[1:]
 
 
 def _terminated(infos: Mapping[str, Any] | Iterable[Mapping[str, Any]]) -> Any:
-    """Which steps ended in a terminal state, as `VecShiftReward` has noted."""
+    """Whether each step ended in a terminal state, as recorded by `VecShiftReward`."""
     try:
         if isinstance(infos, Mapping):
             return infos["terminated"]

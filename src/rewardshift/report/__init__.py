@@ -1,4 +1,4 @@
-"""Verdicts, pictures and the page, all made from what is on disk."""
+"""Verdicts, pictures and the page, all made from the results on disk."""
 
 import json
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ from rewardshift.shift import Terminal
 
 @dataclass(frozen=True)
 class Provenance:
-    """What a figure's caption says of `provenance.json`."""
+    """The part of `provenance.json` that a figure's caption needs."""
 
     preset: str
     seeds: int
@@ -32,7 +32,7 @@ class Provenance:
 
 
 def write_figure(folder: Path) -> list[dict[str, Any]]:
-    """Makes `claims.json`, `figure.png` and `figure.svg` of a folder's results.
+    """Writes `claims.json`, `figure.png` and `figure.svg` from a folder's results.
 
     Returns:
         The claims with their verdicts.
@@ -65,19 +65,19 @@ def write_figure(folder: Path) -> list[dict[str, Any]]:
         caption += f"; MISSING: {'; '.join(provenance.missing)}"
     for kind, content in draw(figure, curves, caption).items():
         write_atomic(folder / f"figure.{kind}", content)
-    write_atomic(folder / "claims.json", json.dumps(claims, indent=2) + "\n")  # last: all is there
+    write_atomic(folder / "claims.json", json.dumps(claims, indent=2) + "\n")  # written last
     return claims
 
 
 def write_page(out: Path, page: Path | None = None) -> Path:
-    """Makes the page above every figure in `out`, there or where `page` says."""
+    """Writes the page about every figure in `out`, by default to `out/report.html`."""
     page = page or out / "report.html"
     write_atomic(page, render_page(judged_folders(out)))
     return page
 
 
 def write_report(out: Path) -> Path:
-    """Makes everything again from the results in `out`: verdicts, pictures and the page."""
+    """Writes the verdicts, the pictures and the page again from the results in `out`."""
     folders = _figure_folders(out)
     if not folders:
         raise InputError(
@@ -89,12 +89,12 @@ def write_report(out: Path) -> Path:
 
 
 def unsealed(out: Path) -> list[Path]:
-    """The folders of figures whose results have no seal, because an earlier version wrote them."""
+    """The folders of figures without a seal, which an earlier version wrote."""
     return [folder for folder in _figure_folders(out) if not check_seal(folder)]
 
 
 def write_seal(folder: Path) -> None:
-    """Seals a figure's results as they are."""
+    """Seals a figure's present results."""
     write_provenance(folder, json.loads(read_own(folder / "provenance.json")))
 
 

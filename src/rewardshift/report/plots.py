@@ -24,7 +24,7 @@ def draw(figure: Figure, curves: Sequence[Curve], caption: str) -> dict[str, byt
     """The figure as the bytes of a PNG and an SVG; the same curves give the same bytes."""
     columns = min(len(figure.panels), PANELS_PER_ROW)
     rows = -(-len(figure.panels) // columns)
-    # The salt makes an SVG's ids, and leaving out the date its bytes, the same every time.
+    # The fixed salt makes an SVG's ids reproducible; without a date, so are its bytes.
     salted = matplotlib.rc_context({"svg.hashsalt": figure.name, "font.size": 9})
     with salted, plain_texts():
         canvas = Canvas(figsize=(3.6 * columns, 2.9 * rows + 0.9), layout="constrained")

@@ -1,4 +1,4 @@
-"""Statistics for few seeds: what they say about two methods, and how surely.
+"""Statistics for few seeds: comparisons of two methods, with their uncertainty.
 
 Every random draw is seeded, so the same results always give the same verdicts.
 """
@@ -30,17 +30,17 @@ class Comparison:
     """Two methods compared by one score per seed, higher being better.
 
     Args:
-        margin: None compares by "x is better than y", a number by "x and y are alike": their
-            means differ by less than this.
-        probability: That a seed of x beats a seed of y; ties count half.
+        margin: None tests "x is better than y". A number tests "x and y are alike": their means
+            differ by less than this.
+        probability: The probability that a seed of x beats a seed of y; ties count half.
         low, high: For "better" a 95% interval of that probability, for "alike" a 90% interval of
             the difference of the means, or None if a method has a single seed.
-        p_value: The evidence for the claim: how likely results like these are if it is wrong.
+        p_value: The evidence for the claim: the probability of such results if the claim is false.
         p_opposite: The evidence for the opposite: that y is better, or that the difference is
             larger than the margin.
         difference: The mean of x minus the mean of y.
         x_iqm, y_iqm: The interquartile means of the scores.
-        seeds: The number of seeds of the method that has fewer.
+        seeds: The smaller of the two methods' numbers of seeds.
     """
 
     margin: float | None
@@ -57,10 +57,10 @@ class Comparison:
 
 @dataclass(frozen=True)
 class Decision:
-    """What a comparison comes to among the others of its family.
+    """The verdict on a comparison within its family of claims.
 
     Args:
-        verdict: On the claim.
+        verdict: The verdict on the claim.
         p_corrected, p_opposite_corrected: The p-values after Holm's correction.
         detectable: See `detectable`.
     """
@@ -76,21 +76,21 @@ def probability_of_improvement(
     y: Float[np.ndarray, "*batch y"],
     axis: int = -1,  # noqa: ARG001  SciPy names the axis of the seeds; it is always the last
 ) -> Any:
-    """How likely a random seed of x is to beat a random seed of y; ties count half."""
+    """The probability that a random seed of x beats a random seed of y; ties count half."""
     wins = x[..., :, None] > y[..., None, :]
     ties = x[..., :, None] == y[..., None, :]
     return (wins + 0.5 * ties).mean(axis=(-2, -1))
 
 
 def interquartile_mean(scores: Float[np.ndarray, " seed"]) -> float:
-    """The mean of the middle half: steadier than the mean, better informed than the median."""
+    """The mean of the middle half: more robust than the mean, more efficient than the median."""
     return float(scipy.stats.trim_mean(scores, 0.25))
 
 
 def compare(
     x: Float[np.ndarray, " x"], y: Float[np.ndarray, " y"], margin: float | None = None
 ) -> Comparison:
-    """Weighs "x is better than y", or with a margin "x and y are alike"."""
+    """Tests "x is better than y", or with a margin "x and y are alike"."""
     probability = float(probability_of_improvement(x, y))
     low: float | None
     high: float | None
@@ -114,11 +114,11 @@ def compare(
 
 
 def decide(family: Sequence[Comparison]) -> list[Decision]:
-    """The verdicts on claims that are corrected for one another.
+    """The verdicts on a family of claims, with p-values corrected for their number.
 
     A claim is supported if its corrected p-value is below 0.05, and not supported if that of its
-    opposite is. "Better" also needs its interval on the same side of 0.5. Everything else, and
-    everything from fewer than eight seeds, is inconclusive.
+    opposite is. For "better" the interval must also lie on the same side of 0.5. Everything
+    else, and everything with fewer than eight seeds, is inconclusive.
     """
     corrected = holm([comparison.p_value for comparison in family])
     opposite = holm([comparison.p_opposite for comparison in family])
@@ -145,7 +145,7 @@ def _verdict(comparison: Comparison, p: float, p_opposite: float) -> Verdict:
 
 
 def holm(p_values: Sequence[float]) -> list[float]:
-    """Holm's correction: the chance of any false positive among these stays below the level."""
+    """Holm's correction: it bounds the chance of any false positive among these p-values."""
     p = np.asarray(p_values, float)
     order = np.argsort(p)
     steps = p[order] * np.arange(len(p), 0, -1)
@@ -154,19 +154,19 @@ def holm(p_values: Sequence[float]) -> list[float]:
 
 
 def detectable(seeds: int, claims: int, *, alike: bool) -> float | None:
-    """The smallest effect, in standard deviations, that is found four times in five.
+    """The smallest effect, in standard deviations, that the tests find four times in five.
 
-    It holds for two methods with normal scores and equal deviations, at the level of Holm's first
-    step among so many claims.
+    It assumes two methods with normal scores and equal deviations, at the level of Holm's first
+    step for this number of claims.
 
     Args:
         seeds: The number of seeds of each method.
         claims: The number of claims in the family.
-        alike: False: the smallest difference of the means at which "better" is supported. True:
-            the smallest margin within which two equal methods are found alike.
+        alike: False asks for the smallest difference of the means at which "better" is supported,
+            True for the smallest margin within which two equal methods are found alike.
 
     Returns:
-        The effect, or None where too few seeds find nothing.
+        The effect, or None with too few seeds for a verdict.
     """
     if seeds < MIN_SEEDS:
         return None
@@ -174,7 +174,7 @@ def detectable(seeds: int, claims: int, *, alike: bool) -> float | None:
     if alike:
         size, power = float(seeds), _power_of_alike
     else:
-        # A rank test of normal scores is worth 3 / pi of the seeds of a t-test, and its interval
+        # A rank test of n normal scores is as efficient as a t-test of n 3 / pi, and its interval
         # lies above 0.5 if the one-sided p-value is below 0.025.
         size, level, power = seeds * 3 / math.pi, min(level, ALPHA / 2), _power_of_better
     freedom = 2 * size - 2
@@ -184,12 +184,12 @@ def detectable(seeds: int, claims: int, *, alike: bool) -> float | None:
 
 
 def _power_of_better(effect: float, critical: float, freedom: float) -> float:
-    """How often a t-test finds an effect that is given in standard errors."""
+    """The power of a t-test for an effect in standard errors."""
     return float(scipy.stats.nct.sf(critical, freedom, effect))
 
 
 def _power_of_alike(effect: float, critical: float, freedom: float) -> float:
-    """How often two one-sided t-tests find equal means within a margin in standard errors."""
+    """The power of two one-sided t-tests for equal means, with the margin in standard errors."""
     quantiles = (np.arange(1000) + 0.5) / 1000
     deviations = np.sqrt(scipy.stats.chi2.ppf(quantiles, freedom) / freedom)
     within = 2 * scipy.stats.norm.cdf(effect - critical * deviations) - 1
@@ -199,7 +199,7 @@ def _power_of_alike(effect: float, critical: float, freedom: float) -> float:
 def probability_interval(probability: float, x: int, y: int) -> tuple[float, float]:
     """The 95% score interval of a Mann-Whitney probability: Newcombe (2006), method 5.
 
-    A sample of x and y seeds that is separated completely does not prove that the methods are: the
+    A complete separation of x and y seeds does not prove that the methods are separated: the
     interval of a probability of 1 begins below 1.
     """
     return _lower_bound(probability, x, y), 1 - _lower_bound(1 - probability, x, y)
@@ -215,7 +215,7 @@ def _lower_bound(probability: float, x: int, y: int) -> float:
         growth = 1 + spare * ((1 - theta) / (2 - theta) + theta / (1 + theta))
         return (probability - theta) ** 2 - z**2 * theta * (1 - theta) * growth / (x * y)
 
-    # Theta = 1 is a root too if the probability is 1, and not the one that is looked for.
+    # With a probability of 1, theta = 1 is a root too, but not the wanted one.
     return float(brentq(excess, 0, min(probability, 1 - 1e-9)))
 
 
@@ -226,9 +226,9 @@ def _welch(
 
     Returns:
         The 90% interval of the difference, the p-value for a difference within the margin, and
-        the p-value for one beyond it. Both come from the bound that the difference is nearer to.
+        the p-value for one beyond it. Both use the nearer of the two bounds.
     """
-    if min(len(x), len(y)) < 2:  # one seed says nothing about the spread
+    if min(len(x), len(y)) < 2:  # one seed has no spread
         return None, None, 1.0, 1.0
     difference = float(x.mean() - y.mean())
     x_part, y_part = float(x.var(ddof=1)) / len(x), float(y.var(ddof=1)) / len(y)
@@ -246,7 +246,7 @@ def _welch(
 
 
 def _permutation_p(x: np.ndarray, y: np.ndarray) -> float:
-    """How often shuffled labels do at least as well as x does against y."""
+    """The share of label permutations at least as good for x as the real labels."""
     if min(len(x), len(y)) < 2:  # nothing to shuffle
         return 1.0
     test = scipy.stats.permutation_test(

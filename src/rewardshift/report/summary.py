@@ -1,4 +1,4 @@
-"""How many claims came to which verdict: by figure, the paper's claims apart from ours."""
+"""The counts of verdicts by figure, with the paper's claims separate from ours."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -12,7 +12,7 @@ from rewardshift.files import DAMAGE, read_own
 from rewardshift.report.verdicts import SOURCES, judge
 
 VERDICTS = ("supported", "not supported", "inconclusive", "not tested")
-COLUMNS = ("figure", *VERDICTS, "core-hours")  # those that would test the rest
+COLUMNS = ("figure", *VERDICTS, "core-hours")  # for the claims that are not tested
 TITLES: dict[Source, str] = {"paper": "The paper's claims", "ours": "Our claims"}
 
 
@@ -20,9 +20,9 @@ class Row(NamedTuple):
     """The verdicts on the claims of one figure.
 
     Args:
-        figure: Its name.
+        figure: The name of the figure.
         counts: The number of claims for each of `VERDICTS`.
-        core_hours: About the hours of one core that would test those that are not tested.
+        core_hours: The approximate core-hours to test the untested claims.
     """
 
     figure: str
@@ -43,8 +43,8 @@ def read_claims(folders: Sequence[Path]) -> dict[str, list[dict[str, Any]]]:
     """The judged claims of every figure, by its name.
 
     Args:
-        folders: Those of the figures that have been judged. The claims of all others are not
-            tested, and would take their `quick` preset.
+        folders: The folders of the judged figures. The claims of all other figures count as not
+            tested, at the cost of the `quick` preset.
     """
     judged = {folder.name: _read_claims(folder) for folder in folders}
     return {
@@ -70,7 +70,7 @@ def count(figure: Figure, claims: list[dict[str, Any]]) -> dict[Source, Row]:
 def _count(figure: Figure, claims: list[dict[str, Any]]) -> Row:
     verdicts = [claim["verdict"] for claim in claims]
     tasks = {panel.name: panel.task for panel in figure.panels}
-    hours = {}  # by task, or once for all tasks that the preset runs
+    hours = {}  # by task, or None for all tasks that the preset runs
     for claim in claims:
         if claim["verdict"] == "not tested":
             task = tasks[claim["panel"]]
@@ -95,7 +95,7 @@ def _read_claims(folder: Path) -> list[dict[str, Any]]:
 
 
 def unreadable(folder: Path, error: Exception) -> InputError:
-    """The refusal of a figure's folder whose files are damaged."""
+    """The error for a figure's folder with damaged files."""
     return InputError(
         f"{str(folder)!r} cannot be shown: {one_line(error)}; 'rewardshift report"
         f" {folder.parent}' makes all but provenance.json again, 'rewardshift reproduce"

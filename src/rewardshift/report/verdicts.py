@@ -11,7 +11,7 @@ from rewardshift.report.statistics import MIN_SEEDS, Comparison, Decision, compa
 
 SOURCES: tuple[Source, ...] = get_args(Source)
 
-# Without results these are null in `claims.json`.
+# The entries of `claims.json` that are null without results.
 MEASURED = (
     *("margin", "probability", "low", "high"),
     *("p_value", "p_corrected", "p_opposite", "p_opposite_corrected"),
@@ -48,7 +48,7 @@ def scores(curves: Sequence[Curve], claim: Claim, method: str) -> Float[np.ndarr
 
 
 def value_range(panel: Panel, curves: Sequence[Curve]) -> float:
-    """The range of a panel's values: the declared one, or that of the mean curves it shows."""
+    """The range of a panel's values: the declared one, or that of its mean curves."""
     if panel.y_range is not None:
         return panel.y_range[1] - panel.y_range[0]
     shown = [curve for curve in curves if curve.panel == panel.name and panel.shows(curve.method)]
@@ -60,7 +60,7 @@ def value_range(panel: Panel, curves: Sequence[Curve]) -> float:
 
 
 def comparison(claim: dict[str, Any]) -> str:
-    """What a judged claim compares, in a few words."""
+    """The comparison of a judged claim, in a few words."""
     relation = "better than" if claim["alike"] is None else "like"
     until = "" if claim["until"] is None else f" to step {claim['until']:,}"
     return f"{claim['better']} {relation} {claim['worse']} ({claim['metric']}{until})"
@@ -124,12 +124,12 @@ def _reason_of_better(claim: dict[str, Any], better: str, worse: str) -> str:
 
 
 def judge(figure: Figure, curves: Sequence[Curve], preset: str) -> list[dict[str, Any]]:
-    """The claims with their verdicts, as `claims.json` has them.
+    """The claims with their verdicts, in the form of `claims.json`.
 
     Args:
-        figure: The whole figure, with the tasks that the preset leaves out.
-        curves: Its results; a claim without any is "not tested".
-        preset: The preset that gave them.
+        figure: The whole figure, including the tasks that the preset leaves out.
+        curves: The results; a claim without results is "not tested".
+        preset: The preset of the results.
     """
     panels = {panel.name: panel for panel in figure.panels}
     compared = {
@@ -189,7 +189,7 @@ def _declared(figure: Figure, panel: Panel, claim: Claim, preset: str) -> dict[s
 def _measured(
     panel: Panel, result: Comparison, decision: Decision, decides: bool
 ) -> dict[str, Any]:
-    """What the results add to an entry, in the units of the panel."""
+    """The measured part of an entry, in the units of the panel."""
     sign, low, high = _sign(panel), result.low, result.high
     if result.margin is not None and sign < 0 and low is not None and high is not None:
         low, high = -high, -low

@@ -1,4 +1,4 @@
-"""A data set from a trained run: its policy in its environment, with as much noise as wanted."""
+"""Collection of a data set by a trained policy, with optional noise."""
 
 import math
 from collections.abc import Callable
@@ -14,7 +14,7 @@ from rewardshift.rollout.policy import Policy
 from rewardshift.rollout.seeding import derive_seed
 from rewardshift.rollout.stepping import episode_steps
 
-# Takes the number of transitions so far and the returns of the episodes that have ended.
+# A function of the number of transitions so far and the returns of the finished episodes.
 OnCollected = Callable[[int, list[float]], None]
 
 
@@ -27,18 +27,18 @@ def collect(
     *,
     on_progress: OnCollected | None = None,
 ) -> Dataset:
-    """Rolls out a greedy policy in its environment.
+    """Collects a data set with a greedy policy in its environment.
 
-    The same for the same arguments. The last episode is truncated where there are enough
-    transitions. Actions are kept on the environment's own scale.
+    The same arguments give the same data set. The last episode is truncated when there are
+    enough transitions. Actions are stored on the environment's own scale.
 
     Args:
         policy: The policy, for example `load(folder)`.
-        transitions: How many to collect.
-        noise: Standard deviation of the noise on the actions, which are in [-1, 1] for it.
-        random_actions: The probability of an action that is drawn uniformly instead.
-        seed: The seed of all that is random here: starts of episodes, noise, random actions.
-        on_progress: Called after every transition.
+        transitions: The number of transitions to collect.
+        noise: Standard deviation of the noise on continuous actions, on the scale [-1, 1].
+        random_actions: The probability of a uniformly random action.
+        seed: The seed of the starts of episodes, the noise and the random actions.
+        on_progress: A function to call after every transition.
     """
     if transitions < 1:
         raise InputError(f"transitions must be 1 or more, got {transitions}")
@@ -75,7 +75,7 @@ def collect(
 def _behaviour(
     policy: Policy, noise: float, random_actions: float, generator: np.random.Generator
 ) -> Callable[[np.ndarray], Any]:
-    """The policy with its noise. Draws as many numbers for every action, whatever it is."""
+    """The policy with its noise. Every action draws the same number of random numbers."""
     size, count = policy.spec.action_size, policy.spec.num_actions
 
     def behave(observation: np.ndarray) -> Any:
@@ -100,7 +100,7 @@ def _roll_out(
     seed: int,
     on_progress: OnCollected | None,
 ) -> list[tuple[Any, ...]]:
-    """The transitions, each in the order of the data set's fields."""
+    """The transitions, with fields in the order of the data set's."""
     steps: list[tuple[Any, ...]] = []
     returns: list[float] = []
     while len(steps) < transitions:
@@ -122,5 +122,5 @@ def _roll_out(
 
 
 def _own_scale(env: gym.Env[Any, Any], action: Any) -> Any:
-    """What the environment itself is handed by `env_maker`'s wrapper, if there is one."""
+    """The action on the environment's own scale."""
     return env.action(action) if isinstance(env, UnitBox) else action

@@ -1,4 +1,4 @@
-"""Evaluation: greedy episodes of every seed, side by side, apart from all training."""
+"""Evaluation: greedy episodes of every seed, side by side, separate from training."""
 
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
@@ -13,16 +13,16 @@ from rewardshift.envs.tasks import MakeEnv, env_name
 from rewardshift.errors import FOREIGN, TrainingError, failed
 from rewardshift.rollout.seeding import derive_seed
 
-# No task is known whose episodes are this long; one that goes on has no end.
+# Longer than the episodes of any known task: an episode that reaches it has no end.
 LONGEST_EPISODE = 100_000
 
 
 class Episodes(NamedTuple):
-    """What greedy episodes came to, with primal rewards.
+    """The outcomes of greedy episodes, with primal rewards.
 
-    `first` and `last` are the observations that they began and ended with, `discounted` the
-    discounted returns; `terminated` tells an end in a terminal state from a time limit.
-    `success` is whether a goal was reached at the last step, NaN if the task does not say.
+    `first` and `last` are the first and last observations, `discounted` the discounted returns.
+    `terminated` is True for an end in a terminal state and False for a time limit. `success` is
+    whether a goal was reached at the last step, NaN if the task does not report it.
     """
 
     first: np.ndarray
@@ -45,13 +45,13 @@ class Evaluation(NamedTuple):
 
 
 class Evaluator:
-    """Runs greedy episodes in environments of its own.
+    """Runs greedy episodes in its own environments.
 
     Args:
-        agent: Whose actions to take.
+        agent: The agent that acts.
         env, engine: As for training.
         seeds: The seeds of the rows of the training state.
-        episodes: How many of each seed.
+        episodes: The number of episodes per seed.
     """
 
     def __init__(
@@ -71,12 +71,12 @@ class Evaluator:
     def __call__(
         self, state: Any, step: int, on_step: Callable[[], None] | None = None
     ) -> Episodes:
-        """The episodes; the same for the same state and step.
+        """The episodes, which depend on the state and the step alone.
 
         Args:
             state: The agent's state, with a leading axis over the seeds.
-            step: After how many steps of training.
-            on_step: Called after every step of the episodes; may raise, to stop.
+            step: The number of training steps so far.
+            on_step: A function to call after every step of the episodes; raising in it stops them.
         """
         observation = first = self._restart(step)
         shape = (len(self._seeds), self._episodes)

@@ -1,7 +1,7 @@
-"""The parts of a configuration as JSON, and back, without importing what a file names.
+"""Converts the parts of a configuration to JSON and back, without imports that a file names.
 
-A part of ours is kept by its name. A part from elsewhere is kept as module and name, and is found
-again only if somebody has imported that module: a file never makes us import one.
+A part of ours is stored by its name. A part from another package is stored as module and name, and
+is found again only if its module is already imported: a file never causes an import.
 """
 
 import dataclasses
@@ -32,7 +32,7 @@ PLAIN = (bool, int, float, str, type(None))
 
 
 def part_to_json(part: Any) -> Any:
-    """A dataclass with its type beside its fields, and the same for those within it."""
+    """A dataclass as its type and its fields, recursively."""
     if isinstance(part, tuple):
         return [part_to_json(item) for item in part]
     if not dataclasses.is_dataclass(part):
@@ -42,7 +42,7 @@ def part_to_json(part: Any) -> Any:
 
 
 def part_from_json(body: Any) -> Any:
-    """The part that `part_to_json` was given."""
+    """The part from the result of `part_to_json`."""
     if isinstance(body, list):
         return tuple(part_from_json(item) for item in body)
     if not isinstance(body, dict):
@@ -52,7 +52,7 @@ def part_from_json(body: Any) -> Any:
 
 
 def check_restorable(part: Any) -> None:
-    """Raises if a part could not be found again from what a folder keeps of it."""
+    """Raises if a part could not be restored from a run's folder."""
     if isinstance(part, tuple):
         for item in part:
             check_restorable(item)
@@ -90,7 +90,7 @@ def _look_up(name: str) -> Any:
 
 
 def find_part(name: str) -> Any:
-    """The class of a part, which a file names."""
+    """The class of a part that a file names."""
     found = _look_up(name)
     if isinstance(found, type) and dataclasses.is_dataclass(found):
         return found

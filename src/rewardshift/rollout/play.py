@@ -1,4 +1,4 @@
-"""One episode of a trained run, as a film."""
+"""Records an episode of a trained run as a film."""
 
 import os
 import warnings
@@ -22,12 +22,12 @@ LONGEST_FILM = 5_000  # steps
 
 
 def record_episode(policy: Policy, film: Path, episode: int) -> float:
-    """Plays a greedy episode of a policy into a GIF or MP4.
+    """Records a greedy episode of a policy as a GIF or MP4.
 
     Args:
         policy: The policy.
-        film: The file to make; its ending says which kind.
-        episode: Another number is another start.
+        film: The file to write, .gif or .mp4.
+        episode: The number of the episode; each number has another start.
 
     Returns:
         The primal return of the episode.
@@ -47,7 +47,7 @@ def record_episode(policy: Policy, film: Path, episode: int) -> float:
     try:
         first, _ = env.reset(seed=derive_seed(policy.seed, 0, 1 + episode))
         frames: list[Any] = [_picture(env)]
-    except Exception as error:  # of any graphics library, or of a task that draws nothing
+    except Exception as error:  # from any graphics library, or from a task that draws nothing
         hint = (
             "; for MuJoCo, try MUJOCO_GL=egl or MUJOCO_GL=osmesa in the environment"
             if hasattr(env.unwrapped, "mujoco_renderer")
@@ -74,7 +74,7 @@ def record_episode(policy: Policy, film: Path, episode: int) -> float:
         if film.suffix == ".gif"
         else {"fps": FRAMES_PER_SECOND, "plugin": "FFMPEG"}
     )
-    with warnings.catch_warnings():  # ffmpeg is forked, while nothing of JAX's is running
+    with warnings.catch_warnings():  # the fork of ffmpeg is safe: JAX is not computing
         warnings.filterwarnings("ignore", "os.fork", RuntimeWarning)
         content = imageio.imwrite("<bytes>", np.stack(frames), extension=film.suffix, **options)
     write_atomic(film, content)
@@ -82,8 +82,8 @@ def record_episode(policy: Policy, film: Path, episode: int) -> float:
 
 
 def _drawn_env(env: str | MakeEnv) -> gym.Env[Any, Any]:
-    """The environment, if it says that it can be drawn."""
-    with warnings.catch_warnings():  # Gymnasium warns of what is refused below
+    """The environment; refused if it does not declare that it can be drawn."""
+    with warnings.catch_warnings():  # Gymnasium warns about what is refused below
         warnings.simplefilter("ignore")
         made = env_maker(env, render_mode="rgb_array")()
     modes = list(made.metadata.get("render_modes", ()))

@@ -1,4 +1,4 @@
-"""The policy of a trained agent: acting, valuing, evaluating, and one file to keep it in."""
+"""The policy of a trained agent: actions, values, evaluation, and a file that stores it."""
 
 import json
 from dataclasses import dataclass, replace
@@ -23,11 +23,11 @@ from rewardshift.rollout.vectors import vector_episodes
 from rewardshift.shift import Shift
 
 FORMAT = 1
-ABOUT = "about"  # the array of a policy's file that holds its JSON
+ABOUT = "about"  # the name of the array that holds a policy file's JSON
 
 
 class Values(NamedTuple):
-    """Values of actions, with the scales that they are on.
+    """Values of actions, with their scales.
 
     `shifted` has a row for each member. `shifts` are the members' shifts: a value of 0 on the scale
     of `Shift(-0.5, gamma=0.99)` is a primal value of 50.
@@ -38,7 +38,7 @@ class Values(NamedTuple):
 
     @property
     def primal(self) -> np.ndarray:
-        """The values without the shifts: exact with `absorbing`, or where nothing terminates."""
+        """The values on the primal scale; exact with `absorbing` or if the task never ends."""
         rows = zip(self.shifts, self.shifted, strict=True)
         return np.stack([shift.to_primal(values) for shift, values in rows])
 
@@ -49,11 +49,11 @@ class Policy:
 
     Args:
         agent: The agent's configuration.
-        spec: The task that it was trained on.
-        state: The agent's state, without what learning alone needs.
+        spec: The task of the training.
+        state: The agent's state, without the parts that only learning needs.
         env: The name of the environment, or a function that makes it.
-        seed: The seed that it was trained with.
-        step: The number of steps that it was trained for.
+        seed: The seed of the training.
+        step: The number of training steps.
     """
 
     agent: Agent[Any]
@@ -67,17 +67,17 @@ class Policy:
         """The action for an observation, or the actions for a batch of them.
 
         Args:
-            observation: As the environment gives it, or flat. A batch has one axis more.
+            observation: The environment's observation, or a flat one. A batch has one more axis.
 
         Returns:
-            What the environment's `step` takes.
+            The action for the environment's `step`.
         """
         flat, single = self._flat(observation)
         action = self._own_scale(np.asarray(self._greedy_of_many(flat)))
         return action[0] if single else action
 
     def greedy(self, observation: np.ndarray) -> np.ndarray | np.integer:
-        """The action for one flat observation; continuous ones are in [-1, 1]."""
+        """The action for one flat observation; a continuous one is in [-1, 1]."""
         return np.asarray(self._greedy(observation))[()]
 
     def value(self, observation: Any, action: Any) -> Values:
@@ -85,7 +85,7 @@ class Policy:
 
         Args:
             observation: As in `act`.
-            action: An action for each observation, as the environment takes it.
+            action: An action for each observation, on the environment's own scale.
         """
         flat, single = self._flat(observation)
         actions = np.asarray(action)[None] if single else np.asarray(action)
@@ -109,7 +109,7 @@ class Policy:
         if isinstance(env, gym.vector.VectorEnv):
             return vector_episodes(env, self.act, episodes, gamma=self.agent.gamma, seed=seed)
         state = jax.tree.map(lambda leaf: jnp.asarray(leaf)[None], self.state)
-        if isinstance(env, gym.Env):  # there is only one, so the episodes follow each other
+        if isinstance(env, gym.Env):  # one environment runs the episodes one after another
             evaluator = Evaluator(self.agent, lambda: env, "gymnasium", (seed,), 1)
             runs = [_row(evaluator(state, number)) for number in range(episodes)]
             return Evaluation(*map(np.concatenate, zip(*runs, strict=True)))
@@ -121,7 +121,7 @@ class Policy:
             evaluator.close()
 
     def save(self, path: Path | str) -> None:
-        """Writes the policy into one file, which `rewardshift.load` takes."""
+        """Writes the policy to a file for `rewardshift.load`."""
         path = Path(path)
         check_restorable(self.agent)
         about = {
@@ -146,7 +146,7 @@ class Policy:
         return jax.jit(jax.vmap(partial(self.agent.greedy, self.state)))
 
     def _values(self, flat: np.ndarray, actions: np.ndarray) -> Any:
-        """The values of unflattened actions, `[member, batch]`."""
+        """The values of actions on the environment's own scale, `[member, batch]`."""
         agent: Any = self.agent
         if isinstance(agent, Estimating):
             seen, taken = jnp.asarray(flat), jnp.asarray(self._unit_scale(actions))
@@ -166,7 +166,7 @@ class Policy:
         return (self.agent.value_shift,)
 
     def _own_scale(self, action: np.ndarray) -> np.ndarray:
-        """Actions in [-1, 1] on the environment's own scale."""
+        """Converts actions in [-1, 1] to the environment's own scale."""
         if not self.spec.action_size:
             return action
         low, high = (np.asarray(end, np.float32) for end in (self.spec.low, self.spec.high))
@@ -177,7 +177,7 @@ class Policy:
         return 2 * (np.asarray(action, np.float32) - low) / (high - low) - 1
 
     def _flat(self, observation: Any) -> tuple[np.ndarray, bool]:
-        """A batch of flat observations, and whether it was a single one."""
+        """A batch of flat observations, and whether the input was a single observation."""
         spec = self.spec
         if isinstance(observation, dict) and (spec.goal_size or "image" in observation):
             part = observation["desired_goal" if spec.goal_size else "image"]
@@ -201,7 +201,7 @@ class Policy:
 
     @cached_property
     def _space(self) -> gym.Space[Any]:
-        """The environment's own space of observations."""
+        """The environment's own observation space."""
         made = env_maker(self.env)()
         made.close()
         return own_space(made)
@@ -214,7 +214,7 @@ def _row(found: Episodes) -> Evaluation:
 
 
 def policy_state(agent: Agent[Any], state: Any) -> dict[str, Any]:
-    """The fields of an agent's state that `greedy` looks at, without optimisers."""
+    """The fields of an agent's state that `greedy` reads, without optimisers."""
     fields = {name: getattr(state, name) for name in agent.networks}
     return {
         name: part._replace(optimiser=()) if isinstance(part, Learner) else part
@@ -223,19 +223,19 @@ def policy_state(agent: Agent[Any], state: Any) -> dict[str, Any]:
 
 
 def acting_state(state: Any, networks: dict[str, Any]) -> Any:
-    """An agent's state with these fields; the others, which no policy looks at, are empty."""
+    """An agent's state with these fields; the others, which no policy reads, are empty."""
     return state._replace(**{name: networks.get(name, ()) for name in state._fields})
 
 
 def filled_networks(
     agent: Agent[Any], shapes: Any, leaves: dict[str, np.ndarray]
 ) -> dict[str, Any]:
-    """The fields of an agent's state that `greedy` looks at, from the arrays of a file.
+    """The fields of an agent's state that `greedy` reads, from the arrays of a file.
 
     Args:
         agent: The agent.
-        shapes: The agent's state, of which only the shapes count.
-        leaves: The arrays, by their paths.
+        shapes: A state of the agent; only its shapes count.
+        leaves: The arrays by path.
     """
     wanted = policy_state(agent, shapes)
     template = jax.tree.map(lambda leaf: np.empty(leaf.shape, leaf.dtype), wanted)

@@ -1,4 +1,4 @@
-"""Seeds: those of a run, and those of its environments."""
+"""The seeds of a run and of its environments."""
 
 from typing import Any
 
@@ -6,17 +6,17 @@ import numpy as np
 
 from rewardshift.errors import InputError, shown
 
-MOST_SEEDS = 2**16  # of one run, or of one figure
+MOST_SEEDS = 2**16  # per run or figure
 
 
 def check_count(count: Any) -> None:
-    """Refuses a number of seeds that no run or figure can have."""
+    """Refuses a number of seeds outside the allowed range."""
     if not 1 <= count <= MOST_SEEDS:
         raise InputError(f"seeds must be 1 or more, up to {MOST_SEEDS}, got {shown(count)}")
 
 
 def chosen_seeds(seeds: int | tuple[int, ...]) -> tuple[int, ...]:
-    """The seeds that are meant by a number of them, or by themselves."""
+    """The seeds as a tuple; a number n stands for 0 to n - 1."""
     if not isinstance(seeds, int | np.integer):
         try:
             return tuple(seeds)
@@ -27,7 +27,7 @@ def chosen_seeds(seeds: int | tuple[int, ...]) -> tuple[int, ...]:
 
 
 def check_seeds(seeds: tuple[int, ...]) -> None:
-    """Refuses seeds that are too many, not different, or negative."""
+    """Refuses too many seeds, repeated ones and negative ones."""
     if not 1 <= len(set(seeds)) == len(seeds) <= MOST_SEEDS or min(seeds) < 0:
         raise InputError(
             f"seeds must be up to {MOST_SEEDS} different numbers from 0 to 2^31 - 1, got"
@@ -36,5 +36,5 @@ def check_seeds(seeds: tuple[int, ...]) -> None:
 
 
 def derive_seed(*parts: int) -> int:
-    """A seed for an environment, from what it is for."""
+    """A seed for an environment, derived from its purpose, such as (seed, step)."""
     return int(np.random.SeedSequence(parts).generate_state(1)[0] >> 1)

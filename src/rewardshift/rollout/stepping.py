@@ -11,7 +11,7 @@ from rewardshift.errors import FOREIGN, failed
 
 
 class Moment(NamedTuple):
-    """One step: a flat observation, the action in it, and what followed, with the primal reward."""
+    """One step: a flat observation, the action, the primal reward, and the next observation."""
 
     observation: np.ndarray
     action: Any
@@ -27,10 +27,10 @@ def episode_steps(
     """The steps of an episode, up to its end.
 
     Args:
-        env: The environment, which has just been reset.
+        env: The environment, just reset.
         spec: Its task.
-        act: Chooses an action for a flat observation.
-        first: What the reset gave.
+        act: A function that chooses an action for a flat observation.
+        first: The observation of the reset.
     """
     observation, number, ended = flatten(first, spec), 0, False
     while not ended:

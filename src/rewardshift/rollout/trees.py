@@ -1,4 +1,4 @@
-"""Trees of arrays in npz files: every leaf under its path, checked when it is read."""
+"""Trees of arrays in npz files: every leaf is stored under its path and checked when read."""
 
 import io
 from typing import IO, Any
@@ -11,7 +11,7 @@ from rewardshift.files import arrays_in
 
 
 def npz_bytes(tree: Any) -> bytes:
-    """A tree of arrays as an npz file, each under its path."""
+    """A tree of arrays as an npz file, with each array under its path."""
     buffer = io.BytesIO()
     np.savez(buffer, allow_pickle=False, **_leaves(tree))
     return buffer.getvalue()
@@ -24,7 +24,7 @@ def read_npz(file: IO[bytes], template: Any) -> Any:
 
 
 def leaf_name(key: str) -> str:
-    """The name under which a file keeps an entry of a dictionary."""
+    """The name of a dictionary's entry in a file."""
     return f"[{key!r}]"
 
 
@@ -36,7 +36,7 @@ def _leaves(tree: Any) -> dict[str, np.ndarray]:
 
 
 def fill(template: Any, leaves: dict[str, np.ndarray]) -> Any:
-    """The template's tree with these leaves, after a check of every one."""
+    """The template's tree with these leaves; raises ValueError if one does not fit."""
     wanted = _leaves(template)
     if set(wanted) != set(leaves):
         odd = sorted(set(wanted) ^ set(leaves))[0]
@@ -53,5 +53,5 @@ def fill(template: Any, leaves: dict[str, np.ndarray]) -> Any:
 
 
 def _like(leaf: np.ndarray, like: Any) -> Any:
-    """On the device where the template's leaf is on it, else on the host."""
+    """The leaf, on the device if the template's leaf is there, else on the host."""
     return jnp.asarray(leaf) if isinstance(like, jax.Array) else leaf

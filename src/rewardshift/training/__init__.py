@@ -1,4 +1,4 @@
-"""The loops: stepping, evaluation and curves."""
+"""The training loops, their checkpoints and the run folder."""
 
 from rewardshift.extras import require
 

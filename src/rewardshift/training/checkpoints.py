@@ -1,10 +1,10 @@
-"""Checkpoints: everything a run needs to go on as if nothing had happened.
+"""Checkpoints: everything that a run needs to continue as if it had never stopped.
 
-Three kinds of files, none of them a pickle. `state-STEP.npz` holds the arrays,
+There are three kinds of files, none of them a pickle. `state-STEP.npz` holds the arrays,
 `segment-FROM-TO.npy` the transitions collected between two checkpoints, and
 `checkpoint-STEP.json`, written last, names the others with their checksums: without it, or
-with one of them damaged, there is no checkpoint. The transitions are never written twice, so
-a checkpoint costs what is new. The last two checkpoints are kept.
+with one of them damaged, there is no checkpoint. No transition is written twice, so a
+checkpoint writes only the new ones. The last two checkpoints are kept.
 """
 
 import io
@@ -34,16 +34,16 @@ KEPT = 2
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """What is kept of a run.
+    """The contents of a checkpoint.
 
     Args:
-        step: How far the run is.
+        step: The number of steps done.
         config: The digest of the run's configuration.
         arrays: A tree of arrays.
-        notes: What fits into JSON: the rows of the metrics.
-        records: The transitions that are still in the replay, oldest first, by row; None for a
-            run without one.
-        segments: The files that hold them, with their checksums.
+        notes: The part that is stored as JSON: the rows of the metrics.
+        records: The transitions in the replay, oldest first, by row; None for a run without a
+            replay.
+        segments: The files that hold the transitions, with their checksums.
     """
 
     step: int
@@ -61,8 +61,8 @@ def save_checkpoint(
 
     Args:
         folder: The folder of the run's checkpoints.
-        checkpoint: Its `records` are not looked at.
-        new_records: The transitions since the one before, if the run has a replay.
+        checkpoint: The checkpoint; its `records` are ignored.
+        new_records: The transitions since the previous checkpoint, if the run has a replay.
         capacity: The capacity of the replay: segments that have left it are deleted.
 
     Returns:
@@ -92,12 +92,12 @@ def save_checkpoint(
 def load_checkpoint(
     folder: Path, configs: tuple[str, ...], template: Any, record: np.dtype[np.void] | None
 ) -> Checkpoint | None:
-    """The newest checkpoint, checked to the last byte, or None if there is none.
+    """The newest checkpoint, with all checksums verified, or None if there is none.
 
     Args:
         folder: The folder of the run's checkpoints.
-        configs: The digests of configurations; it must be of one of them.
-        template: A tree of arrays: the checkpoint's must have these paths, shapes and dtypes.
+        configs: The digests of the configurations that the checkpoint may have.
+        template: A tree of arrays with the paths, shapes and dtypes that the checkpoint must have.
         record: The layout of a transition, if the run has a replay.
     """
     refuse_links(folder)
@@ -136,7 +136,7 @@ def _read(
 
 
 def _read_whole(path: Path, digest: str) -> io.BytesIO:
-    """A file with that checksum."""
+    """The contents of a file; ValueError if they have another checksum."""
     content = read_own(path)
     if sha256(content).hexdigest() != digest:
         raise ValueError(f"{path.name} has another checksum")
@@ -162,7 +162,7 @@ def _stop(segment: str) -> int:
 
 
 def _delete_old(folder: Path) -> None:
-    """Keeps the last checkpoints and what they name; also what a killed run left goes."""
+    """Deletes old checkpoints and every file that no kept checkpoint names."""
     manifests = sorted(folder.glob("checkpoint-*.json"))
     for path in manifests[:-KEPT]:
         path.unlink()
@@ -180,6 +180,6 @@ def _npy(array: np.ndarray) -> bytes:
 
 
 def _write(path: Path, content: bytes) -> str:
-    """Writes a file; its checksum."""
+    """Writes a file and returns its checksum."""
     write_atomic(path, content)
     return sha256(content).hexdigest()

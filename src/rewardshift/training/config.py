@@ -1,4 +1,4 @@
-"""What decides a run, as a value and as JSON."""
+"""The configuration of a run, as a value and as JSON."""
 
 import dataclasses
 import json
@@ -21,17 +21,17 @@ from rewardshift.training.online import OnlineBudget
 
 FORMAT = 6
 PLAIN = f"{string.ascii_letters}{string.digits}._"
-LONGEST_NAME = 100  # a file system has room for 255
+LONGEST_NAME = 100  # file systems allow 255
 
 
 @dataclass(frozen=True)
 class DataConfig:
-    """Which data set a run learns from.
+    """The data set of a run.
 
     Args:
-        source: As `load_dataset` takes it.
-        digest: The digest of the contents, so that a run never goes on with other ones.
-        parts: Which part of which part of it, if not all.
+        source: The argument of `load_dataset`.
+        digest: The digest of the contents, so that a run never continues with other data.
+        parts: The subsets applied to the data set, in order.
     """
 
     source: str
@@ -42,7 +42,7 @@ class DataConfig:
         check(self)
 
     def load(self) -> Dataset:
-        """The data set; refused if it is not the same any more."""
+        """The data set; refused if its contents have changed."""
         try:
             data = load_dataset(self.source)
         except InputError as error:
@@ -61,17 +61,17 @@ class DataConfig:
 
 @dataclass(frozen=True)
 class RunConfig:
-    """What decides a run.
+    """The configuration of a run: everything that its results depend on.
 
     Args:
         agent: The agent's configuration.
-        env: A registered environment's name, or the name of the function that makes it.
-        spec: The task, as the environment had it when the run was decided.
-        seeds: One row each.
-        budget: How long and how.
-        engine: The engine that is used, not "auto".
+        env: The name of a registered environment, or of the function that makes it.
+        spec: The task, as the environment described it when the run was configured.
+        seeds: The seeds, one row each.
+        budget: The length and the schedule of the training.
+        engine: The engine in use, not "auto".
         data: The data set, if the run is offline.
-        earlier_steps: The lengths that the run was given before it was made longer.
+        earlier_steps: The lengths of the run before it was extended.
     """
 
     agent: Agent[Any]
@@ -88,7 +88,7 @@ class RunConfig:
         check_seeds(self.seeds)
 
     def to_json(self) -> dict[str, Any]:
-        """As `config.json` has it."""
+        """The contents of `config.json`."""
         return {
             "format": FORMAT,
             "agent": part_to_json(self.agent),
@@ -105,7 +105,7 @@ class RunConfig:
 
     @classmethod
     def from_json(cls, body: dict[str, Any]) -> "RunConfig":
-        """From what `to_json` gave."""
+        """The configuration from the result of `to_json`."""
         agent, data = part_from_json(body["agent"]), body["data"]
         if data is not None:
             parts = part_from_json(data["parts"])
@@ -134,7 +134,7 @@ class RunConfig:
 
     @property
     def digests(self) -> tuple[str, ...]:
-        """The digests of this run and of the shorter ones that it was before."""
+        """The digests of this run and of its shorter versions."""
         if not self.earlier_steps:
             return (self.digest,)
         *before, last = self.earlier_steps
@@ -144,20 +144,20 @@ class RunConfig:
 
     @property
     def name(self) -> str:
-        """What a folder for it may be called."""
+        """A name for the run's folder."""
         where = self.env if self.data is None else self.data.source
         plain = "".join(letter if letter in PLAIN else "-" for letter in where)
         return f"{type(self.agent).__name__.lower()}-{plain[:LONGEST_NAME]}-{self.digest}"
 
     @property
     def digest(self) -> str:
-        """A short name for the configuration."""
+        """A short hash of the configuration."""
         text = json.dumps(self.to_json(), sort_keys=True)
         return sha256(text.encode()).hexdigest()[:12]
 
 
 def _fields(budget: Any) -> dict[str, Any]:
-    """The settings of a budget, as JSON takes them."""
+    """The settings of a budget, in a form for JSON."""
     return {field.name: part_to_json(getattr(budget, field.name)) for field in fields(budget)}
 
 

@@ -1,4 +1,4 @@
-"""The configuration of a run, checked before anything is made or written."""
+"""The configuration of a run, checked before anything is built or written."""
 
 from typing import Any
 
@@ -28,7 +28,7 @@ def make_config(
     budget: OnlineBudget,
     engine: EngineName,
 ) -> RunConfig:
-    """The configuration of an online run, checked as far as that goes without making it."""
+    """The configuration of an online run, checked without building the run."""
     _check_agent(agent)
     if not isinstance(agent, OnlineAgent):
         raise InputError(f"{type(agent).__name__} learns from a data set, not from {env}")
@@ -57,7 +57,7 @@ def make_offline_config(
     budget: OfflineBudget,
     data: DataConfig,
 ) -> RunConfig:
-    """The configuration of an offline run, checked as far as that goes without making it."""
+    """The configuration of an offline run, checked without building the run."""
     _check_agent(agent)
     _check_budget(budget, OfflineBudget)
     spec = _checked_spec(agent, env)
@@ -76,7 +76,7 @@ def make_offline_config(
 def _check_goals(
     hindsight: Hindsight, agent: Agent[Any], env: str | MakeEnv, capacity: int
 ) -> None:
-    """Refuses what hindsight cannot relabel, or not from whole episodes."""
+    """Refuses settings and tasks that do not work with hindsight."""
     if isinstance(agent, Multistep) and agent.n_step != 1:
         raise InputError(f"hindsight needs n_step=1, got {agent.n_step}")
     if getattr(agent, "intrinsic", None) is not None:

@@ -1,8 +1,8 @@
-"""The mechanism made visible: what a value function thinks of what it has not tried.
+"""The mechanism made visible: the values of untried actions beside those of tried ones.
 
-An optimistic agent values actions that it has never taken in a state above those that it
-has; a cautious one below. Members with different shifts agree where there is data and
-disagree where there is none, which is the paper's case for that disagreement as a bonus.
+An optimistic agent values untried actions above tried ones, a cautious agent below. Members
+with different shifts agree where there is data and disagree where there is none. This is the
+paper's argument for their disagreement as a bonus.
 """
 
 from typing import Any, NamedTuple
@@ -20,9 +20,9 @@ SAMPLES = 256
 class Diagnosis(NamedTuple):
     """Means over pairs of a state in the replay and an action, by seed.
 
-    The values are those of the first member, on the scale that it is trained on. The
-    disagreement is the standard deviation between the members after each is moved to the
-    primal scale; it is 0 for a single member. Where there are no such pairs: NaN.
+    The values are those of the first member, on its shifted scale. The disagreement is the
+    standard deviation between the members on the primal scale; it is 0 for a single member.
+    A mean over no pairs is NaN.
     """
 
     q_visited: np.ndarray
@@ -34,7 +34,7 @@ class Diagnosis(NamedTuple):
 def visited_pairs(
     observations: np.ndarray, actions: np.ndarray, num_actions: int
 ) -> tuple[np.ndarray, Bool[np.ndarray, "state action"]]:
-    """The distinct observations, and which actions were taken in each."""
+    """The distinct observations, and the actions taken in each."""
     rows = np.ascontiguousarray(observations).view(f"V{observations[0].nbytes}")[:, 0]
     _, first, index = np.unique(rows, return_index=True, return_inverse=True)
     taken = np.zeros((len(first), num_actions), bool)
@@ -43,8 +43,8 @@ def visited_pairs(
 
 
 def diagnose(agent: Any, states: Any, replay: Replay, num_actions: int) -> Diagnosis:
-    """Looks at a sample of the states in the replay of every seed."""
-    rng = np.random.default_rng(replay.added)  # the same look, whatever came before
+    """The diagnosis on a sample of the states in the replay of every seed."""
+    rng = np.random.default_rng(replay.added)  # the sample depends on the step alone
     rows = []
     for row, records in enumerate(replay.records[:, : replay.size]):
         states_seen, taken = visited_pairs(records["observation"], records["action"], num_actions)

@@ -1,4 +1,4 @@
-"""The random numbers of online training, functions of (seed, step) alone."""
+"""The random numbers of online training, which depend on (seed, step) alone."""
 
 from collections.abc import Iterator
 from typing import Any, NamedTuple
@@ -7,16 +7,16 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-# How many steps ahead random numbers are drawn.
+# The number of steps whose random numbers are drawn at once.
 BLOCK = 1000
 
 
 class Draws(NamedTuple):
     """The randomness of one step of every seed, drawn ahead.
 
-    Numbers in [0, 1) rather than keys wherever few are needed: splitting keys within the
-    compiled step costs a small agent much of its time. `sampling` chooses the batch,
-    `acting` the leader and the action, `key` is the update's, and `lot` stays with the
+    It holds numbers in [0, 1) rather than keys wherever few are needed: splitting keys within
+    the compiled step costs a small agent much of its time. `sampling` is for the batch,
+    `acting` for the leader and the action, `key` for the update, and `lot` stays with the
     transition.
     """
 
@@ -29,13 +29,13 @@ class Draws(NamedTuple):
 def draws_from(
     step: int, seeds: tuple[int, ...], update_keys: Any, sizes: tuple[int, int]
 ) -> Iterator[Draws]:
-    """The randomness of every step from this one on.
+    """The randomness of every step from a given one on.
 
     Args:
         step: The first step.
-        seeds: One row each.
+        seeds: The seeds, one row each.
         update_keys: The key of each seed's updates.
-        sizes: The numbers of each seed for acting and for sampling.
+        sizes: The count of random numbers per seed for acting, and for sampling.
     """
     acting, sampling = sizes
     size = (BLOCK, acting + sampling)
@@ -52,7 +52,7 @@ def draws_from(
 
 
 def block_bytes(batch_size: int) -> int:
-    """The least that the numbers of one seed take, which are drawn for many steps at once."""
+    """The minimum bytes of one seed's random numbers, which are drawn for many steps at once."""
     return BLOCK * batch_size * np.dtype(np.float32).itemsize
 
 

@@ -1,4 +1,4 @@
-"""Caution made visible: what an offline agent thinks of its policy and of unseen actions."""
+"""Caution made visible: an offline agent's values of its policy and of unseen actions."""
 
 from typing import Any
 
@@ -21,17 +21,17 @@ COLUMNS = (
 
 
 def unseen_actions(shape: tuple[int, ...]) -> Float[Array, "..."]:
-    """Random actions, from a stream that no data set is likely to be made of."""
+    """Random actions, from a seed that is unlikely to have made a data set."""
     generator = np.random.default_rng([0x5EED, 7])
     return jnp.asarray(generator.uniform(-1, 1, shape), jnp.float32)
 
 
 class Estimator:
-    """Compares an agent's estimates with what followed, and seen actions with unseen ones.
+    """Compares an agent's estimates with real returns, and seen actions with unseen ones.
 
     Args:
         agent: The agent.
-        data: What it learns from.
+        data: The data that the agent learns from.
     """
 
     def __init__(self, agent: Estimating, data: Batch) -> None:
@@ -48,7 +48,7 @@ class Estimator:
         self._estimate = jax.jit(jax.vmap(estimate))
 
     def __call__(self, state: Any, episodes: Episodes) -> list[dict[str, float]]:
-        """The columns of every seed, by name, after greedy episodes."""
+        """The columns of every seed, by name, given its greedy episodes."""
         values = self._estimate(state, episodes.first, episodes.last)
         first, last, seen, unseen = (np.asarray(value) for value in values)
         shift, ended = self._shift, (episodes.lengths, episodes.terminated)

@@ -1,4 +1,4 @@
-"""The folder of a run: whose it is, and the configuration in it."""
+"""The folder of a run: its owner and its configuration."""
 
 import json
 from pathlib import Path
@@ -10,7 +10,7 @@ from rewardshift.training.config import FORMAT, RunConfig
 
 
 def check_folder(folder: Path, config: RunConfig) -> None:
-    """Refuses a folder that is neither new nor holds this run, before anything is written."""
+    """Refuses a folder that is neither new nor this run's, before anything is written."""
     if "<" in config.env:  # as in "<lambda>", "<locals>" and "<... object at 0x...>"
         raise InputError(
             f"nothing tells the environment of the {config.env} from others, so a run in a folder"
@@ -29,13 +29,13 @@ def check_folder(folder: Path, config: RunConfig) -> None:
 
 
 def _is_foreign(path: Path) -> bool:
-    """Whether a file is none of those that a run killed at its very beginning has left."""
+    """Whether a file is not one of those that a run killed at its start leaves."""
     return path.suffix != LEFTOVER and path.name != LOCK
 
 
 def claim_folder(folder: Path, config: RunConfig) -> None:
-    """Makes a folder this run's, if it is not; by the process that holds it."""
-    check_folder(folder, config)  # again: another process may have been here before it was held
+    """Writes the run's configuration to its folder, which this process must hold."""
+    check_folder(folder, config)  # again: another process may have written before this one held it
     if not (folder / "config.json").exists() or read_config(folder) != config:
         write_atomic(folder / "config.json", json.dumps(config.to_json(), indent=2) + "\n")
 

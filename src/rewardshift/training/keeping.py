@@ -20,10 +20,10 @@ from rewardshift.training.trainer import OnProgress, Snapshot, Trainer
 def run_in_folder(
     config: RunConfig, trainer: Trainer, folder: Path, on_progress: OnProgress | None
 ) -> bool:
-    """Runs to the end; False if it is stopped before."""
+    """Trains to the end and returns True; returns False if it is stopped earlier."""
     segments = _restore(trainer, folder, config)
     if trainer.step:
-        _write_outcome(trainer, folder, config)  # which may be lost, or damaged
+        _write_outcome(trainer, folder, config)  # the files may be lost or damaged
     with _stop_requests() as asked:
 
         def on_step(step: int, rows: Sequence[Any]) -> None:
@@ -72,7 +72,7 @@ def _write_outcome(trainer: Trainer, folder: Path, config: RunConfig) -> None:
 
 
 def _restore(trainer: Trainer, folder: Path, config: RunConfig) -> dict[str, str]:
-    """Puts the last checkpoint, if there is one, into the trainer."""
+    """Restores the last checkpoint, if there is one, and returns its segments."""
     template = trainer.snapshot().arrays
     record = trainer.replay.records.dtype if trainer.replay else None
     checkpoint = load_checkpoint(folder / "checkpoints", config.digests, template, record)
@@ -87,13 +87,13 @@ def _restore(trainer: Trainer, folder: Path, config: RunConfig) -> dict[str, str
 
 @contextlib.contextmanager
 def _stop_requests() -> Iterator[list[int]]:
-    """SIGINT and SIGTERM fill the list, and stop nothing by themselves."""
+    """Collects SIGINT and SIGTERM in a list instead of stopping the process."""
     asked: list[int] = []
 
     def note(number: int, _: Any) -> None:
         asked.append(number)
 
-    main = threading.current_thread() is threading.main_thread()  # whose signals are
+    main = threading.current_thread() is threading.main_thread()  # only it can handle signals
     numbers = [signal.SIGINT, signal.SIGTERM] if main else []
     previous = {number: signal.signal(number, note) for number in numbers}
     try:

@@ -1,4 +1,4 @@
-"""The policy of a run, from its folder."""
+"""Loads the policy of a run from its folder."""
 
 from pathlib import Path
 from typing import Any
@@ -24,13 +24,13 @@ PARAMETERS = "parameters.npz"
 
 
 def load(path: Path | str, seed: int | None = None) -> Policy:
-    """The greedy policy of a run, at its end or at its last checkpoint, or of a policy's file.
+    """The greedy policy of a run, at its last checkpoint, or of a policy file.
 
-    The environment need not be at hand to `act`.
+    Acting does not need the environment.
 
     Args:
         path: The run's folder, or a file that `Policy.save` wrote.
-        seed: The seed of the run that acts; by default its first.
+        seed: The seed whose policy to load; by default the run's first.
     """
     path = Path(path)
     if path.is_file():
@@ -55,7 +55,7 @@ def load(path: Path | str, seed: int | None = None) -> Policy:
         if str(leaves.pop(leaf_name("config"))) not in config.digests:
             raise ValueError("it is of a run with another configuration")
         step = int(leaves.pop(leaf_name("step")))
-        # Only the shapes: what is not in the file, no policy looks at.
+        # Only the shapes: a policy does not read the parts that the file leaves out.
         states = jax.eval_shape(init, np.asarray(config.seeds))
         networks = filled_networks(config.agent, states, leaves)
     except DAMAGE as error:
@@ -69,14 +69,14 @@ def load(path: Path | str, seed: int | None = None) -> Policy:
 
 
 def row_of(config: RunConfig, seed: int) -> int:
-    """The place of a seed among those of a run."""
+    """The row of a seed in a run."""
     if seed not in config.seeds:
         raise InputError(f"the run has the seeds {list(config.seeds)}, not {seed}")
     return config.seeds.index(seed)
 
 
 def networks_of(config: RunConfig, state: Any, step: int) -> dict[str, Any]:
-    """What `parameters.npz` keeps of a run: its digest, its steps, and the agent's networks."""
+    """The contents of `parameters.npz`: the run's digest, its step, and the agent's networks."""
     return {
         "config": np.asarray(config.digest),
         "step": np.asarray(step, np.int64),

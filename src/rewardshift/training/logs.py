@@ -1,4 +1,4 @@
-"""What a run leaves in its folder for readers: its metrics, curves for TensorBoard, its times."""
+"""The logs in a run's folder: metrics, curves for TensorBoard, and times."""
 
 import csv
 import io
@@ -30,9 +30,9 @@ def _cell(value: float | None) -> str:
 
 
 def write_events(folder: Path, columns: Columns, rows: Sequence[Any]) -> None:
-    """Hands rows to TensorBoard, a curve for each seed."""
-    # Here, because they import torch where that is installed. Not a SummaryWriter: that one writes
-    # in a thread, and waits for it for ever where the thread has died of a full disk.
+    """Writes rows for TensorBoard, with one curve per seed."""
+    # Imported here, because tensorboardX imports torch if it is installed. A SummaryWriter would
+    # write in a thread, and wait for it forever after the thread dies of a full disk.
     from tensorboardX.event_file_writer import EventsWriter  # noqa: PLC0415
     from tensorboardX.proto.event_pb2 import Event  # noqa: PLC0415
     from tensorboardX.summary import scalar  # noqa: PLC0415
@@ -52,7 +52,7 @@ def write_events(folder: Path, columns: Columns, rows: Sequence[Any]) -> None:
 
 
 def note_time(folder: Path, step: int, seconds: float) -> None:
-    """Adds a line to `timing.csv`: the seconds from one checkpoint to the next."""
+    """Adds a line to `timing.csv`: the seconds since the previous checkpoint."""
     path = folder / TIMES
     with naming(path), opened(path, "ab") as file:
         if file.tell() == 0:
@@ -61,8 +61,8 @@ def note_time(folder: Path, step: int, seconds: float) -> None:
 
 
 def time_spent(folder: Path) -> float:
-    """The seconds behind the checkpoints of a run, over all its starts; 0 if it has none."""
+    """The seconds of training up to the last checkpoint, over all starts; 0 without one."""
     path = folder / TIMES
     lines = read_own(path).decode(errors="replace").splitlines() if path.exists() else []
-    whole = [re.fullmatch(r"\d+,(\d+\.\d{3})", line) for line in lines]  # a kill may cut the last
+    whole = [re.fullmatch(r"\d+,(\d+\.\d{3})", line) for line in lines]  # a kill may cut one
     return sum(float(line[1]) for line in whole if line)

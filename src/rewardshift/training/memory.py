@@ -1,7 +1,7 @@
-"""The memory that a run needs, estimated before any of it is taken.
+"""The memory that a run needs, estimated before the run allocates it.
 
-The estimates count what is certain to be there at once, so a run that is refused would not have
-gone well: Linux promises memory that it does not have and later kills the process.
+The estimates count only memory that the run certainly needs at the same time, so a refused run
+would have failed: Linux promises memory that it does not have and later kills the process.
 """
 
 import math
@@ -18,15 +18,15 @@ from rewardshift.envs.tasks import TaskSpec
 from rewardshift.errors import InputError
 from rewardshift.rollout.policy import policy_state
 
-ENVIRONMENT = 2**13  # bytes of the smallest of Gymnasium's environments, about
-NUMBER = 4  # bytes of a number in 32 bits
+ENVIRONMENT = 2**13  # bytes of Gymnasium's smallest environments, roughly
+NUMBER = 4  # bytes of a 32-bit number
 
 
 def check_memory(needs: Mapping[str, int]) -> None:
     """Refuses a run that does not fit into the memory that is free now.
 
     Args:
-        needs: Bytes, by what they are for, which names the setting.
+        needs: Bytes by purpose; the text of a purpose names its setting.
     """
     needed, free = sum(needs.values()), free_memory()
     if needed > free:
@@ -38,7 +38,7 @@ def check_memory(needs: Mapping[str, int]) -> None:
 
 
 def agent_needs(agent: Agent[Any], spec: TaskSpec, seeds: int) -> dict[str, int]:
-    """What the agent's state takes, and a batch with the outputs of every layer for it."""
+    """The bytes of the agent's state, and of a batch with the outputs of every layer."""
     state = jax.eval_shape(lambda: agent.init(jax.random.key(0), spec))
     numbers = [math.prod(leaf.shape) * leaf.dtype.itemsize for leaf in jax.tree.leaves(state)]
     networks = policy_state(agent, state)
@@ -52,7 +52,7 @@ def agent_needs(agent: Agent[Any], spec: TaskSpec, seeds: int) -> dict[str, int]
 
 
 def evaluation_needs(spec: TaskSpec, seeds: int, episodes: int) -> dict[str, int]:
-    """What the environments of an evaluation take, all of which run side by side."""
+    """The bytes of an evaluation's environments, which all run side by side."""
     observation = spec.features * np.dtype(spec.dtype).itemsize
     return {
         "the environments of an evaluation (evaluation_episodes)": seeds
@@ -62,9 +62,9 @@ def evaluation_needs(spec: TaskSpec, seeds: int, episodes: int) -> dict[str, int
 
 
 def free_memory() -> int:
-    """The bytes that can be had now, without those of the disk."""
+    """The free bytes of memory, without swap."""
     try:
-        text = Path("/proc/meminfo").read_text()  # counts what caches would give back
+        text = Path("/proc/meminfo").read_text()  # counts caches as free
         lines = dict(line.split(":") for line in text.splitlines())
         return int(lines["MemAvailable"].split()[0]) * 1024
     except (OSError, KeyError):

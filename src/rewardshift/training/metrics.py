@@ -17,7 +17,7 @@ from jaxtyping import Array, Float
 from rewardshift.agents.contract import Agent
 from rewardshift.errors import InputError, TrainingError, shown
 
-# TensorBoard replaces every other character, which could make one name of two.
+# TensorBoard replaces all other characters, which could make two names equal.
 NAME = re.compile(r"\w[\w./-]*", re.ASCII)
 
 
@@ -25,8 +25,8 @@ NAME = re.compile(r"\w[\w./-]*", re.ASCII)
 class Row(Protocol):
     """A line of `metrics.csv`: one seed at one evaluation.
 
-    A dataclass. Its fields are the fixed columns, except for `metrics`: the agent's metrics by
-    name, without those that no update has returned yet.
+    It is a dataclass. Its fields are the fixed columns, except for `metrics`: the agent's metrics
+    by name, without those that no update has returned yet.
     """
 
     __dataclass_fields__: ClassVar[dict[str, Any]]
@@ -86,11 +86,11 @@ class Columns:
         return row.metrics.get(name) if name in self.metrics else getattr(row, name)
 
     def to_json(self, rows: Sequence[Row]) -> dict[str, Any]:
-        """Rows as a checkpoint keeps them."""
+        """Rows in the form that a checkpoint keeps."""
         return {"columns": list(self.names), "rows": [self.cells(row) for row in rows]}
 
     def from_json(self, body: dict[str, Any]) -> list[Any]:
-        """The rows of a checkpoint; refused if its columns are others."""
+        """The rows of a checkpoint; refused if its columns differ."""
         if body["columns"] != list(self.names):
             raise InputError(
                 "the agent returns other metrics than when the run began: the columns were"
@@ -115,7 +115,7 @@ def find_columns(kind: type, agent: Agent[Any], state: Any, batch: Any) -> Colum
         batch: The `Batch` of one update of one seed, or its shapes.
 
     Raises:
-        InputError: A metric is no scalar, or its name is a fixed column's or not a plain one.
+        InputError: A metric is not a scalar, or its name is not plain or that of a fixed column.
     """
     fixed = Columns(kind, ()).fixed
     found: set[str] = set()
@@ -132,7 +132,7 @@ def find_columns(kind: type, agent: Agent[Any], state: Any, batch: Any) -> Colum
 
 
 def _checked(metrics: Any, fixed: tuple[str, ...]) -> list[str]:
-    """The names of metrics that columns can hold."""
+    """The names of the metrics; refuses those that no column can hold."""
     if not isinstance(metrics, Mapping):
         raise InputError(f"update must return its metrics as a dict, got {shown(metrics)}")
     for name, value in metrics.items():
@@ -161,14 +161,14 @@ def _is_scalar(value: Any) -> bool:
 
 
 def as_scalars(metrics: Mapping[str, Any]) -> dict[str, Float[Array, ""]]:
-    """Metrics as floats of one type, whatever their types were in this update."""
+    """Metrics as floats of one type, whatever their types in this update."""
     return {name: jnp.asarray(value, float) for name, value in metrics.items()}
 
 
 def finite_metrics(
     metrics: Mapping[str, Any], step: int, seeds: tuple[int, ...]
 ) -> list[dict[str, float]]:
-    """The metrics of every seed; stops the training where one is not finite."""
+    """The metrics of every seed; raises TrainingError if one is not finite."""
     seen = {name: np.asarray(values).tolist() for name, values in metrics.items()}
     for name, values in seen.items():
         if not np.isfinite(values).all():

@@ -1,7 +1,7 @@
 """Offline training: the data set on the device, hundreds of updates in one compiled call.
 
-All randomness is a function of (seed, update), so neither the cut into calls nor an interruption
-changes anything.
+All randomness is a function of (seed, update), so neither the split into calls nor an interruption
+changes the results.
 """
 
 import time
@@ -26,16 +26,16 @@ from rewardshift.training.memory import agent_needs, check_memory, evaluation_ne
 from rewardshift.training.metrics import as_scalars, find_columns, finite_metrics
 from rewardshift.training.trainer import OnProgress, Snapshot
 
-# A call of about this many seconds lets the progress be seen and an interrupt be heard.
+# The aimed length of a call: short enough to show progress and to react to an interrupt.
 CALL_SECONDS = 1.0
 LONGEST_CALL = 1024
-# How far an action may be out of its bounds, in units of [-1, 1], and pass for rounding.
+# The distance outside [-1, 1] at which an action still counts as rounded.
 BEYOND = 1e-3
 
 
 @dataclass(frozen=True)
 class OfflineBudget:
-    """How long and how to train on fixed data; the same for every agent.
+    """The length and the schedule of a training on fixed data, for every agent.
 
     Args:
         updates: Gradient updates of each seed.
@@ -54,7 +54,7 @@ class OfflineBudget:
 
     @property
     def steps(self) -> int:
-        """How long, by the name that all budgets have for it."""
+        """The length, by the name that all budgets share."""
         return self.updates
 
 
@@ -62,15 +62,16 @@ class OfflineBudget:
 class OfflineRow:
     """One line of `metrics.csv`: one seed at one evaluation.
 
-    `evaluation_return` is the mean primal return of the greedy episodes. `estimate` is the value
-    that the agent gave to its policy where these episodes began, `shifted_return` the discounted
-    and shifted return that followed, with the agent's own estimate beyond a time limit; both are on
-    the scale that is trained on. `q_seen` is the critics' mean value of the actions in the data,
-    `q_unseen` that of random actions in the same states. `overestimation` and `unseen_advantage`
-    are the differences of the two pairs (above 0, the agent is wrong, or tempted) in units of the
-    primal reward: divided by the shift's scale. With CQL's `entropy_backup` the estimate counts the
-    entropy and the return does not. Only BCQ and CQL have these six. `metrics` are those of the
-    agent's last update, such as `loss` and `q`, each in a column of its own.
+    `evaluation_return` is the mean primal return of the greedy episodes. `estimate` is the agent's
+    value of its policy at the start of these episodes. `shifted_return` is the discounted and
+    shifted return that followed, with the agent's own estimate after a time limit. Both are on the
+    shifted scale. `q_seen` is the critics' mean value of the actions in the data, `q_unseen` that
+    of random actions in the same states. `overestimation` (`estimate - shifted_return`) and
+    `unseen_advantage` (`q_unseen - q_seen`) are differences in units of the primal reward: divided
+    by the shift's scale. Above 0, the agent overestimates, or prefers unseen actions. With CQL's
+    `entropy_backup` the estimate counts the entropy and the return does not. Only BCQ and CQL have
+    these six. `metrics` are those of the agent's last update, such as `loss` and `q`, each in its
+    own column.
     """
 
     seed: int
@@ -90,10 +91,10 @@ class OfflineTrainer:
 
     Args:
         agent: The agent's configuration.
-        data: What to learn from, as `as_batch` gives it.
-        env: Where to evaluate: a registered name, or a function that makes the environment.
-        seeds: One row each.
-        budget: How long and how.
+        data: The data to learn from; see `as_batch`.
+        env: The environment for evaluations: a registered name, or a function that makes it.
+        seeds: The seeds, one row each.
+        budget: The length and the schedule of the training.
         engine: See `make_engine`.
     """
 
@@ -126,9 +127,9 @@ class OfflineTrainer:
         self.columns = find_columns(OfflineRow, agent, self.state, _shapes(data, agent.batch_size))
 
     def run_to_checkpoint(self, on_step: OnProgress | None = None) -> None:
-        """Trains up to the next checkpoint, or the end."""
+        """Trains to the next checkpoint or the end."""
         every = self.budget.checkpoint_every
-        look = min(self.budget.evaluate_every, self.budget.updates)  # at the end, if not before
+        look = min(self.budget.evaluate_every, self.budget.updates)  # at the latest at the end
         stop = min(self.budget.updates, (self.step // every + 1) * every)
         longest = LONGEST_CALL // self.agent.period * self.agent.period
         while self.step < stop:
@@ -184,11 +185,11 @@ class OfflineTrainer:
 
 
 def as_batch(data: Dataset, env: str | MakeEnv) -> Batch:
-    """The whole data set as agents take it, with continuous actions in [-1, 1].
+    """The whole data set as a batch, with continuous actions in [-1, 1].
 
     Args:
         data: The data set; refused if it does not fit the task.
-        env: The task, whose bounds the actions of the data set have.
+        env: The task. Its action bounds are those of the data set.
     """
     spec = probe_spec(env)
     if data.observation.shape[1] != spec.features:
@@ -215,7 +216,7 @@ def as_batch(data: Dataset, env: str | MakeEnv) -> Batch:
 
 
 def _fitting_actions(data: Dataset, env: str | MakeEnv, spec: TaskSpec) -> np.ndarray:
-    """The actions of a data set, in [-1, 1] if they are continuous; refused if not the task's."""
+    """The actions of a data set, continuous ones in [-1, 1]; refused if the task has others."""
     if not spec.action_size:
         if data.action.ndim != 1 or data.action.min() < 0 or data.action.max() >= spec.num_actions:
             raise InputError(
@@ -239,7 +240,7 @@ def _fitting_actions(data: Dataset, env: str | MakeEnv, spec: TaskSpec) -> np.nd
 
 
 def _shapes(data: Batch, count: int) -> Any:
-    """The shapes and types of so many transitions."""
+    """The shapes and types of `count` transitions."""
     return jax.eval_shape(lambda data: Batch(*(part[jnp.zeros(count, int)] for part in data)), data)
 
 
@@ -248,7 +249,7 @@ def _shapes(data: Batch, count: int) -> Any:
 def _updates(
     what: tuple[Any, tuple[str, ...]], state: Any, data: Batch, keys: Any, span: Any
 ) -> Any:
-    """The updates of every row from one number to another, and the last value of each metric."""
+    """The state after the updates of a span, and the last value of each metric, by row."""
     (agent, names), (start, stop) = what, span
 
     def row(state: Any, key: Any) -> Any:

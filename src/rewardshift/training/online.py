@@ -1,10 +1,9 @@
 """Online training of a population: all seeds of a run in one compiled call per step.
 
-A run is cut at its checkpoints. There the running episodes are truncated (bootstrapped, not
-counted) and the environments restart from seeds made of (seed, step), whether the run is
-being interrupted or not; all other randomness is a function of (seed, step) as well. So a
-run that is killed and started again does, from its last checkpoint on, what it would have
-done anyway, to the last bit.
+At every checkpoint the running episodes are truncated (bootstrapped, not counted) and the
+environments restart from seeds derived from (seed, step), whether the run is interrupted or
+not. All other randomness is a function of (seed, step) too. So a killed run that starts again
+repeats, from its last checkpoint on, the uninterrupted run bit for bit.
 """
 
 from collections.abc import Iterator
@@ -40,14 +39,14 @@ from rewardshift.training.trainer import OnProgress, Snapshot
 
 @dataclass(frozen=True)
 class OnlineBudget:
-    """How long and how to train; the same for every agent.
+    """The length and the schedule of a training in an environment, for every agent.
 
     Args:
         steps: Environment steps of each seed, with one update each.
-        capacity: Transitions that the replay keeps of each seed.
+        capacity: Transitions that the replay keeps for each seed.
         evaluate_every: Steps between two evaluations. A shorter training is evaluated at its end.
         evaluation_episodes: Greedy episodes of one evaluation.
-        hindsight: How the replay relabels goals, in a goal task.
+        hindsight: The relabelling of goals by the replay, for goal tasks.
         checkpoint_every: Steps between two checkpoints. It changes the results, because episodes
             are truncated there.
         diagnose: Whether to compare, at every evaluation, the values of visited and of unvisited
@@ -71,11 +70,11 @@ class OnlineRow:
     """One line of `metrics.csv`: one seed at one evaluation.
 
     `evaluation_return` is the mean primal return of the greedy episodes, `training_return`
-    that of the episodes finished since the last evaluation (empty if none was).
-    `success_rate` is the share of the greedy episodes that ended at a goal, where the task says.
-    The next four are empty unless the budget says `diagnose`; see `Diagnosis`. `metrics` are those
-    of the agent's last updates, such as `loss` and `q`, each in a column of its own; there are none
-    in the warm-up.
+    that of the episodes finished since the last evaluation (empty without any).
+    `success_rate` is the share of the greedy episodes that ended at a goal, if the task reports
+    it. The next four are empty unless the budget has `diagnose`; see `Diagnosis`. `metrics` are
+    those of the agent's last updates, such as `loss` and `q`, each in its own column; there are
+    none in the warm-up.
     """
 
     seed: int
@@ -97,8 +96,8 @@ class OnlineTrainer:
     Args:
         agent: The agent's configuration.
         env: A registered name, or a function that makes the environment.
-        seeds: One row each.
-        budget: How long and how.
+        seeds: The seeds, one row each.
+        budget: The length and the schedule of the training.
         engine: See `make_engine`.
     """
 
@@ -135,13 +134,13 @@ class OnlineTrainer:
         )
         count = len(seeds)
         self.episodes = np.zeros(count, np.int64)
-        self.finished = np.zeros(count, np.int64)  # since the last evaluation, with their sum:
+        self.finished = np.zeros(count, np.int64)  # since the last evaluation, like their sum:
         self.finished_return = np.zeros(count)
 
     def run_to_checkpoint(self, on_step: OnProgress | None = None) -> None:
-        """Trains up to the next checkpoint, or the end."""
+        """Trains to the next checkpoint or the end."""
         every = self.budget.checkpoint_every
-        look = min(self.budget.evaluate_every, self.budget.steps)  # at the end, if not before
+        look = min(self.budget.evaluate_every, self.budget.steps)  # at the latest at the end
         stop = min(self.budget.steps, (self.step // every + 1) * every)
         observation = self._restart()
         running = np.zeros(len(self.seeds))
@@ -184,7 +183,7 @@ class OnlineTrainer:
                 self.finished_return += np.where(ended, running, 0.0)
                 running[ended] = 0.0
             action, bonus = np.asarray(chosen), np.asarray(novelty)
-            metrics |= latest  # an update of another turn may return other ones
+            metrics |= latest  # updates of other turns may return other metrics
             if self.step % look == 0:
                 self._evaluate(metrics, on_step)
             if on_step is not None:
@@ -227,7 +226,7 @@ class OnlineTrainer:
         self.evaluator.close()
 
     def _needs(self) -> dict[str, int]:
-        """The bytes of what is as large as a setting says."""
+        """The bytes of the parts whose size depends on a setting."""
         spec, seeds, budget = self.engine.spec, len(self.seeds), self.budget
         transitions = min(budget.capacity, budget.steps)
         return {
@@ -282,8 +281,8 @@ class OnlineTrainer:
             raise TrainingError(f"a reward is not finite after step {self.step}: {reward}")
 
 
-# Functions, not methods: what is static stays in JAX's caches, and a trainer there would keep
-# its replay from being freed.
+# Functions, not methods: JAX caches static arguments, and a cached trainer would keep its replay
+# from being freed.
 @partial(jax.jit, static_argnums=0, donate_argnums=1)
 def _begin(agent: OnlineAgent[Any], state: Any, observation: Any, draws: Any, explore: Any) -> Any:
     def row(state: Any, observation: Any, draws: Any) -> Any:
@@ -307,7 +306,7 @@ def _update_and_act(
     now: Any,
     explore: Any,
 ) -> Any:
-    """One step of every row: update on what was sampled, if anything was, then act."""
+    """One step of every row: an update on the sampled batch, if there is one, then an action."""
     agent, layout, turn = what
 
     def row(state: Any, sampled: Any, now: Any) -> Any:

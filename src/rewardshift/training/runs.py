@@ -1,9 +1,9 @@
-"""A run and its folder: training that can be stopped at any moment and goes on the same.
+"""A run and its folder: training that can stop at any moment and continue bit for bit.
 
-`config.json` says what is run, `metrics.csv` what came of it; both are the same for the same
-configuration, whatever happened on the way. Times are in `timing.csv`, curves for TensorBoard
-in `tensorboard/`, checkpoints in `checkpoints/`, the networks at the last one in
-`parameters.npz`.
+`config.json` holds the configuration and `metrics.csv` the results; both are the same for the
+same configuration, with or without interruptions. Times are in `timing.csv`, curves for
+TensorBoard in `tensorboard/`, checkpoints in `checkpoints/`, and the networks at the last
+checkpoint in `parameters.npz`.
 """
 
 import contextlib
@@ -35,16 +35,16 @@ from rewardshift.training.trainer import OnProgress, Trainer
 
 @dataclass(frozen=True)
 class Result:
-    """What a run comes to.
+    """The result of a run.
 
     Args:
         rows: The lines of `metrics.csv`.
-        columns: Its columns.
+        columns: The columns of `metrics.csv`.
         state: The agent's state, with a leading axis over the seeds.
-        config: What was run.
+        config: The configuration of the run.
         env: The environment, as it was given.
-        finished: False if it was stopped before its end.
-        step: How far it came; at the next start it goes on from the checkpoint before.
+        finished: Whether the run reached its end.
+        step: The last step; the next start continues from the checkpoint before it.
     """
 
     rows: Sequence[Any]
@@ -56,7 +56,7 @@ class Result:
     step: int
 
     def policy(self, seed: int | None = None) -> Policy:
-        """The greedy policy of one of the seeds; by default of the first."""
+        """The greedy policy of a seed; by default of the first."""
         config = self.config
         row = row_of(config, config.seeds[0] if seed is None else seed)
         networks = policy_state(config.agent, self.state)
@@ -67,12 +67,12 @@ class Result:
 
 @dataclass(frozen=True)
 class Run:
-    """A run that is decided and checked, and not begun.
+    """A run that is configured and checked, but not started.
 
     Args:
-        config: What decides it.
+        config: The configuration of the run.
         env: The environment, as it was given.
-        make: Makes its trainer.
+        make: A function that makes the trainer.
     """
 
     config: RunConfig
@@ -80,11 +80,11 @@ class Run:
     make: Callable[[], Trainer]
 
     def start(self, folder: Path | str | None, on_progress: OnProgress | None = None) -> Result:
-        """Runs it, or goes on with it: see `train`."""
+        """Starts or continues the run; see `train`."""
         place = None if folder is None else Path(folder)
         if place is not None:
             check_folder(place, self.config)
-        # Made before the folder is claimed: what does not fit into the memory leaves no trace.
+        # Made before the folder is claimed: a run that does not fit into memory leaves no files.
         with contextlib.closing(self.make()) as trainer:
             if place is None:
                 finished = _run_in_memory(self.config, trainer, on_progress)
@@ -110,13 +110,13 @@ def online_run(
     budget: OnlineBudget | None = None,
     engine: EngineName = "auto",
 ) -> Run:
-    """What `train` starts; the arguments are its."""
+    """The run that `train` starts, with the same arguments."""
     return _online(make_config(agent, env, seeds, budget or OnlineBudget(), engine), env)
 
 
 def _online(config: RunConfig, env: str | MakeEnv) -> Run:
     agent, budget = config.agent, config.budget
-    assert isinstance(agent, OnlineAgent)  # both have been checked
+    assert isinstance(agent, OnlineAgent)  # both are checked already
     assert isinstance(budget, OnlineBudget)
     return Run(config, env, lambda: OnlineTrainer(agent, env, config.seeds, budget, config.engine))
 
@@ -129,7 +129,7 @@ def offline_run(
     budget: OfflineBudget | None = None,
     subset: Subset | None = None,
 ) -> Run:
-    """What `train_offline` starts; the arguments are its."""
+    """The run that `train_offline` starts, with the same arguments."""
     loaded = data if isinstance(data, Dataset) else load_dataset(data)
     if subset is not None:
         loaded = loaded.subset(subset)
@@ -140,8 +140,8 @@ def offline_run(
             " command line --env"
         )
     if env is None:
-        check_imported(str(place))  # which the data set names
-    # Whole, so that the run may go on from another folder.
+        check_imported(str(place))  # the data set names it
+    # An absolute path, so that the run can continue from another working folder.
     source = DataConfig(whole_name(loaded.name), loaded.digest, loaded.parts)
     config = make_offline_config(agent, place, seeds, budget or OfflineBudget(), source)
     return _offline(config, loaded, place)
@@ -167,17 +167,17 @@ def train(
     """Trains an agent, with all its seeds side by side.
 
     Args:
-        agent: Its configuration, for example `DQN(shift=-0.5)`.
+        agent: The agent, for example `DQN(shift=-0.5)`.
         env: A registered name, or a function that makes an environment.
-        seeds: How many (0, 1, 2, ...), or which.
-        budget: How long and how; the default is that of `OnlineBudget`.
+        seeds: The number of seeds (0, 1, 2, ...), or the seeds themselves.
+        budget: The length and the schedule of the training; by default `OnlineBudget()`.
         engine: `"gymnasium"`, `"envpool"` or `"auto"`.
-        folder: The run's folder. If it holds the same run already, that one goes on from its last
-            checkpoint; if it holds another one, that is an error. A function that makes the
-            environment must then be one of a module, or `functools.partial` of one, so that it
-            can be told from others. None keeps nothing.
-        on_progress: Called after every step, and at every step of an evaluation, with the step of
-            the training and the rows so far.
+        folder: The run's folder. If it already holds the same run, that run continues from its
+            last checkpoint; another run there is an error. With a folder, a function that makes
+            the environment must belong to a module, or be `functools.partial` of one that does,
+            so that its name identifies it. None writes no files.
+        on_progress: A function to call after every step, and at every step of an evaluation, with
+            the step of the training and the rows so far.
     """
     return online_run(agent, env, seeds, budget, engine).start(folder, on_progress)
 
@@ -196,11 +196,11 @@ def train_offline(
     """Trains an agent on a data set, with all its seeds side by side.
 
     Args:
-        agent: Its configuration, for example `BCQ(shift=8.0)`. `DQN`, `TD3` and `SAC` work too.
-        data: The data set, or where `load_dataset` finds it.
-        env: Where to evaluate, if the data set does not say.
-        subset: Which part of the data set, if not all of it.
-        budget: How long and how; the default is that of `OfflineBudget`.
+        agent: The agent, for example `BCQ(shift=8.0)`. `DQN`, `TD3` and `SAC` work too.
+        data: The data set, or its source for `load_dataset`.
+        env: The environment for evaluations; by default the one that the data set names.
+        subset: The part of the data set to learn from; by default all of it.
+        budget: The length and the schedule of the training; by default `OfflineBudget()`.
         seeds, folder, on_progress: As in `train`.
     """
     return offline_run(agent, data, env, seeds, budget, subset).start(folder, on_progress)
@@ -209,17 +209,17 @@ def train_offline(
 def resume(
     folder: Path | str, on_progress: OnProgress | None = None, *, steps: int | None = None
 ) -> Result:
-    """Goes on with the run in a folder.
+    """Continues the run in a folder.
 
-    At the end of a run there is nothing left to train: then `metrics.csv` and `parameters.npz` are
-    written again from the last checkpoint.
+    For a finished run it only writes `metrics.csv` and `parameters.npz` again, from the last
+    checkpoint.
 
     Args:
         folder: The run's folder.
         on_progress: As in `train`.
-        steps: A greater number of steps, or of updates, than the run has; it goes on past its end.
-            What depends on the length, such as DQN's linear epsilon, follows the new one from
-            there. The folder keeps every length that it was given.
+        steps: A larger number of steps, or of updates, which extends the run. Settings that depend
+            on the length, such as DQN's linear epsilon, follow the new length from there on. The
+            folder records every earlier length.
     """
     config = read_config(Path(folder))
     if steps is not None:

@@ -1,4 +1,4 @@
-"""The maze's training loop: every run (task, method, seed) a row of one compiled program."""
+"""The maze's training loop: every run (task, method, seed) is a row of one compiled program."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -25,14 +25,14 @@ from rewardshift.errors import InputError
 
 @dataclass(frozen=True)
 class TabularBudget:
-    """How long to train and how often to look.
+    """The length of a training and its evaluations.
 
     Args:
-        episodes: Training episodes. Epsilon falls from 1 to 0 over them, linearly.
+        episodes: Training episodes. Epsilon falls linearly from 1 to 0 over them.
         evaluate_every: Episodes of a round. Each round ends with an evaluation.
         evaluation_episodes: Episodes of one evaluation, with the epsilon of that moment.
         evaluate_first: Whether each round begins with its evaluation instead. The count bonus
-            counts what evaluations choose, too, so the order makes a difference to it.
+            also counts the choices of evaluations, so it depends on the order.
     """
 
     episodes: Count = 1000
@@ -54,12 +54,12 @@ class TabularBudget:
 
 
 class Curves(NamedTuple):
-    """What a run shows at each evaluation.
+    """The curves of a run, with one value per evaluation.
 
     `episode` is the number of training episodes at the end of the evaluation's round. `success` is
     the share of evaluation episodes that reached the goal. `q_gap` is the distance of the learned
-    table to the optimal one of the task as trained, over all states but the goal, as a share of
-    what it was before training: 1 is nothing learned.
+    table from the optimal one on the shifted scale, over all states but the goal, relative to the
+    distance before training: 1 means that nothing is learned.
     """
 
     episode: Int[Array, "*run evaluation"]
@@ -75,13 +75,13 @@ def train_tabular(
 ) -> Curves:
     """Trains agent `i` in maze `i` with key `i`, all at once.
 
-    A row's draws and what it learns do not depend on the rows beside it.
+    A row's random numbers and results do not depend on the other rows.
 
     Args:
-        agents: All with the same terminal treatment; they may differ in their numbers.
+        agents: The agents. They may differ in their numbers, not in `terminal`.
         mazes: One for each agent.
         keys: One key for each agent.
-        budget: The same for all.
+        budget: The budget of every agent.
 
     Returns:
         The curves, with a leading axis over the rows.
@@ -168,7 +168,7 @@ def _evaluate(
     epsilon: Array,
     budget: TabularBudget,
 ) -> tuple[TabularState, Array]:
-    """Episodes side by side: evaluations move the counts, and nothing that acts looks at those."""
+    """Episodes side by side: they change only the counts, which acting ignores."""
     count = budget.evaluation_episodes
 
     def step(

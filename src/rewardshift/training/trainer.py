@@ -6,16 +6,17 @@ from typing import Any, NamedTuple, Protocol, runtime_checkable
 from rewardshift.replay import Replay
 from rewardshift.training.metrics import Columns, Row
 
-# Called with the step and the rows of `metrics.csv` so far, also at every step of an evaluation. It
-# may raise, to stop.
+# Called with the step and the rows of `metrics.csv` so far, also at every step of an evaluation.
+# Raising an exception in it stops the training.
 OnProgress = Callable[[int, Sequence[Any]], None]
 
 
 class Snapshot(NamedTuple):
-    """Everything that a trainer needs to go on from a checkpoint, beside its replay.
+    """Everything that a trainer needs to continue from a checkpoint, except its replay.
 
     `arrays` is a tree of arrays, with the same paths, shapes and dtypes at every checkpoint.
-    `notes` is what fits into JSON. The arrays are the trainer's own, and valid until it trains on.
+    `notes` can be stored as JSON. The arrays belong to the trainer and are valid until it trains
+    again.
     """
 
     step: int
@@ -27,13 +28,13 @@ class Snapshot(NamedTuple):
 class Trainer(Protocol):
     """A training that runs from checkpoint to checkpoint.
 
-    At a checkpoint, a new trainer with the same settings that is given the snapshot, and the
-    records of the replay if there is one, trains on as the old one would have, bit for bit.
+    A new trainer with the same settings that restores a checkpoint's snapshot, and the records of
+    the replay if there is one, continues exactly as the old trainer would, bit for bit.
     """
 
     @property
     def step(self) -> int:
-        """The steps, or updates, that are done."""
+        """The number of steps, or updates, done."""
         ...
 
     @property
@@ -57,15 +58,15 @@ class Trainer(Protocol):
         ...
 
     def run_to_checkpoint(self, on_step: OnProgress | None = None) -> None:
-        """Trains up to the next checkpoint, or the end."""
+        """Trains to the next checkpoint or the end."""
         ...
 
     def snapshot(self) -> Snapshot:
-        """What the training needs to go on from here."""
+        """The snapshot at this step."""
         ...
 
     def restore(self, snapshot: Snapshot) -> None:
-        """Goes back to a snapshot. The records of the replay are restored by the caller."""
+        """Restores a snapshot. The caller restores the records of the replay."""
         ...
 
     def close(self) -> None:
