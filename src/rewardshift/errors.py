@@ -1,6 +1,8 @@
 """The errors that end a command, and how values and errors look in a message."""
 
+import contextlib
 import traceback
+from collections.abc import Iterator
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -43,14 +45,23 @@ class ForeignError(TrainingError):
         return "\n".join(map(_printable, lines))
 
 
-# The exceptions of foreign code; KeyboardInterrupt comes from the user instead.
-FOREIGN = (Exception, SystemExit)
+@contextlib.contextmanager
+def blaming(what: str, but: tuple[type[Exception], ...] = ()) -> Iterator[None]:
+    """Turns a failure of foreign code into a `ForeignError`; an interrupt is nobody's failure.
 
-
-def failed(what: str, error: BaseException) -> ForeignError:
-    """The `ForeignError` for an error of foreign code; raise it from that error."""
-    kind = f"{type(error).__name__}: {plain(str(error))}".removesuffix(": ")
-    return ForeignError(f"{plain(what)} failed, which is not code of rewardshift: {kind}")
+    Args:
+        what: The code that is called and when, as "failed" follows it in the message.
+        but: Errors that pass unchanged.
+    """
+    try:
+        yield
+    except but:
+        raise
+    except (Exception, SystemExit) as error:
+        kind = f"{type(error).__name__}: {plain(str(error))}".removesuffix(": ")
+        raise ForeignError(
+            f"{plain(what)} failed, which is not code of rewardshift: {kind}"
+        ) from error
 
 
 def _is_ours(place: TracebackType) -> bool:

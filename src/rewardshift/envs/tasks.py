@@ -13,7 +13,7 @@ import gymnasium as gym
 import numpy as np
 
 from rewardshift.checks import Count, Finite, Natural, convert
-from rewardshift.errors import FOREIGN, InputError, failed, one_line
+from rewardshift.errors import InputError, blaming, one_line
 from rewardshift.extras import require
 from rewardshift.wrappers import METADATA_KEY
 
@@ -121,12 +121,9 @@ def env_maker(env: str | MakeEnv, **options: Any) -> MakeEnv:
 
 def _made(name: str, make: MakeEnv) -> gym.Env[Any, Any]:
     """A new environment; raises ForeignError if its own code fails."""
-    try:
+    refusals = (InputError, gym.error.Error, ImportError)
+    with blaming(f"the environment {name!r}, while it was made,", but=refusals):
         made = make()
-    except (InputError, gym.error.Error, ImportError):
-        raise
-    except FOREIGN as error:
-        raise failed(f"the environment {name!r}, while it was made,", error) from error
     return _in_unit_box(_with_array(made))
 
 
@@ -193,12 +190,8 @@ def check_imported(env: str) -> None:
 
 def import_foreign(module: str) -> None:
     """Imports a module that the user names; raises ForeignError if its code fails."""
-    try:
+    with blaming(f"the module {module!r}, while it was imported,", but=(ImportError,)):
         importlib.import_module(module)
-    except ImportError:
-        raise
-    except FOREIGN as error:
-        raise failed(f"the module {module!r}, while it was imported,", error) from error
 
 
 def to_unit_box(env: str | MakeEnv, actions: np.ndarray) -> np.ndarray:

@@ -9,7 +9,7 @@ import numpy as np
 
 from rewardshift.data.dataset import Dataset
 from rewardshift.envs.tasks import TaskSpec, UnitBox, env_maker, env_name
-from rewardshift.errors import InputError
+from rewardshift.errors import InputError, blaming
 from rewardshift.rollout.policy import Policy
 from rewardshift.rollout.seeding import derive_seed
 from rewardshift.rollout.stepping import episode_steps
@@ -104,7 +104,8 @@ def _roll_out(
     steps: list[tuple[Any, ...]] = []
     returns: list[float] = []
     while len(steps) < transitions:
-        first, _ = env.reset(seed=derive_seed(seed, len(returns)))
+        with blaming(f"the environment {env}, when reset after step {len(steps)},"):
+            first, _ = env.reset(seed=derive_seed(seed, len(returns)))
         total = 0.0
         for moment in episode_steps(env, spec, behave, first):
             enough = len(steps) == transitions - 1

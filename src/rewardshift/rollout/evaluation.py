@@ -8,9 +8,9 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from rewardshift.agents.contract import Agent
-from rewardshift.envs.engines import EngineName, Step, make_engine
+from rewardshift.envs.engines import EngineName, make_engine
 from rewardshift.envs.tasks import MakeEnv, env_name
-from rewardshift.errors import FOREIGN, TrainingError, failed
+from rewardshift.errors import TrainingError, blaming
 from rewardshift.rollout.seeding import derive_seed
 
 # Longer than the episodes of any known task: an episode that reaches it has no end.
@@ -78,7 +78,9 @@ class Evaluator:
             step: The number of training steps so far.
             on_step: A function to call after every step of the episodes; raising in it stops them.
         """
-        observation = first = self._restart(step)
+        looking = f"of the evaluation after step {step},"
+        with blaming(f"{self._name}, at the beginning {looking}"):
+            observation = first = self._engine.restart(self._starts(step))
         shape = (len(self._seeds), self._episodes)
         returns, discounted, discount = np.zeros(shape), np.zeros(shape), 1.0
         lengths, terminated = np.zeros(shape, np.int64), np.zeros(shape, bool)
@@ -91,8 +93,8 @@ class Evaluator:
                     f" {LONGEST_EPISODE} steps; does the task need gymnasium.wrappers.TimeLimit?"
                 )
             actions = np.asarray(self._act(state, observation.reshape(*shape, -1)))
-            taken = (step, int(lengths.max()) + 1)
-            result = self._take(actions.reshape(-1, *actions.shape[2:]), *taken)
+            with blaming(f"{self._name}, in step {lengths.max() + 1} {looking}"):
+                result = self._engine.step(actions.reshape(-1, *actions.shape[2:]))
             reward = running * result.reward.reshape(shape)
             returns += reward
             discounted += discount * reward
@@ -107,21 +109,10 @@ class Evaluator:
         seen = (first.reshape(*shape, -1), last.reshape(*shape, -1))
         return Episodes(*seen, returns, discounted, lengths, terminated, success)
 
-    def _restart(self, step: int) -> np.ndarray:
+    def _starts(self, step: int) -> list[int]:
+        """The seeds of the episodes."""
         numbers = range(1, 1 + self._episodes)
-        seeds = [derive_seed(seed, step, number) for seed in self._seeds for number in numbers]
-        try:
-            return self._engine.restart(seeds)
-        except FOREIGN as error:
-            when = f"when reset for the evaluation after step {step},"
-            raise failed(f"{self._name}, {when}", error) from error
-
-    def _take(self, actions: np.ndarray, step: int, number: int) -> Step:
-        try:
-            return self._engine.step(actions)
-        except FOREIGN as error:
-            when = f"in step {number} of the evaluation after step {step},"
-            raise failed(f"{self._name}, {when}", error) from error
+        return [derive_seed(seed, step, number) for seed in self._seeds for number in numbers]
 
     def close(self) -> None:
         """Closes the environments."""

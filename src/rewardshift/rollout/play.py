@@ -10,7 +10,7 @@ import imageio.v3 as imageio
 import numpy as np
 
 from rewardshift.envs.tasks import MakeEnv, env_maker, env_name
-from rewardshift.errors import FOREIGN, InputError, TrainingError, failed, one_line, shown
+from rewardshift.errors import InputError, TrainingError, blaming, one_line, shown
 from rewardshift.extras import require
 from rewardshift.files import writable_folder, write_atomic
 from rewardshift.rollout.policy import Policy
@@ -47,7 +47,7 @@ def record_episode(policy: Policy, film: Path, episode: int) -> float:
     try:
         first, _ = env.reset(seed=derive_seed(policy.seed, 0, 1 + episode))
         frames: list[Any] = [_picture(env)]
-    except Exception as error:  # from any graphics library, or from a task that draws nothing
+    except (Exception, SystemExit) as error:  # of a graphics library, or of the task
         hint = (
             "; for MuJoCo, try MUJOCO_GL=egl or MUJOCO_GL=osmesa in the environment"
             if hasattr(env.unwrapped, "mujoco_renderer")
@@ -59,10 +59,8 @@ def record_episode(policy: Policy, film: Path, episode: int) -> float:
     total = 0.0
     for moment in episode_steps(env, policy.spec, policy.greedy, first):
         total += moment.reward
-        try:
+        with blaming(f"the environment {env}, in step {len(frames)},"):
             frames.append(_picture(env))
-        except FOREIGN as error:
-            raise failed(f"the environment {env}, in step {len(frames)},", error) from error
         if len(frames) > LONGEST_FILM:
             raise TrainingError(
                 f"the episode has not ended in {LONGEST_FILM} steps, and all its pictures must fit"

@@ -7,7 +7,7 @@ import gymnasium as gym
 import numpy as np
 
 from rewardshift.envs.tasks import TaskSpec, flatten
-from rewardshift.errors import FOREIGN, failed
+from rewardshift.errors import blaming
 
 
 class Moment(NamedTuple):
@@ -36,11 +36,9 @@ def episode_steps(
     while not ended:
         action = act(observation)
         number += 1
-        try:
+        with blaming(f"the environment {env}, in step {number},"):
             raw, reward, terminated, truncated, _ = env.step(action)
             following = flatten(raw, spec)
-        except FOREIGN as error:
-            raise failed(f"the environment {env}, in step {number},", error) from error
         ended = bool(terminated or truncated)
         yield Moment(
             observation, action, float(reward), following, bool(terminated), bool(truncated)

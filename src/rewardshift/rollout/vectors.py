@@ -6,7 +6,7 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 
-from rewardshift.errors import FOREIGN, InputError, failed
+from rewardshift.errors import InputError, blaming
 from rewardshift.rollout.evaluation import Evaluation
 
 Mode = gym.vector.AutoresetMode
@@ -40,10 +40,8 @@ def vector_episodes(
     resetting, finished = np.zeros(rows, bool), np.zeros(rows, np.int64)
     found: list[tuple[Any, ...]] = []
     while (finished < share).any():
-        try:
+        with blaming(f"the vector environment {envs}"):
             observation, reward, terminated, truncated, _ = envs.step(act(observation))
-        except FOREIGN as error:
-            raise failed(f"the vector environment {envs}", error) from error
         counted = ~resetting  # a row that is only being reset pays nothing
         total += counted * reward
         discounted += counted * gamma**length * reward

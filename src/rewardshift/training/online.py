@@ -22,10 +22,10 @@ from rewardshift.agents.contract import (
     OnlineAgent,
 )
 from rewardshift.checks import Count, check
-from rewardshift.envs.engines import EngineName, Step, make_engine
+from rewardshift.envs.engines import EngineName, make_engine
 from rewardshift.envs.goals import goal_reward
 from rewardshift.envs.tasks import MakeEnv, env_name
-from rewardshift.errors import FOREIGN, TrainingError, failed
+from rewardshift.errors import TrainingError, blaming
 from rewardshift.hindsight import Hindsight, HindsightReplay
 from rewardshift.replay import RecordLayout, Replay
 from rewardshift.rollout.evaluation import Evaluator
@@ -142,7 +142,8 @@ class OnlineTrainer:
         every = self.budget.checkpoint_every
         look = min(self.budget.evaluate_every, self.budget.steps)  # at the latest at the end
         stop = min(self.budget.steps, (self.step // every + 1) * every)
-        observation = self._restart()
+        with blaming(f"{self._name}, when reset after step {self.step},"):
+            observation = self.engine.restart([derive_seed(seed, self.step) for seed in self.seeds])
         running = np.zeros(len(self.seeds))
         randomness = self._draws()
         drawn = next(randomness)
@@ -150,7 +151,8 @@ class OnlineTrainer:
         self.state, action, bonus = started[0], np.asarray(started[1]), np.asarray(started[2])
         metrics: dict[str, Any] = {}
         while self.step < stop:
-            result = self._take(action)
+            with blaming(f"{self._name}, in step {self.step + 1},"):
+                result = self.engine.step(action)
             self._check(result.next_observation, result.reward)
             self.step += 1
             ended = result.terminated | result.truncated
@@ -189,18 +191,6 @@ class OnlineTrainer:
             if on_step is not None:
                 on_step(self.step, self.rows)
         finite_metrics(metrics, self.step, self.seeds)
-
-    def _restart(self) -> np.ndarray:
-        try:
-            return self.engine.restart([derive_seed(seed, self.step) for seed in self.seeds])
-        except FOREIGN as error:
-            raise failed(f"{self._name}, when reset after step {self.step},", error) from error
-
-    def _take(self, action: np.ndarray) -> Step:
-        try:
-            return self.engine.step(action)
-        except FOREIGN as error:
-            raise failed(f"{self._name}, in step {self.step + 1},", error) from error
 
     def snapshot(self) -> Snapshot:
         """See `Trainer`."""
