@@ -10,8 +10,8 @@ from rewardshift.experiments.control import (
     HUMANOID,
     SPARSE_CHEETAH_FIGURE,
 )
-from rewardshift.experiments.curiosity import (
-    CURIOSITY,
+from rewardshift.experiments.curiosity import CURIOSITY
+from rewardshift.experiments.curiosity_variants import (
     CURIOSITY_ABLATION,
     CURIOSITY_EXPLAINED,
     CURIOSITY_STORED,
@@ -20,7 +20,8 @@ from rewardshift.experiments.fetch import FETCH
 from rewardshift.experiments.figure import Figure
 from rewardshift.experiments.maze import FIGURE1, MAZE_SIZES
 from rewardshift.experiments.mechanism import OFFLINE_MECHANISM
-from rewardshift.experiments.offline_rl import OFFLINE, OFFLINE_ABLATION
+from rewardshift.experiments.offline_ablation import OFFLINE_ABLATION
+from rewardshift.experiments.offline_rl import OFFLINE
 
 FIGURES = {
     figure.name: figure

@@ -101,7 +101,7 @@ TASKS = {
 }
 
 
-def _panels(task: str) -> tuple[Panel, Panel]:
+def task_panels(task: str) -> tuple[Panel, Panel]:
     """The greedy return, and the training return, which the paper plots."""
     y_range = None if task == "MountainCar" else (0.0, 1.0)
     return (
@@ -150,33 +150,6 @@ ORDERINGS: tuple[tuple[str, str, str, Source], ...] = (
     ("dqn-0.5-scaled", "dqn-scaled", "A negative shift helps with scaled inputs, too.", "ours"),
 )
 
-ABLATION = (-0.05, -0.15, -1.0, -1.5, -2.0, -2.5, -5.0, -10.0)
-MODERATE = (-1.0, -1.5, -2.0, -2.5)
-
-
-def _ablation_claims(task: str) -> list[Claim]:
-    helps = [
-        Claim(
-            f"{task}-rnd{bias:g}-above-rnd",
-            task,
-            "A moderate negative shift improves RND.",
-            better=f"rnd{bias:g}",
-            worse="rnd",
-        )
-        for bias in MODERATE
-    ]
-    too_much = [
-        Claim(
-            f"{task}-rnd-10-below-rnd{bias:g}",
-            task,
-            "A shift of -10 is too much curiosity.",
-            better=f"rnd{bias:g}",
-            worse="rnd-10",
-        )
-        for bias in MODERATE
-    ]
-    return helps + too_much
-
 
 CURIOSITY = Figure(
     name="curiosity",
@@ -188,7 +161,7 @@ CURIOSITY = Figure(
         " bonus is always negative"
     ),
     tasks=TASKS,
-    panels=tuple(panel for task in TASKS for panel in _panels(task)),
+    panels=tuple(panel for task in TASKS for panel in task_panels(task)),
     methods=(
         UNSHIFTED,
         rnd_method(0.0),
@@ -233,112 +206,4 @@ CURIOSITY = Figure(
     seeds_per_unit=10,
     revision=3,
     lifetimes=online_lifetimes,
-)
-
-CURIOSITY_ABLATION = replace(
-    CURIOSITY,
-    name="curiosity-ablation",
-    title="Curiosity: how negative should RND be?",
-    wording=(
-        "using a moderate reward shifting constant like {-1.0, -1.5, -2.0, -2.5} remarkably"
-        " improves the learning efficiency. On the other hand, a too aggressive reward shifting"
-        " will lead to too much curiosity exploration and hinder the learning efficiency"
-    ),
-    methods=(rnd_method(0.0), *(rnd_method(bias) for bias in ABLATION)),
-    claims=tuple(claim for task in TASKS for claim in _ablation_claims(task)),
-    presets={
-        name: replace(preset, seconds=preset.seconds * (len(ABLATION) + 1) / len(CURIOSITY.methods))
-        for name, preset in CURIOSITY.presets.items()
-    },
-)
-
-STORED = Method(
-    "rnd-1-stored",
-    "RND -1, stored",
-    DQN(intrinsic=RND(-1.0, evaluated="stored")),
-    Style("#ae017e", "--"),
-)
-
-CURIOSITY_STORED = replace(
-    CURIOSITY,
-    name="curiosity-stored",
-    title="Curiosity: the bonus of now, or that of when it was collected",
-    wording="",
-    tasks={"MultiRoom": TASKS["MultiRoom"]},
-    panels=_panels("MultiRoom"),
-    methods=(rnd_method(-1.0), STORED),
-    claims=(
-        Claim(
-            "fresh-like-stored",
-            "MultiRoom",
-            "It makes no difference when the bonus is evaluated.",
-            better="rnd-1",
-            worse="rnd-1-stored",
-            source="ours",
-            alike=ALIKE,
-        ),
-    ),
-    presets={
-        **CURIOSITY.presets,
-        "quick": replace(CURIOSITY.presets["quick"], seconds=500),
-        "paper": replace(CURIOSITY.presets["paper"], seconds=20_000),
-    },
-)
-
-
-def _piled(bias: float, style: Style) -> Method:
-    """RND as in the authors' code, whose predictor accumulates all gradients."""
-    clean = rnd_method(bias)
-    agent = DQN(intrinsic=RND(bias, clear_gradients=False))
-    return Method(f"{clean.name}-piled", f"{clean.label}, gradients pile up", agent, style)
-
-
-PILED = (
-    _piled(0.0, Style("#fd8d3c", "-")),
-    _piled(-1.0, Style("#74c476", "--")),
-    _piled(-1.5, Style("#005a32", "-")),
-)
-PLUS_ONE = Method("dqn+1", "DQN +1", DQN(shift=1.0), Style("#cb181d", ":"))
-CONSTANTS = (PLUS_ONE, UNSHIFTED, HALF)
-
-CURIOSITY_EXPLAINED = replace(
-    CURIOSITY_STORED,
-    name="curiosity-explained",
-    title="Curiosity: with gradients that pile up, RND is a constant",
-    wording="",
-    panels=(
-        *_panels("MultiRoom"),
-        Panel(
-            "MultiRoom-bonus",
-            "MultiRoom",
-            "mean bonus",
-            "MultiRoom",
-            "bonus",
-            y_range=(0.0, 1.0),
-            methods=("rnd", *(method.name for method in PILED)),
-        ),
-    ),
-    methods=(rnd_method(0.0), *PILED, *CONSTANTS),
-    claims=tuple(
-        Claim(
-            f"{piled.name}-like-{constant.name}",
-            "MultiRoom",
-            f"{piled.label}, is like {constant.label}.",
-            better=piled.name,
-            worse=constant.name,
-            source="ours",
-            alike=ALIKE,
-        )
-        for piled, constant in zip(PILED, CONSTANTS, strict=True)
-    ),
-    presets={
-        "smoke": replace(CURIOSITY.presets["smoke"], seconds=40),
-        "quick": replace(
-            CURIOSITY.presets["quick"],
-            budget=replace(CURIOSITY.presets["quick"].budget, rnd_width=512),
-            seconds=7200,
-            note="40,000 of 200,000 steps",
-        ),
-        "paper": replace(CURIOSITY.presets["paper"], seconds=40_000),
-    },
 )

@@ -1,13 +1,8 @@
-"""Networks, which turn observations into outputs: a slot of every agent.
-
-A network is a frozen dataclass with two pure functions, `init` and `apply`. Its parameters are a
-tree of arrays, which the agent keeps. `MLP` is the default and `Convolution` is for images; any
-other object that follows `Network` works too.
-"""
+"""The network slot, and the perceptron that fills it by default."""
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple, Protocol, runtime_checkable
 
 import jax
@@ -107,13 +102,13 @@ class MLP:
 
     def __post_init__(self) -> None:
         check(self)
-        _check_pairs(self.input_range)
+        check_pairs(self.input_range)
 
     def init(
         self, key: PRNGKeyArray, spec: TaskSpec, others: int, outputs: int, initial: Initial
     ) -> MLPParameters:
         """See `Network`."""
-        _check_range(self.input_range, spec)
+        check_range(self.input_range, spec)
         return init_mlp(
             key, (spec.features + others, *self.hidden, outputs), initial, norm=self.layer_norm
         )
@@ -125,117 +120,19 @@ class MLP:
         others: Array | None = None,
     ) -> Float[Array, "... outputs"]:
         """See `Network`."""
-        return apply_mlp(parameters, _to_range(observation, self.input_range), others)
+        return apply_mlp(parameters, to_range(observation, self.input_range), others)
 
 
-@jax.tree_util.register_dataclass
-@dataclass(frozen=True)
-class ConvolutionParameters:
-    """The layers of a `Convolution`, and the shape of its images."""
-
-    filters: tuple[Layer, ...]
-    head: MLPParameters
-    shape: tuple[int, ...] = field(metadata={"static": True})
-
-
-@dataclass(frozen=True)
-class Convolution:
-    """A convolutional network for images, followed by a perceptron.
-
-    Args:
-        filters: The number of filters of each convolution.
-        kernels: The width and height of each convolution's filters.
-        strides: The stride of each convolution.
-        hidden: Widths of the perceptron's hidden layers.
-        input_range: The lowest and the highest value of a pixel, as in `MLP`.
-    """
-
-    filters: Widths = (32, 64)
-    kernels: Widths = (3, 3)
-    strides: Widths = (2, 2)
-    hidden: Widths = (128,)
-    input_range: InputRange = ((0.0, 255.0),)
-
-    def __post_init__(self) -> None:
-        check(self)
-        _check_pairs(self.input_range)
-        if not len(self.filters) == len(self.kernels) == len(self.strides) > 0:
-            raise InputError(
-                "filters, kernels and strides must have one number for each convolution, got"
-                f" {self.filters}, {self.kernels} and {self.strides}"
-            )
-
-    def init(
-        self, key: PRNGKeyArray, spec: TaskSpec, others: int, outputs: int, initial: Initial
-    ) -> ConvolutionParameters:
-        """See `Network`."""
-        if len(spec.shape) != 3:
-            raise InputError(
-                "a Convolution needs images of three axes, (height, width, channels); the task's"
-                f" observations have the shape {spec.shape or (spec.features,)}"
-            )
-        _check_range(self.input_range, spec)
-        *keys, head_key = jax.random.split(key, len(self.filters) + 1)
-        filters, (height, width, channels) = [], spec.shape
-        for layer_key, count, kernel, stride in zip(
-            keys, self.filters, self.kernels, self.strides, strict=True
-        ):
-            filters.append(_init_layer(layer_key, kernel**2 * channels, count))
-            height, width = ((side - kernel) // stride + 1 for side in (height, width))
-            channels = count
-        if min(height, width) < 1:
-            raise InputError(
-                f"kernels {self.kernels} with strides {self.strides} do not fit into an image of"
-                f" the shape {spec.shape}"
-            )
-        sizes = (height * width * channels + others, *self.hidden, outputs)
-        return ConvolutionParameters(
-            tuple(filters), init_mlp(head_key, sizes, initial), tuple(spec.shape)
-        )
-
-    def apply(
-        self,
-        parameters: ConvolutionParameters,
-        observation: Float[Array, "*batch features"],
-        others: Array | None = None,
-    ) -> Float[Array, "... outputs"]:
-        """See `Network`."""
-        batch = observation.shape[:-1]
-        image = _to_range(observation, self.input_range).reshape(*batch, *parameters.shape)
-        for layer, kernel, stride in zip(
-            parameters.filters, self.kernels, self.strides, strict=True
-        ):
-            image = jax.nn.relu(_patches(image, kernel, stride) @ layer.weight.T + layer.bias)
-        return apply_mlp(parameters.head, image.reshape(*batch, -1), others)
-
-
-def _patches(
-    image: Float[Array, "*batch height width channels"], kernel: int, stride: int
-) -> Float[Array, "*batch rows columns inputs"]:
-    """The pixels under a filter at each of its places.
-
-    A convolution is then a matrix product, which XLA's CPU backend computes fast for members and
-    seeds side by side. Its own convolutions treat these axes as groups, one by one.
-    """
-    rows, columns = ((side - kernel) // stride + 1 for side in image.shape[-3:-1])
-    places = [(i, j) for i in range(kernel) for j in range(kernel)]
-    parts = [
-        image[..., i : i + stride * rows : stride, j : j + stride * columns : stride, :][
-            ..., :rows, :columns, :
-        ]
-        for i, j in places
-    ]
-    return jnp.concatenate(parts, axis=-1)
-
-
-def _check_pairs(input_range: InputRange) -> None:
+def check_pairs(input_range: InputRange) -> None:
+    """Raises if a range has its lower end not below its higher end."""
     if any(not low < high for low, high in input_range):
         raise InputError(
             f"input_range must be pairs of a lower and a higher number, got {input_range}"
         )
 
 
-def _check_range(input_range: InputRange, spec: TaskSpec) -> None:
+def check_range(input_range: InputRange, spec: TaskSpec) -> None:
+    """Raises if the ranges are not as many as the numbers of an observation, nor one."""
     if len(input_range) not in (0, 1, spec.features):
         raise InputError(
             f"input_range must be one pair, or one for each of the {spec.features} numbers of"
@@ -243,7 +140,7 @@ def _check_range(input_range: InputRange, spec: TaskSpec) -> None:
         )
 
 
-def _to_range(
+def to_range(
     observation: Float[Array, "*batch features"], input_range: InputRange
 ) -> Float[Array, "*batch features"]:
     """Observations scaled to the network's inputs."""
@@ -253,7 +150,7 @@ def _to_range(
     return (observation - low) / (high - low)
 
 
-def _init_layer(key: PRNGKeyArray, inputs: int, outputs: int) -> Layer:
+def init_layer(key: PRNGKeyArray, inputs: int, outputs: int) -> Layer:
     """A layer with uniform numbers in +-1 / sqrt(inputs)."""
     weight_key, bias_key = jax.random.split(key)
     bound = 1 / math.sqrt(inputs)
@@ -276,7 +173,7 @@ def init_mlp(
     """
     keys = jax.random.split(key, len(sizes) - 1)
     *hidden, output = (
-        _init_layer(*arguments) for arguments in zip(keys, sizes[:-1], sizes[1:], strict=True)
+        init_layer(*arguments) for arguments in zip(keys, sizes[:-1], sizes[1:], strict=True)
     )
     if initial == "zero":
         output = jax.tree.map(jnp.zeros_like, output)
