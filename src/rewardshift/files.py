@@ -35,7 +35,7 @@ LOCK = ".lock"  # name of the file whose lock holds a folder
 
 
 def write_atomic(path: Path, content: bytes | str) -> None:
-    """Replaces `path` by `content`, or leaves it as it was."""
+    """Replaces the contents of a file, completely or not at all."""
     data = content.encode() if isinstance(content, str) else content
     with naming(path):
         handle, name = tempfile.mkstemp(LEFTOVER, f".{path.name}.", path.parent)

@@ -1,4 +1,4 @@
-"""The commands that train: `train`, `resume` and `play`."""
+"""The commands about runs: `train`, `resume`, `evaluate` and `play`."""
 
 import contextlib
 from collections.abc import Iterator, Sequence

@@ -28,7 +28,7 @@ class ControlBudget:
         hidden: Widths of the hidden layers.
         batch_size, warm_up, learning_rate: As in `TD3`.
         evaluations: Points of a curve.
-        evaluation_episodes: Episodes behind each point.
+        evaluation_episodes: Episodes per point.
     """
 
     steps: int

@@ -183,8 +183,8 @@ class Figure:
             or one method.
         seeds_per_unit: The number of seeds in one unit of work.
         revision: A number to raise by hand when a change of the code behind `run` changes curves.
-        lifetimes: A function that returns a task's budget in lifetimes of a shift (see `lifetime`
-            in `rewardshift.shift`), if its agents have target networks.
+        lifetimes: A function that returns a task's budget in lifetimes of a shift (see
+            `rewardshift.lifetime`), if its agents have target networks.
     """
 
     name: str
