@@ -117,7 +117,7 @@ def _refusal(path: Path | str, kind: str) -> InputError:
 
 @contextlib.contextmanager
 def naming(path: Path) -> Iterator[None]:
-    """Adds the path to errors of the operating system: that of a full disk has none."""
+    """Adds the path to errors of the operating system; the error of a full disk lacks it."""
     try:
         yield
     except OSError as error:

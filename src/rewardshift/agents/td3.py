@@ -60,8 +60,8 @@ class TD3(Online):
         twins: Critics per member; a target takes their minimum.
         warm_up: Steps at the start with random actions and without updates.
         own_actors: Whether every member has its own actor, as in Bootstrapped TD3.
-        mask: The share of the transitions that a member learns from. Each member has its own
-            random share.
+        mask: The share of the transitions that a member learns from, drawn at random for each
+            member.
         normalise: Whether observations are scaled by their running mean and deviation.
     """
 
