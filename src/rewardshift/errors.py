@@ -1,4 +1,4 @@
-"""The errors that end a command, and how values and errors look in a message."""
+"""The errors that end a command, and the form of values and errors in a message."""
 
 import contextlib
 import traceback

@@ -35,7 +35,7 @@ LOCK = ".lock"  # name of the file whose lock holds a folder
 
 
 def write_atomic(path: Path, content: bytes | str) -> None:
-    """Replaces `path` by `content`, or leaves it as it was."""
+    """Replaces the contents of a file, completely or not at all."""
     data = content.encode() if isinstance(content, str) else content
     with naming(path):
         handle, name = tempfile.mkstemp(LEFTOVER, f".{path.name}.", path.parent)
@@ -117,7 +117,7 @@ def _refusal(path: Path | str, kind: str) -> InputError:
 
 @contextlib.contextmanager
 def naming(path: Path) -> Iterator[None]:
-    """Adds the path to errors of the operating system: that of a full disk has none."""
+    """Adds the path to errors of the operating system; the error of a full disk lacks it."""
     try:
         yield
     except OSError as error:

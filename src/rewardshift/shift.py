@@ -55,9 +55,9 @@ class Shift:
 
     Note:
         The value maps `to_primal`, `from_primal`, `value_offset`, `initial_value` and
-        `optimism` are exact for `terminal="absorbing"` and for tasks that never
-        terminate, and only then. Under `"zero"` with terminal states there is no such
-        map: compare values on the shifted scale.
+        `optimism` are exact only for `terminal="absorbing"` and for tasks that never
+        terminate. Under `"zero"` with terminal states there is no such map: compare
+        values on the shifted scale.
 
     >>> shift = Shift(bias=-0.5, gamma=0.99)
     >>> shift

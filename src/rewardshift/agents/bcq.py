@@ -53,7 +53,8 @@ class BCQ(Offline):
         acting_candidates: Proposed actions per decision; the best one is taken.
         minimum_weight: The weight of the lower twin in a target; the higher twin has the rest.
         latent_clip: The bound on the sampled latent numbers.
-        divergence_weight: The weight of the latent distribution's divergence from a normal one.
+        divergence_weight: The weight of the divergence of the latent distribution from a normal
+            distribution.
     """
 
     batch_size: Count = 100

@@ -148,9 +148,9 @@ class Valuing(WithMembers, Protocol):
     def values(self) -> Any:
         """Each member's values, on its own scale.
 
-        A function of the state and a batch of observations, which returns the values of all
-        discrete actions, `[member, batch, action]`; or of these and a batch of continuous actions,
-        which returns their values, `[member, batch]`.
+        For discrete actions this is a function of the state and a batch of observations, which
+        returns the values of all actions, `[member, batch, action]`. For continuous actions it
+        also takes a batch of actions, and returns their values, `[member, batch]`.
         """
         ...
 

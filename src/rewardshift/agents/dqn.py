@@ -43,7 +43,8 @@ class DQN(Online):
     and one of them, drawn for every episode, chooses the actions.
 
     Args:
-        double: Whether the online network chooses the action that the target network values.
+        double: Whether a target takes the action of the online network and its value from the
+            target network (Double DQN).
         epsilon: The probability of a random action. `"linear"`: from 0.9 to 0.05 over the first
             fifth of training, as in the paper. `"exponential"`: 0.05 + 0.85 exp(-steps / 200),
             as in the authors' code.

@@ -75,7 +75,7 @@ def member_values(
     observation: Float[Array, "batch features"],
     action: Float[Array, "one batch size"],
 ) -> Float[Array, "member twin batch"]:
-    """Every critic's values of actions; `one` is 1 or the number of members."""
+    """Every critic's values of actions; `one` is 1 if the members share the actions."""
     axes = jax.tree.leaves(critics)[0].shape[:2]  # members and twins
     seen = jnp.broadcast_to(observation, (*axes, *observation.shape))
     actions = jnp.broadcast_to(action[:, None], (*axes, *action.shape[1:]))

@@ -8,7 +8,7 @@ from jaxtyping import Array, Float, Int
 
 from rewardshift.envs.tasks import TaskSpec
 
-# The values that are usual with hindsight replay: the least divisor and the bound on the result.
+# Usual values with hindsight replay: the lower bound on a deviation, and the bound on the result.
 SMALLEST_DEVIATION = 0.01
 FARTHEST = 5.0
 

@@ -1,4 +1,4 @@
-"""The parts of soft actor-critic that SAC and CQL share: a random policy and its temperature."""
+"""The parts of soft actor-critic that SAC and CQL share: the policy and its temperature."""
 
 import math
 from collections.abc import Callable

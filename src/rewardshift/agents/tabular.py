@@ -95,8 +95,8 @@ class QLearning:
             self.shift.reward(batch.reward + bonus, batch.terminated) + self.shift.gamma * bootstrap
         )
         old = state.q[batch.state, batch.action]
-        # In this form a learning rate of 1 gives the target to the last bit, so that
-        # equal targets stay ties.
+        # This form gives the exact target at a learning rate of 1, so that equal targets stay
+        # ties.
         new = (1 - self.learning_rate) * old + self.learning_rate * target
         q = state.q.at[batch.state, batch.action].set(jnp.where(batch.valid, new, old))
         return state._replace(q=q), {"td_error": target - old}

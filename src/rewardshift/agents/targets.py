@@ -69,7 +69,7 @@ def member_targets(
 
 
 def value_range(shift: Shift, rewards: tuple[float, float]) -> tuple[Any, Any]:
-    """The lowest and the highest value, of a last reward or of the same reward forever.
+    """The lowest and the highest possible value: of a terminal reward, or of one reward forever.
 
     Args:
         shift: The shift, with the discount.

@@ -55,13 +55,13 @@ class TD3(Online):
         noise: Standard deviation of the exploration noise; actions are in [-1, 1].
         random_actions: The probability of a uniformly random action.
         target_noise: Standard deviation of the noise that smooths the target policy.
-        target_noise_clip: The bound on that noise.
+        target_noise_clip: The bound on the target noise.
         policy_delay: Updates of the critics per update of the policy.
         twins: Critics per member; a target takes their minimum.
         warm_up: Steps at the start with random actions and without updates.
         own_actors: Whether every member has its own actor, as in Bootstrapped TD3.
-        mask: The share of the transitions that a member learns from. Each member has its own
-            random share.
+        mask: The share of the transitions that a member learns from, drawn at random for each
+            member.
         normalise: Whether observations are scaled by their running mean and deviation.
     """
 

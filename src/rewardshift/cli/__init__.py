@@ -1,6 +1,7 @@
 """The command line.
 
-`rewardshift train | resume | play | collect | data | list | reproduce | report | suggest`.
+`rewardshift train | resume | evaluate | play | collect | data | list | reproduce | report |
+suggest`.
 """
 
 import errno

@@ -49,7 +49,7 @@ class RunOptions:
         scale: The factor on every reward, for all numbers of --shift.
         terminal: The shift's treatment of terminal states: "zero" as in the paper, or "absorbing".
         seeds: The number of seeds, which run side by side.
-        first_seed: The first seed; the others follow it.
+        first_seed: The first seed; the others count up from it.
         out: The run's folder. The default is a folder in `runs/`, named after the configuration.
     """
 

@@ -50,7 +50,7 @@ def collect_data(
         noise: Standard deviation of the noise on continuous actions, on the scale [-1, 1].
         random_actions: The probability of a random action.
         seed: The seed of the episodes, the noise and the random actions.
-        run_seed: The seed of the run whose policy acts.
+        run_seed: The one of the run's seeds whose policy acts.
         folder: A new or empty folder for the data set; by default Minari's own place.
     """
     config, policy = read_config(run), load(run, run_seed)

@@ -1,4 +1,4 @@
-"""The commands that train: `train`, `resume` and `play`."""
+"""The commands about runs: `train`, `resume`, `evaluate` and `play`."""
 
 import contextlib
 from collections.abc import Iterator, Sequence
@@ -66,7 +66,7 @@ def evaluate(
     Args:
         path: The run's folder, or a file that `Policy.save` wrote.
         episodes: The number of episodes.
-        seed: The seed of the run whose policy acts; by default its first.
+        seed: The one of the run's seeds whose policy acts; by default the first.
         start: The seed of the episodes.
     """
     policy = load(path, seed)
@@ -91,7 +91,7 @@ def play(
     Args:
         folder: The run's folder.
         film: The file to write, .gif or .mp4; by default episode.gif in the run's folder.
-        seed: The seed of the run whose policy acts.
+        seed: The one of the run's seeds whose policy acts.
         episode: The number of the episode; each number has another start.
     """
     path = film or folder / "episode.gif"

@@ -161,7 +161,7 @@ class EnvPoolEngine:
 
 
 def make_engine(env: str | MakeEnv, rows: int, engine: EngineName = "auto") -> Engine:
-    """The environments of all rows.
+    """The engine with the environments of all rows.
 
     Args:
         env: A registered name, or a function that makes the environment.

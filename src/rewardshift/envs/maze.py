@@ -67,7 +67,7 @@ class Maze:
     ) -> tuple[
         Int[Array, "state action"], Float[Array, "state action"], Bool[Array, "state action"]
     ]:
-        """`step` for every state and action: the next states, the rewards, the ends."""
+        """`step` for every state and action: the next states, the rewards and the terminations."""
         over_actions = jax.vmap(self.step, in_axes=(None, 0))
         over_states = jax.vmap(over_actions, in_axes=(0, None))
         return over_states(jnp.arange(NUM_STATES), jnp.arange(NUM_ACTIONS))

@@ -159,7 +159,7 @@ def _function_name(function: Any) -> str:
 
 
 def find_env(env: str) -> gym.envs.registration.EnvSpec:
-    """The spec of a registered name; imports the module that it begins with, or `LIBRARIES`."""
+    """The spec of a registered name; imports the name's module, or `LIBRARIES` if necessary."""
     module, _, name = env.rpartition(":")
     if module and all(part.isidentifier() for part in module.split(".")):
         import_foreign(module)  # as `gymnasium.make` does
@@ -263,7 +263,7 @@ def task_spec(env: gym.Env[Any, Any]) -> TaskSpec:
 
 
 def _observation_spec(env: gym.Env[Any, Any]) -> TaskSpec:
-    """The part of the task's spec that is about observations."""
+    """The observation part of the task's spec."""
     match env.observation_space:
         # The first is MiniGrid's.
         case gym.spaces.Dict(spaces={"image": gym.spaces.Box() as box}) | (gym.spaces.Box() as box):

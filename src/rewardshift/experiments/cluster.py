@@ -69,7 +69,7 @@ class RayCluster:
         quiet = {"logging_level": logging.ERROR, "log_to_driver": False}
         if self.address is None:
             ray.init(
-                address="local",  # whatever RAY_ADDRESS says
+                address="local",  # ignores RAY_ADDRESS
                 num_cpus=os.cpu_count(),
                 include_dashboard=False,
                 _node_ip_address="127.0.0.1",

@@ -28,7 +28,7 @@ class ControlBudget:
         hidden: Widths of the hidden layers.
         batch_size, warm_up, learning_rate: As in `TD3`.
         evaluations: Points of a curve.
-        evaluation_episodes: Episodes behind each point.
+        evaluation_episodes: Episodes per point.
     """
 
     steps: int
@@ -216,7 +216,14 @@ def _single_shifts(size: float) -> tuple[Method, ...]:
 
 
 def _ordering(panel: str, size: float, better: str, worse: str, **how: Any) -> tuple[Claim, ...]:
-    """The claims that -size is above 0 and 0 above +size, with these words for both."""
+    """The claims that -size is above 0, 0 above +size, and -size above +size.
+
+    Args:
+        panel: The panel's name.
+        size: The size of the shift.
+        better, worse: The verbs of the statements.
+        how: Other fields of the claims.
+    """
     low, high = f"td3-{size:g}", f"td3+{size:g}"
     return tuple(
         Claim(f"{x}-above-{y}", panel, statement, better=x, worse=y, **how)

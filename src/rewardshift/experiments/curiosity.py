@@ -1,4 +1,4 @@
-"""Curiosity: Random Network Distillation helps a DQN once it is made negative (S3)."""
+"""Curiosity: Random Network Distillation helps a DQN once its bonus is negative (S3)."""
 
 from dataclasses import dataclass, replace
 from typing import Any
@@ -56,7 +56,7 @@ class CuriosityBudget:
         four_rooms_steps, mountain_car_steps: The same for the other tasks.
         rnd_width: The width of the networks of Random Network Distillation.
         evaluations: Points of a curve.
-        evaluation_episodes: Greedy episodes behind each point.
+        evaluation_episodes: Greedy episodes per point.
     """
 
     steps: int

@@ -20,7 +20,7 @@ class FetchBudget:
         width: The width of the three hidden layers.
         batch_size, warm_up: As in `TD3`.
         evaluations: Points of a curve.
-        evaluation_episodes: Episodes behind each point.
+        evaluation_episodes: Episodes per point.
     """
 
     reach_steps: int = 20_000

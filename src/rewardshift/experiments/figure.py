@@ -188,8 +188,8 @@ class Figure:
         scenario: The group of figures that the report filters claims by: one of `SCENARIOS`, or
             another one for a figure of your own.
         wording: The paper's words about it, quoted; empty if it has none.
-        lifetimes: A function that returns a task's budget in lifetimes of a shift (see `lifetime`
-            in `rewardshift.shift`), if its agents have target networks.
+        lifetimes: A function that returns a task's budget in lifetimes of a shift (see
+            `rewardshift.lifetime`), if its agents have target networks.
     """
 
     name: str

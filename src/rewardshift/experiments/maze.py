@@ -159,7 +159,7 @@ def _alike(panel: str, method: Method) -> Claim:
 
 
 def _order(panel: str) -> Claim:
-    """Our claim that the time of its evaluations matters to the count bonus."""
+    """Our claim that the order of evaluation and training matters to the count bonus."""
     return Claim(
         f"{panel}-count-evaluated-first-above-count",
         panel,

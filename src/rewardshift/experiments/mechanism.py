@@ -60,7 +60,7 @@ class MechanismBudget:
         lifetimes: Updates, in lifetimes of the agent's shift.
         transitions: Size of a data set.
         evaluations: Points of a curve.
-        evaluation_episodes: Episodes behind each point.
+        evaluation_episodes: Episodes per point.
     """
 
     lifetimes: int = 10

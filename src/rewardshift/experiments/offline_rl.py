@@ -86,7 +86,7 @@ class OfflineFigureBudget:
     Args:
         updates: Gradient updates of each seed.
         evaluations: Points of a curve.
-        evaluation_episodes: Episodes behind each point.
+        evaluation_episodes: Episodes per point.
         cloning_updates: As in `CQL`.
         width: The width of all hidden layers. None keeps the agents' own.
         batch_size: The batch size. None keeps the agents' own.

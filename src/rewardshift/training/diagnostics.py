@@ -18,7 +18,7 @@ SAMPLES = 256
 
 
 class Diagnosis(NamedTuple):
-    """Means over pairs of a state in the replay and an action, by seed.
+    """Means over pairs of a state from the replay and an action, for each seed.
 
     The values are those of the first member, on its shifted scale. The disagreement is the
     standard deviation between the members on the primal scale; it is 0 for a single member.

@@ -30,7 +30,7 @@ def load(path: Path | str, seed: int | None = None) -> Policy:
 
     Args:
         path: The run's folder, or a file that `Policy.save` wrote.
-        seed: The seed whose policy to load; by default the run's first.
+        seed: The one of the run's seeds whose policy to load; by default the first.
     """
     path = Path(path)
     if path.is_file():

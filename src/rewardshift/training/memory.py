@@ -23,7 +23,7 @@ NUMBER = 4  # bytes of a 32-bit number
 
 
 def check_memory(needs: Mapping[str, int]) -> None:
-    """Refuses a run that does not fit into the memory that is free now.
+    """Refuses a run that does not fit into the free memory.
 
     Args:
         needs: Bytes by purpose; the text of a purpose names its setting.

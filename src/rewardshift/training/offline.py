@@ -87,7 +87,7 @@ class OfflineRow:
 
 
 class OfflineTrainer:
-    """One run on fixed data, between its checkpoints.
+    """The trainer of a run on fixed data.
 
     Args:
         agent: The agent's configuration.

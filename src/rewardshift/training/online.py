@@ -91,7 +91,7 @@ class OnlineRow:
 
 
 class OnlineTrainer:
-    """One run, between its checkpoints.
+    """The trainer of a run in an environment.
 
     Args:
         agent: The agent's configuration.
