@@ -231,6 +231,20 @@ def test_suggest_explains_itself(capsys: pytest.CaptureFixture[str]) -> None:
     assert "suggested bias: 0\n" in capsys.readouterr().out
 
 
+def test_suggest_tells_how_long_a_shift_lasts(capsys: pytest.CaptureFixture[str]) -> None:
+    plan = ["suggest", "--goal=explore", "--values", "0", "1"]
+    assert main([*plan, "--tau=0.005", "--every=2", "--steps=100000"]) == 0
+    said = capsys.readouterr().out
+    assert "lasts 40000 updates" in said
+    assert "100000 steps are 2.5 lifetimes; 8.2% is left then" in said
+    for wrong, message in (
+        (["--steps=5"], "needs --tau"),
+        (["--tau=2"], "tau in (0, 1] and every of 1 or more, got 0.99, 2.0 and 1"),
+    ):
+        assert main([*plan, *wrong]) == 2
+        assert message in capsys.readouterr().err
+
+
 def test_both_terminal_treatments_live_side_by_side(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

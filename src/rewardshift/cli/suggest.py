@@ -1,11 +1,12 @@
 """The command that chooses a constant."""
 
+import math
 from typing import Annotated
 
 import tyro
 
 from rewardshift.errors import InputError
-from rewardshift.optimism import Goal, suggest_shift
+from rewardshift.optimism import Goal, lifetime, suggest_shift
 from rewardshift.shift import Shift
 
 
@@ -17,6 +18,9 @@ def suggest(
     gamma: float = 0.99,
     scale: float = 1.0,
     bias: Annotated[float | None, tyro.conf.arg(metavar="FLOAT")] = None,
+    tau: Annotated[float | None, tyro.conf.arg(metavar="FLOAT")] = None,
+    every: int = 1,
+    steps: Annotated[int | None, tyro.conf.arg(metavar="INT")] = None,
 ) -> None:
     """Choose a constant from the range of the rewards or of the values.
 
@@ -28,7 +32,13 @@ def suggest(
         gamma: The discount.
         scale: The factor k on the rewards, if you use one.
         bias: Your own constant, to see its optimism.
+        tau: The share by which the agent's target network moves towards the learned one; 1 for an
+            agent that copies it. With it, the command says how long the shift lasts.
+        every: Updates between two moves, or copies, of the target network.
+        steps: The length of the training, to be told in lifetimes of the shift.
     """
+    if tau is None and (every != 1 or steps is not None):
+        raise InputError("--every and --steps are about a lifetime, which needs --tau")
     if (rewards is None) == (values is None):
         raise InputError("give either --rewards LOW HIGH or --values LOW HIGH")
     try:
@@ -39,6 +49,7 @@ def suggest(
         low, high = values
         suggestion = suggest_shift(goal, low, high, gamma=gamma, scale=scale)
         own = None if bias is None else Shift(bias, scale, gamma)
+        felt = None if tau is None else lifetime(gamma, tau, every)
     except ValueError as error:
         raise InputError(str(error)) from error
     needed = "b <= -(1 - gamma) k V_high" if goal == "explore" else "b >= -(1 - gamma) k V_low"
@@ -54,3 +65,12 @@ def suggest(
                 " (0: fully cautious, 1: fully optimistic)"
             )
     print("Exact for tasks that never terminate, or with terminal='absorbing'.")
+    if felt is not None:
+        print(
+            f"A shift lasts {felt:.6g} updates where there is data: 1/e of it is left after them."
+        )
+        if steps is not None:
+            left = math.exp(-steps / felt)
+            print(
+                f"{steps} steps are {steps / felt:.3g} lifetimes; {100 * left:.2g}% is left then."
+            )
