@@ -157,7 +157,7 @@ TASKS = {
 }
 BCQ_TASKS = [name for name, task in TASKS.items() if isinstance(task.agent, BCQ)]
 METRICS: dict[Metric, str] = {"final": "by the last evaluations", "best": "by the best one"}
-END = 0.4  # the share of the evaluations that are the end: those after five lifetimes of the shift
+END = 0.4  # the share of the evaluations that are the end: after 3.6 lifetimes in `quick`
 
 
 def data_panels(name: str, methods: tuple[str, ...] | None = None) -> tuple[Panel, ...]:
