@@ -14,7 +14,7 @@ from rewardshift.cli import main
 from rewardshift.errors import ForeignError, TrainingError
 from rewardshift.networks import MLP
 
-TINY = ("--hidden", "4", "--batch-size=4", "--steps=20", "--evaluation-episodes=1")
+TINY = ("--network=mlp(hidden=(4,))", "--batch-size=4", "--steps=20", "--evaluation-episodes=1")
 FAULTY = """
 import gymnasium, numpy, sys
 

@@ -1,5 +1,6 @@
 """Records an episode of a trained run as a film."""
 
+import errno
 import os
 import warnings
 from pathlib import Path
@@ -75,8 +76,18 @@ def record_episode(policy: Policy, film: Path, episode: int) -> float:
     with warnings.catch_warnings():  # the fork of ffmpeg is safe: JAX is not computing
         warnings.filterwarnings("ignore", "os.fork", RuntimeWarning)
         content = imageio.imwrite("<bytes>", np.stack(frames), extension=film.suffix, **options)
+        if film.suffix == ".mp4" and _frames_of(content) < len(frames):
+            raise OSError(errno.ENOSPC, "ffmpeg could not write the whole film", str(film))
     write_atomic(film, content)
     return total
+
+
+def _frames_of(content: bytes) -> int:
+    """The number of pictures in an MP4; ffmpeg does not tell when a full disk cuts one off."""
+    try:
+        return sum(1 for _ in imageio.imiter(content, extension=".mp4", plugin="FFMPEG"))
+    except Exception:  # of a damaged film, whatever it is
+        return 0
 
 
 def _drawn_env(env: str | MakeEnv) -> gym.Env[Any, Any]:
