@@ -110,7 +110,7 @@ def test_what_is_of_another_kind_is_refused() -> None:
     for said, start in zip(
         ran.stdout.decode().splitlines(),
         (
-            "env must be a registered name, or a function that makes an environment, because more than one",
+            "env must be a registered name, or a function that makes an environment, because",
             "budget must be an OnlineBudget, got OfflineBudget(",
             "seeds must be a number, or numbers, got 2.0",
             "budget must be an OfflineBudget, got OnlineBudget(",

@@ -66,7 +66,8 @@ def test_bits_are_an_environment() -> None:
 
 def test_goals_stand_at_the_end_of_an_observation() -> None:
     engine = make_engine("FetchReach-v4", 2, "gymnasium")
-    assert engine.spec == TaskSpec(16, "float32", action_size=4, goal_size=3)
+    low, high = (-1.0,) * 4, (1.0,) * 4
+    assert engine.spec == TaskSpec(16, "float32", 0, 4, 3, (), low, high)
     flat = engine.restart([3, 4])
     env = gym.make("FetchReach-v4")
     raw, _ = env.reset(seed=4)

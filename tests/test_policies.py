@@ -23,6 +23,8 @@ from rewardshift import (
     OnlineBudget,
     Result,
     Shift,
+    ShiftReward,
+    VectorShiftReward,
     load,
     resume,
     train,
@@ -93,6 +95,23 @@ def test_an_environment_at_hand_is_used_and_left_open(car: tuple[Path, Result]) 
         pytest.raises(InputError, match="because more than one is made, got <TimeLimit"),
     ):
         train(CARS, env, budget=BUDGET)  # type: ignore[arg-type]
+
+
+def test_returns_stay_primal_and_tasks_the_policys(car: tuple[Path, Result]) -> None:
+    policy = load(car[0])
+    shifted = ShiftReward(gym.make("CartPole-v1"), -10.0)
+    vector = VectorShiftReward(gym.make_vec("CartPole-v1", num_envs=2), -10.0)
+    for env in (shifted, vector, lambda: shifted):
+        with pytest.raises(InputError, match="is shifted already"):
+            policy.evaluate(1, env=env)
+    with pytest.raises(InputError, match="was trained on CartPole-v1, with TaskSpec"):
+        policy.evaluate(1, env="MountainCar-v0")
+
+
+def test_a_policy_file_imports_no_module(car: tuple[Path, Result], tmp_path: Path) -> None:
+    replace(load(car[0]), env="evilmod:Evil-v0").save(tmp_path / "policy.npz")
+    with pytest.raises(InputError, match="'evilmod', which is not imported"):
+        load(tmp_path / "policy.npz")
 
 
 @pytest.mark.parametrize("mode", ["NEXT_STEP", "SAME_STEP"])
@@ -186,8 +205,9 @@ def test_a_run_goes_on_past_its_end(tmp_path: Path, capsys: pytest.CaptureFixtur
     jax.tree.map(
         np.testing.assert_array_equal, load(grown).state.critics, load(whole).state.critics
     )
-    assert main(["resume", str(grown), "--steps=100"]) == 2
-    assert "has 100 steps already; steps must be more, got 100" in capsys.readouterr().err
+    assert main(["resume", str(grown), "--steps=100"]) == 0  # as after a stop
+    assert main(["resume", str(grown), "--steps=90"]) == 2
+    assert "has 100 steps already; steps must be more, got 90" in capsys.readouterr().err
 
 
 class Rooms(gym.Env[Any, Any]):

@@ -114,6 +114,19 @@ def test_a_figure_needs_a_name_of_its_own() -> None:
             register(replace(FIGURES["fetch"], name=name), module="outside")
 
 
+def test_a_figure_that_names_what_it_has_not_is_refused() -> None:
+    figure = replace(FIGURES["fetch"], name="mine")
+    claim, panel = figure.claims[0], figure.panels[0]
+    for wrong, words in (
+        ({"claims": (replace(claim, better="none"),)}, "must name a panel and two methods"),
+        ({"claims": (claim, claim)}, "have the same id"),
+        ({"panels": (replace(panel, task="none"),)}, "names no task"),
+        ({"presets": {"smoke": figure.presets["smoke"]}}, "needs a preset called 'quick'"),
+    ):
+        with pytest.raises(InputError, match=words):
+            register(replace(figure, **wrong), module="outside")
+
+
 def test_the_command_line_trains_an_agent_whose_module_is_named(tmp_path: Path) -> None:
     mine, same = tmp_path / "mine", tmp_path / "same"
     train(*CASES["agent"], budget=BUDGET, folder=mine)

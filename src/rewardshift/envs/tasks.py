@@ -236,12 +236,17 @@ def probe_spec(env: str | MakeEnv) -> TaskSpec:
     except (gym.error.Error, ImportError) as error:
         raise InputError(f"the environment {env!r} cannot be made: {one_line(error)}") from error
     probe.close()
-    if METADATA_KEY in probe.metadata:
+    return task_spec(refuse_shifted(probe))
+
+
+def refuse_shifted(env: Any) -> Any:
+    """The environment, or vector environment; raises if its rewards are shifted."""
+    if METADATA_KEY in env.metadata:
         raise InputError(
-            f"{probe} is shifted already, by {probe.metadata[METADATA_KEY]}: leave the environment"
+            f"{env} is shifted already, by {env.metadata[METADATA_KEY]}: leave the environment"
             " as it is and give the agent the shift, which keeps all returns primal"
         )
-    return task_spec(probe)
+    return env
 
 
 def task_spec(env: gym.Env[Any, Any]) -> TaskSpec:

@@ -12,7 +12,18 @@ import jax.numpy as jnp
 import numpy as np
 
 from rewardshift.agents.contract import Agent, Estimating, Valuing, WithMembers
-from rewardshift.envs.tasks import MakeEnv, TaskSpec, env_maker, env_name, flatten, own_space
+from rewardshift.envs.tasks import (
+    MakeEnv,
+    TaskSpec,
+    check_imported,
+    env_maker,
+    env_name,
+    flatten,
+    own_space,
+    probe_spec,
+    refuse_shifted,
+    task_spec,
+)
 from rewardshift.errors import InputError, one_line
 from rewardshift.files import DAMAGE, arrays_in, opened, writable_folder, write_atomic
 from rewardshift.learners import Learner
@@ -106,19 +117,31 @@ class Policy:
         """
         if episodes < 1:
             raise InputError(f"episodes must be 1 or more, got {episodes}")
+        given = self.env if env is None else env
         if isinstance(env, gym.vector.VectorEnv):
+            refuse_shifted(env)
             return vector_episodes(env, self.act, episodes, gamma=self.agent.gamma, seed=seed)
         state = jax.tree.map(lambda leaf: jnp.asarray(leaf)[None], self.state)
         if isinstance(env, gym.Env):  # one environment runs the episodes one after another
+            self._check_task(task_spec(refuse_shifted(env_maker(lambda: env)())))
             evaluator = Evaluator(self.agent, lambda: env, "gymnasium", (seed,), 1)
             runs = [_row(evaluator(state, number)) for number in range(episodes)]
             return Evaluation(*map(np.concatenate, zip(*runs, strict=True)))
-        place = self.env if env is None else env
-        evaluator = Evaluator(self.agent, place, "gymnasium", (seed,), episodes)
+        self._check_task(probe_spec(given))
+        evaluator = Evaluator(self.agent, given, "gymnasium", (seed,), episodes)
         try:
             return _row(evaluator(state, 0))
         finally:
             evaluator.close()
+
+    def _check_task(self, found: TaskSpec) -> None:
+        """Raises if a task is not one for this policy."""
+        same = ("features", "num_actions", "action_size", "goal_size")
+        if any(getattr(found, name) != getattr(self.spec, name) for name in same):
+            raise InputError(
+                f"the policy was trained on {env_name(self.env)}, with {self.spec}; this"
+                f" environment has {found}"
+            )
 
     def save(self, path: Path | str) -> None:
         """Writes the policy to a file for `rewardshift.load`."""
@@ -254,6 +277,7 @@ def read_policy(path: Path) -> Policy:
         state = jax.eval_shape(lambda: agent.init(jax.random.key(0), spec))
         networks = jax.tree.map(jnp.asarray, filled_networks(agent, state, leaves))
         state = acting_state(state, networks)
+        check_imported(about["env"])
         return Policy(agent, spec, state, about["env"], about["seed"], about["step"])
     except DAMAGE as error:
         raise InputError(f"{str(path)!r} holds no policy: {one_line(error)}") from error

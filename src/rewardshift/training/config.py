@@ -127,8 +127,10 @@ class RunConfig:
     def longer(self, steps: int) -> "RunConfig":
         """The same run with more steps."""
         now = self.budget.steps
-        if steps <= now:
+        if steps < now:
             raise InputError(f"the run has {now} steps already; steps must be more, got {steps}")
+        if steps == now:
+            return self
         budget = _with_length(self.budget, steps)
         return replace(self, budget=budget, earlier_steps=(*self.earlier_steps, now))
 
