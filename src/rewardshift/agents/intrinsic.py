@@ -26,7 +26,7 @@ class Intrinsic(Protocol):
 
     @property
     def evaluated(self) -> Evaluated:
-        """When a bonus is computed: on the sampled batch, or when the transition is stored."""
+        """The moment of the bonus, with the sampled batch or with the collection."""
         ...
 
     def init(self, key: PRNGKeyArray, features: int) -> Any:
