@@ -5,7 +5,7 @@ from typing import Any
 
 from rewardshift import DQN, MLP, OnlineBudget
 from rewardshift.experiments import register
-from rewardshift.experiments.curves import Task, return_panels, run_online
+from rewardshift.experiments.curves import Task, return_panels, run_online, with_terminal
 from rewardshift.experiments.figure import Claim, Figure, Method, Preset
 
 
@@ -16,7 +16,8 @@ class Budget:
     steps: int
 
     def configure(self, agent: Any, task: Any, terminal: str) -> Any:
-        return replace(agent, network=MLP((8,)), batch_size=8)
+        shift = with_terminal(agent.members, terminal)  # type: ignore[arg-type]
+        return replace(agent, shift=shift, network=MLP((8,)), batch_size=8)
 
     def online(self, task: str) -> OnlineBudget:
         return OnlineBudget(steps=self.steps, evaluate_every=20, evaluation_episodes=1)

@@ -157,6 +157,9 @@ def test_values_say_their_scale(car: tuple[Path, Result], pendulum: tuple[Path, 
     np.testing.assert_allclose(one.shifted, there[:, 0], rtol=1e-5)
     with pytest.raises(InputError, match="3 observations and 2 actions"):
         policy.value(observations, [0, 1])
+    for wrong, words in (([0, 1, 2], "below 2"), ([0, 1, -1], "from 0 on"), ([0.5] * 3, "whole")):
+        with pytest.raises(InputError, match=words):
+            policy.value(observations, wrong)
 
 
 def test_values_of_an_offline_agent() -> None:
@@ -245,6 +248,12 @@ def test_any_space_that_can_be_flattened(name: str) -> None:
         observation = space.sample()
         flat = np.asarray(gym.spaces.flatten(space, observation), np.float32)
         assert policy.act(observation) == policy.act(flat)
+
+
+def test_states_are_not_taken_for_one_flat_observation() -> None:
+    policy = train(DQN(**SMALL), partial(Rooms, gym.spaces.Discrete(4)), budget=BUDGET).policy()
+    with pytest.raises(InputError, match="a policy acts on an observation of the shape"):
+        policy.act(np.array([0, 1, 2, 3]))
 
 
 def test_a_space_that_cannot_be_flattened_is_refused() -> None:

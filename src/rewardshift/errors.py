@@ -45,6 +45,16 @@ class ForeignError(TrainingError):
         return "\n".join(map(_printable, lines))
 
 
+# Everything that foreign code may raise; an interrupt is not its own.
+FOREIGN = (Exception, SystemExit)
+
+
+def foreign_error(what: str, error: BaseException) -> ForeignError:
+    """The error for a failure of foreign code, to be raised from it; see `blaming`."""
+    kind = f"{type(error).__name__}: {plain(str(error))}".removesuffix(": ")
+    return ForeignError(f"{plain(what)} failed, which is not code of rewardshift: {kind}")
+
+
 @contextlib.contextmanager
 def blaming(what: str, but: tuple[type[Exception], ...] = ()) -> Iterator[None]:
     """Turns a failure of foreign code into a `ForeignError`; an interrupt is nobody's failure.
@@ -57,11 +67,8 @@ def blaming(what: str, but: tuple[type[Exception], ...] = ()) -> Iterator[None]:
         yield
     except but:
         raise
-    except (Exception, SystemExit) as error:
-        kind = f"{type(error).__name__}: {plain(str(error))}".removesuffix(": ")
-        raise ForeignError(
-            f"{plain(what)} failed, which is not code of rewardshift: {kind}"
-        ) from error
+    except FOREIGN as error:
+        raise foreign_error(what, error) from error
 
 
 def _is_ours(place: TracebackType) -> bool:

@@ -66,11 +66,11 @@ def suggest(
             )
     print("Exact for tasks that never terminate, or with terminal='absorbing'.")
     if felt is not None:
-        print(
-            f"A shift lasts {felt:.6g} updates where there is data: 1/e of it is left after them."
-        )
-        if steps is not None:
-            left = math.exp(-steps / felt)
-            print(
-                f"{steps} steps are {steps / felt:.3g} lifetimes; {100 * left:.2g}% is left then."
-            )
+        _print_lifetime(felt, steps)
+
+
+def _print_lifetime(felt: float, steps: int | None) -> None:
+    print(f"A shift lasts {felt:.6g} updates where there is data: 1/e of it is left after them.")
+    if steps is not None:
+        left = math.exp(-steps / felt)
+        print(f"{steps} steps are {steps / felt:.3g} lifetimes; {100 * left:.2g}% is left then.")

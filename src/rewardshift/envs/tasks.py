@@ -55,6 +55,23 @@ class TaskSpec(NamedTuple):
             raise ValueError(f"a task has the fields {', '.join(cls._fields)}")
         return cls(**{name: convert(KINDS[name], value) for name, value in body.items()})
 
+    def own_scale(self, action: np.ndarray) -> np.ndarray:
+        """Converts continuous actions in [-1, 1] to the environment's own scale."""
+        low, high = self._bounds()
+        return action if self._is_unit() else low + (high - low) * (action + 1) / 2
+
+    def unit_scale(self, action: np.ndarray) -> np.ndarray:
+        """Converts continuous actions on the environment's own scale to [-1, 1]."""
+        low, high = self._bounds()
+        return action if self._is_unit() else 2 * (action - low) / (high - low) - 1
+
+    def _is_unit(self) -> bool:
+        """Whether nothing is to be rescaled, which would cost the last bits."""
+        return set(self.low) <= {-1.0} and set(self.high) <= {1.0}
+
+    def _bounds(self) -> tuple[np.ndarray, np.ndarray]:
+        return np.asarray(self.low, np.float32), np.asarray(self.high, np.float32)
+
     def achieved(self, observation: np.ndarray) -> np.ndarray:
         """The achieved goals in flat observations, as a view."""
         return observation[..., -2 * self.goal_size : -self.goal_size]
@@ -192,17 +209,6 @@ def import_foreign(module: str) -> None:
     """Imports a module that the user names; raises ForeignError if its code fails."""
     with blaming(f"the module {module!r}, while it was imported,", but=(ImportError,)):
         importlib.import_module(module)
-
-
-def to_unit_box(env: str | MakeEnv, actions: np.ndarray) -> np.ndarray:
-    """Converts continuous actions from the environment's own scale to [-1, 1]."""
-    probe = env_maker(env)()
-    probe.close()
-    if not isinstance(probe, UnitBox):
-        return actions
-    own = probe.env.action_space
-    assert isinstance(own, gym.spaces.Box)
-    return (2 * (actions - own.low) / (own.high - own.low) - 1).astype(actions.dtype)
 
 
 def _in_unit_box(env: gym.Env[Any, Any]) -> gym.Env[Any, Any]:

@@ -9,12 +9,12 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from rewardshift.checks import Count, Widths, check
+from rewardshift.checks import Count, Finite, Widths, check
 from rewardshift.envs.tasks import TaskSpec
 from rewardshift.errors import InputError
 
 Initial = Literal["random", "zero"]
-InputRange = tuple[tuple[float, float], ...]
+InputRange = tuple[tuple[Finite, Finite], ...]
 
 # Replaces a uniform number of 0, which would give an infinite normal number. Uniform numbers are
 # multiples of 2^-24.

@@ -24,7 +24,7 @@ from rewardshift.envs.tasks import (
     refuse_shifted,
     task_spec,
 )
-from rewardshift.errors import InputError, one_line
+from rewardshift.errors import InputError, one_line, shown
 from rewardshift.files import DAMAGE, arrays_in, opened, writable_folder, write_atomic
 from rewardshift.learners import Learner
 from rewardshift.rollout.evaluation import Episodes, Evaluation, Evaluator
@@ -84,7 +84,7 @@ class Policy:
             The action for the environment's `step`.
         """
         flat, single = self._flat(observation)
-        action = self._own_scale(np.asarray(self._greedy_of_many(flat)))
+        action = self.spec.own_scale(np.asarray(self._greedy_of_many(flat)))
         return action[0] if single else action
 
     def greedy(self, observation: np.ndarray) -> np.ndarray | np.integer:
@@ -172,13 +172,17 @@ class Policy:
         """The values of actions on the environment's own scale, `[member, batch]`."""
         agent: Any = self.agent
         if isinstance(agent, Estimating):
-            seen, taken = jnp.asarray(flat), jnp.asarray(self._unit_scale(actions))
+            seen, taken = jnp.asarray(flat), jnp.asarray(self.spec.unit_scale(actions), jnp.float32)
             return agent.action_value(self.state, seen, taken)[None]
         if not isinstance(agent, Valuing):
             raise InputError(f"{type(agent).__name__} has no values of actions to look at")
         if self.agent.continuous:
-            taken = jnp.asarray(self._unit_scale(actions))
+            taken = jnp.asarray(self.spec.unit_scale(actions), jnp.float32)
             return agent.values(self.state, jnp.asarray(flat), taken)
+        if not (actions.dtype.kind in "iu" and (actions >= 0).all()):
+            raise InputError(f"actions must be whole numbers from 0 on, got {shown(actions)}")
+        if actions.max() >= self.spec.num_actions:
+            raise InputError(f"actions must be below {self.spec.num_actions}, got {shown(actions)}")
         values = agent.values(self.state, jnp.asarray(flat, jnp.float32))
         return jnp.take_along_axis(values, jnp.asarray(actions)[None, :, None], axis=2)[..., 0]
 
@@ -187,17 +191,6 @@ class Policy:
             return tuple(replace(one, gamma=self.agent.gamma) for one in self.agent.members)
         assert isinstance(self.agent, Estimating)
         return (self.agent.value_shift,)
-
-    def _own_scale(self, action: np.ndarray) -> np.ndarray:
-        """Converts actions in [-1, 1] to the environment's own scale."""
-        if not self.spec.action_size:
-            return action
-        low, high = (np.asarray(end, np.float32) for end in (self.spec.low, self.spec.high))
-        return low + (high - low) * (action + 1) / 2
-
-    def _unit_scale(self, action: np.ndarray) -> np.ndarray:
-        low, high = (np.asarray(end, np.float32) for end in (self.spec.low, self.spec.high))
-        return 2 * (np.asarray(action, np.float32) - low) / (high - low) - 1
 
     def _flat(self, observation: Any) -> tuple[np.ndarray, bool]:
         """A batch of flat observations, and whether the input was a single observation."""
@@ -210,10 +203,12 @@ class Policy:
             rows = [{k: v[i] for k, v in observation.items()} for i in range(len(part))]
             return np.stack([flatten(row, spec) for row in rows]), False
         shapes = {(spec.features,), spec.shape or (spec.features,)}
-        shape = () if isinstance(observation, dict | tuple) else np.shape(observation)
-        if shape in shapes or shape[1:] in shapes:
-            array = np.asarray(observation, spec.dtype)
-            return array.reshape(-1, spec.features), shape in shapes
+        array = np.empty(()) if isinstance(observation, dict | tuple) else np.asarray(observation)
+        shape = array.shape
+        # Of a task that we flatten, whole numbers are its own observations and never flat ones.
+        known = bool(spec.shape or spec.goal_size) or array.dtype.kind == "f"
+        if known and (shape in shapes or shape[1:] in shapes):
+            return array.astype(spec.dtype).reshape(-1, spec.features), shape in shapes
         if not spec.shape and self._space.contains(observation):
             return np.asarray(gym.spaces.flatten(self._space, observation), spec.dtype)[None], True
         wanted = " or ".join(str(shape) for shape in sorted(shapes, key=len))

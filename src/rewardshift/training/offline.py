@@ -17,7 +17,7 @@ from rewardshift.agents.contract import Agent, Estimating
 from rewardshift.checks import Count, check
 from rewardshift.data.dataset import Dataset
 from rewardshift.envs.engines import EngineName
-from rewardshift.envs.tasks import MakeEnv, TaskSpec, probe_spec, to_unit_box
+from rewardshift.envs.tasks import MakeEnv, TaskSpec, probe_spec
 from rewardshift.errors import InputError
 from rewardshift.replay import Batch
 from rewardshift.rollout.evaluation import Evaluator
@@ -229,7 +229,7 @@ def _fitting_actions(data: Dataset, env: str | MakeEnv, spec: TaskSpec) -> np.nd
             f"the data set {data.name!r} has actions of shape {data.action.shape[1:]},"
             f" {env} of {spec.action_size} numbers"
         )
-    action = to_unit_box(env, data.action.astype(np.float32))
+    action = spec.unit_scale(data.action.astype(np.float32))
     beyond = np.flatnonzero((np.abs(action) > 1 + BEYOND).any(axis=1))
     if beyond.size:
         raise InputError(
