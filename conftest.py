@@ -10,6 +10,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -36,6 +37,9 @@ def make_folder(namespace: dict[str, Any]) -> None:
 
 def remove_folder(namespace: dict[str, Any]) -> None:
     shutil.rmtree(namespace["folder"])
+    experiments = import_module("rewardshift.experiments")  # not before the hooks of tests/
+    for name in tuple(experiments.MODULES):  # the figures that the page has registered
+        del experiments.FIGURES[name], experiments.MODULES[name]
 
 
 def run(command: str, folder: Path) -> str:

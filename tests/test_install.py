@@ -148,9 +148,12 @@ def test_the_extra_of_the_agents_trains(wheel: Path, tmp_path: Path) -> None:
     assert not {"matplotlib", "torch"} & installed(commands)
     command = commands / "rewardshift"
     budget = ("--steps", "40", "--evaluate-every", "20")
-    for agent, env in (("dqn", "rewardshift/FourRooms-7x7-v0"), ("td3", "Pendulum-v1")):
+    for agent, *task in (
+        ("dqn", "--env", "rewardshift/FourRooms-7x7-v0"),
+        ("td3", "--env", "Pendulum-v1", "--warm-up", "20"),
+    ):
         out = tmp_path / agent
-        run(command, "train", agent, "--env", env, *budget, "--out", out, folder=tmp_path)
+        run(command, "train", agent, *task, *budget, "--out", out, folder=tmp_path)
         assert (out / "metrics.csv").exists()
     told = run(command, "reproduce", "figure1", "--preset", "smoke", folder=tmp_path, code=2)
     assert told.endswith("pip install 'rewardshift[paper]'")

@@ -19,7 +19,7 @@ from selenium.webdriver.support.ui import WebDriverWait
 from selenium_axe_python.axe import Axe
 
 from rewardshift.experiments import FIGURES
-from rewardshift.experiments.results import read_results
+from rewardshift.experiments.results import read_results, write_provenance
 from rewardshift.report import write_page, write_report
 
 ROOT = Path(__file__).parents[1]
@@ -287,7 +287,7 @@ def attacked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         file.write(f'figure1,"{ATTACK}","{ATTACK}",0,0,1\n')
     provenance = json.loads((folder / "provenance.json").read_text())
     provenance |= {"note": ATTACK, ATTACK: ATTACK, "missing": [ATTACK], "command": ATTACK}
-    (folder / "provenance.json").write_text(json.dumps(provenance))
+    write_provenance(folder, provenance)
     return write_report(folder.parent)
 
 

@@ -2,7 +2,9 @@
 
 import errno
 import os
+import tempfile
 import warnings
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -85,8 +87,11 @@ def record_episode(policy: Policy, film: Path, episode: int) -> float:
 def _frames_of(content: bytes) -> int:
     """The number of pictures in an MP4; ffmpeg does not tell when a full disk cuts one off."""
     try:
-        return sum(1 for _ in imageio.imiter(content, extension=".mp4", plugin="FFMPEG"))
-    except Exception:  # of a damaged film, whatever it is
+        with tempfile.NamedTemporaryFile(suffix=".mp4") as file:
+            file.write(content)
+            file.flush()
+            return int(import_module("imageio_ffmpeg").count_frames_and_secs(file.name)[0])
+    except RuntimeError:  # of a damaged film
         return 0
 
 
