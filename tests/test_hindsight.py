@@ -235,7 +235,9 @@ def test_targets_stay_in_the_range_unless_the_task_ends(agent: Any) -> None:
     value = jnp.array([[-50.0, 50.0, 50.0]] * 2)
     # Of the second member the best is one reward of -1, and then the end.
     expected = [[-10.0, 0.0, -1.0], [-20.0, -1.0, -2.0]]
-    np.testing.assert_allclose(member_targets(bound, batch, value), expected, rtol=1e-5)
+    np.testing.assert_allclose(
+        member_targets(bound, bound.members, batch, value), expected, rtol=1e-5
+    )
 
 
 @pytest.mark.parametrize(

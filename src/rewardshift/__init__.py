@@ -4,6 +4,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 from rewardshift import envs  # noqa: F401  registers the environments
+from rewardshift.auto import Auto
 from rewardshift.errors import InputError
 from rewardshift.extras import needs
 from rewardshift.optimism import equivalent_bias, lifetime, optimistic_value, suggest_shift
@@ -36,6 +37,7 @@ __all__ = [
     "RND",
     "SAC",
     "TD3",
+    "Auto",
     "Convolution",
     "CountBonus",
     "Dataset",

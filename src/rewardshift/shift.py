@@ -25,7 +25,7 @@ from rewardshift.arrays import affine, as_numpy, expm1, from_list, like, log
 from rewardshift.errors import InputError
 from rewardshift.extras import needs
 
-Terminal = Literal["zero", "absorbing"]
+Terminal = Literal["zero", "absorbing", "goal"]
 
 _LEAVES = ("bias", "scale", "gamma")
 
@@ -52,12 +52,15 @@ class Shift:
             rewards surviving: the best policy may change.
             `"absorbing"`: `k r + b + gamma b / (1 - gamma)`, as if an absorbing state paid
             `b` forever. The best policy never changes.
+            `"goal"`: as `"zero"` if the terminal reward is positive, else as `"absorbing"`. So
+            `b < 0` is a price of time on the way to a goal, and a fall does not escape it. The
+            best policy stays the same if all goals pay the same and no other reward is paid.
 
     Note:
         The value maps `to_primal`, `from_primal`, `value_offset`, `initial_value` and
         `optimism` are exact only for `terminal="absorbing"` and for tasks that never
-        terminate. Under `"zero"` with terminal states there is no such map: compare
-        values on the shifted scale.
+        terminate. Under `"zero"` and `"goal"` with terminal states there is no such map:
+        compare values on the shifted scale.
 
     >>> shift = Shift(bias=-0.5, gamma=0.99)
     >>> shift
@@ -80,7 +83,9 @@ class Shift:
         _check("scale", self.scale, "finite and above 0", lambda k: k > 0)
         _check("gamma", self.gamma, "in [0, 1)", lambda g: (g >= 0) & (g < 1))
         if self.terminal not in get_args(Terminal):
-            raise InputError(f"terminal must be 'zero' or 'absorbing', got {self.terminal!r}")
+            raise InputError(
+                f"terminal must be 'zero', 'absorbing' or 'goal', got {self.terminal!r}"
+            )
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Shift):
@@ -97,15 +102,17 @@ class Shift:
         Args:
             reward: The primal reward, a number, a list or an array.
             terminated: Whether the transition ended the episode in a terminal state. A
-                time limit does not count. Only `terminal="absorbing"` uses it, and refuses
+                time limit does not count. `terminal="zero"` does not use it; the others refuse
                 flags whose shape would make the result larger than the reward.
         """
         reward, ended = from_list(reward), from_list(terminated)
         shifted = affine(self.scale, self.bias, reward)
-        if self.terminal == "zero":
+        if not self.credits_ends:
             return shifted
         self.need_discount()
         _check_shape("terminated", ended, "reward", reward)
+        if self.terminal == "goal":
+            ended = like(ended, shifted) * like(reward <= 0, shifted)
         credit = self.gamma * self.bias / (1 - self.gamma)
         paid = like(credit, shifted) * like(ended, shifted)
         return shifted + like(paid, shifted)
@@ -113,7 +120,7 @@ class Shift:
     def prepared(self) -> Callable[[Any, Any], Any]:
         """A fast function equal to `reward`, for wrappers, which call it at every step."""
         plain = type(self.bias) is float and type(self.scale) is float and self.scale == 1
-        if plain and self.terminal == "zero":
+        if plain and not self.credits_ends:
             return partial(_add, self.bias)
         return self.reward
 
@@ -129,6 +136,8 @@ class Shift:
                 ended earlier.
             terminated: Whether the last of them ended in a terminal state.
         """
+        if self.terminal == "goal":
+            raise InputError("terminal='goal' needs each reward: it has no multi-step return")
         total, steps, ended = from_list(total), from_list(steps), from_list(terminated)
         _check("steps", steps, "1 or more", lambda n: n >= 1)
         _check_shape("steps", steps, "total", total)
@@ -140,10 +149,15 @@ class Shift:
             share = share + (1 - share) * like(ended * 1.0, share)
         return affine(self.scale, share * like(offset, share), total)
 
+    @property
+    def credits_ends(self) -> bool:
+        """Whether terminal transitions get a credit, so that the shift has to know them."""
+        return self.terminal != "zero"
+
     def need_discount(self) -> None:
         """Raises if rewards cannot be shifted because the discount is missing."""
-        if self.terminal == "absorbing" and self.gamma is None:
-            raise InputError("terminal='absorbing' needs the discount, got gamma=None")
+        if self.credits_ends and self.gamma is None:
+            raise InputError(f"terminal={self.terminal!r} needs the discount, got gamma=None")
 
     @property
     def value_offset(self) -> Any:

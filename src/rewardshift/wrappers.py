@@ -5,8 +5,10 @@ wrappers and through Gymnasium's vectorisation, so a second shift is refused in 
 also on a vector of environments that are shifted one by one.
 """
 
+import math
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, SupportsFloat
+from functools import partial
+from typing import Any, Literal, SupportsFloat, cast
 
 import gymnasium as gym
 import numpy as np
@@ -16,17 +18,60 @@ from gymnasium.utils import RecordConstructorArgs
 from gymnasium.vector import VectorEnv, VectorWrapper
 
 from rewardshift.arrays import as_numpy, where
+from rewardshift.auto import AUTO, Auto, as_rule
 from rewardshift.errors import InputError
 from rewardshift.shift import Shift, as_single_shift
 
 METADATA_KEY = "reward_shift"
+ShiftArgument = float | Mapping[str, Any] | Shift | Auto | Literal["auto"]
 # Names, because Gymnasium 1.0, which d3rlpy pins, has no AutoresetMode yet. Its VectorWrapper is
 # not generic either.
 NEXT_STEP = "NextStep"
 AUTORESET_MODES = (NEXT_STEP, "SameStep", "Disabled")
 
 
-class ShiftReward(gym.Wrapper[ObsType, ActType, ObsType, ActType], RecordConstructorArgs):
+class Shifting:
+    """The shift of a wrapper: fixed, or chosen by a rule at the first reward that is not 0."""
+
+    _shift: Shift
+    _shifted: Callable[[Any, Any], Any]  # maps primal rewards and terminal flags
+
+    @property
+    def shift(self) -> Shift:
+        """The shift. `"auto"` sets its scale at the first reward that is not 0."""
+        return self._shift
+
+    def _begin(self, shift: ShiftArgument, gamma: float | None) -> dict[str, Any]:
+        """Sets the shift, and returns the arguments that stand for it in a spec."""
+        rule = as_rule(shift)
+        if rule is None:
+            if gamma is not None:
+                raise InputError(f"gamma is for shift='auto'; a Shift has its own, got {shift!r}")
+            self._use(as_single_shift(cast("Shift", shift)))
+            return {"shift": self._shift}
+        if gamma is None or len(rule.levels) > 1:
+            raise InputError(
+                "'auto' needs the agent's discount, as in ShiftReward(env, 'auto', gamma=0.99), and"
+                f" one optimism, got gamma={gamma!r} and {rule}"
+            )
+        (self._shift,) = rule.shifts(0.0, gamma)
+        self._shifted = partial(self._choose, rule)
+        return {"shift": AUTO if rule == Auto() else rule, "gamma": self._shift.gamma}
+
+    def _use(self, shift: Shift) -> None:
+        self._shift, self._shifted = shift, shift.prepared()
+
+    def _choose(self, rule: Auto, rewards: Any, terminated: Any) -> Any:
+        """Shifts rewards until there is one that is not 0, which decides the shift."""
+        size = rule.see(0.0, float(np.abs(as_numpy(rewards)).max()))
+        if not math.isfinite(size):
+            raise InputError(f"'auto' needs finite rewards, the environment paid {rewards}")
+        if size:
+            self._use(*rule.shifts(size, self._shift.gamma))
+        return self._shift.reward(rewards, terminated)
+
+
+class ShiftReward(Shifting, gym.Wrapper[ObsType, ActType, ObsType, ActType], RecordConstructorArgs):
     """Shifts the reward of an environment and keeps the primal one in ``info["primal_reward"]``.
 
     Put it outside wrappers that record returns (`RecordEpisodeStatistics`, `Monitor`): they
@@ -34,7 +79,7 @@ class ShiftReward(gym.Wrapper[ObsType, ActType, ObsType, ActType], RecordConstru
     too, so relabelled and real transitions agree; only ``env.unwrapped.compute_reward``
     bypasses every wrapper and stays primal.
 
-    With ``terminal="absorbing"`` a relabelled transition gets the terminal credit if the new goal
+    Unless ``terminal="zero"``, a relabelled transition gets the terminal credit if the new goal
     would have ended the episode. The agent must then not bootstrap there; Stable-Baselines3 does,
     so use `VecShiftReward` with it.
 
@@ -44,7 +89,8 @@ class ShiftReward(gym.Wrapper[ObsType, ActType, ObsType, ActType], RecordConstru
 
     Args:
         env: The environment to wrap.
-        shift: A bias, a `Shift`, or the dict of a `Shift` in a spec's JSON.
+        shift: A bias, a `Shift`, the dict of a `Shift` in a spec's JSON, or `"auto"`; see `Auto`.
+        gamma: The agent's discount, for `"auto"`.
 
     >>> import gymnasium as gym
     >>> env = ShiftReward(gym.make("MountainCar-v0"), -0.5)
@@ -55,32 +101,30 @@ class ShiftReward(gym.Wrapper[ObsType, ActType, ObsType, ActType], RecordConstru
     """
 
     def __init__(
-        self, env: gym.Env[ObsType, ActType], shift: float | Mapping[str, Any] | Shift
+        self,
+        env: gym.Env[ObsType, ActType],
+        shift: ShiftArgument,
+        gamma: float | None = None,
     ) -> None:
         gym.Wrapper.__init__(self, env)
-        self._shift = single_shift(env, env.metadata, shift)
-        self._shifted = self.shift.prepared()
-        RecordConstructorArgs.__init__(self, shift=self.shift)
-        self.metadata = {**env.metadata, METADATA_KEY: self.shift}
+        refuse_second_shift(env, env.metadata.get(METADATA_KEY))
+        given = self._begin(shift, gamma)
+        RecordConstructorArgs.__init__(self, **given)
+        self.metadata = {**env.metadata, METADATA_KEY: given["shift"]}
         if any(isinstance(layer, gym.wrappers.Autoreset) for layer in layers(env)):
             raise InputError(
                 f"{env} takes a step to reset itself, which would be shifted as well; put the shift"
                 " inside: Autoreset(ShiftReward(env, ...))"
             )
         if (
-            self.shift.terminal == "absorbing"
+            self.shift.credits_ends
             and env.has_wrapper_attr("compute_reward")
             and not env.has_wrapper_attr("compute_terminated")
         ):
             raise InputError(
                 f"{env} has compute_reward but no compute_terminated, without which"
-                " terminal='absorbing' cannot shift relabelled transitions; use terminal='zero'"
+                f" terminal={self.shift.terminal!r} cannot shift relabelled transitions; use 'zero'"
             )
-
-    @property
-    def shift(self) -> Shift:
-        """The shift. It is fixed: another shift needs another wrapper."""
-        return self._shift
 
     def step(self, action: ActType) -> tuple[ObsType, SupportsFloat, bool, bool, dict[str, Any]]:
         """Steps the environment and shifts the reward."""
@@ -100,7 +144,7 @@ class ShiftReward(gym.Wrapper[ObsType, ActType, ObsType, ActType], RecordConstru
         return shifted
 
     def _is_terminal(self, achieved_goal: Any, desired_goal: Any, info: Any) -> Any:
-        if self.shift.terminal == "zero":
+        if not self.shift.credits_ends:
             return False
         compute = self.env.get_wrapper_attr("compute_terminated")
         goals: gym.spaces.Dict = self.observation_space  # type: ignore[assignment]
@@ -112,7 +156,7 @@ class ShiftReward(gym.Wrapper[ObsType, ActType, ObsType, ActType], RecordConstru
         return np.array([compute(*row) for row in rows], dtype=bool)
 
 
-class VectorShiftReward(VectorWrapper, RecordConstructorArgs):
+class VectorShiftReward(Shifting, VectorWrapper, RecordConstructorArgs):
     """Shifts the rewards of a vector environment, except in rows that are only being reset.
 
     With next-step autoreset the step after an episode's end only resets that row, so its
@@ -123,7 +167,9 @@ class VectorShiftReward(VectorWrapper, RecordConstructorArgs):
 
     Args:
         env: The vector environment to wrap.
-        shift: A bias, a `Shift`, or the dict of a `Shift` in a spec's JSON.
+        shift: As in `ShiftReward`. `"auto"` chooses one shift for all rows, from the largest reward
+            of the first step with a reward that is not 0.
+        gamma: The agent's discount, for `"auto"`.
 
     >>> import gymnasium as gym
     >>> envs = VectorShiftReward(gym.make_vec("CartPole-v1", num_envs=2), -0.5)
@@ -136,20 +182,16 @@ class VectorShiftReward(VectorWrapper, RecordConstructorArgs):
     def __init__(
         self,
         env: VectorEnv[Any, Any, np.ndarray],
-        shift: float | Mapping[str, Any] | Shift,
+        shift: ShiftArgument,
+        gamma: float | None = None,
     ) -> None:
         VectorWrapper.__init__(self, env)
-        self._shift = single_shift(env, env.metadata, shift)
-        self._shifted = self.shift.prepared()
-        RecordConstructorArgs.__init__(self, shift=self.shift)
-        self.metadata = {**env.metadata, METADATA_KEY: self.shift}
+        refuse_second_shift(env, env.metadata.get(METADATA_KEY))
+        given = self._begin(shift, gamma)
+        RecordConstructorArgs.__init__(self, **given)
+        self.metadata = {**env.metadata, METADATA_KEY: given["shift"]}
         self._next_step_resets = _autoreset_mode(env) == NEXT_STEP
         self._resetting = np.zeros(self.num_envs, dtype=bool)
-
-    @property
-    def shift(self) -> Shift:
-        """The shift. It is fixed: another shift needs another wrapper."""
-        return self._shift
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
@@ -194,16 +236,12 @@ def recorded_shift(spec: EnvSpec | None) -> Any:
     return None
 
 
-def single_shift(
-    env: object, metadata: Mapping[str, Any], shift: float | Mapping[str, Any] | Shift
-) -> Shift:
-    """The shift for an environment; refused if its metadata already has one."""
-    already = metadata.get(METADATA_KEY)
+def refuse_second_shift(env: object, already: Any) -> None:
+    """Raises if an environment is shifted already; `already` is its mark, or None."""
     if already is not None:
         raise InputError(
             f"{env} is shifted already, by {already}: wrap it once, with the shift you mean"
         )
-    return as_single_shift(shift)
 
 
 def _autoreset_mode(env: VectorEnv[Any, Any, Any]) -> str:

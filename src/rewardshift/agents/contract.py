@@ -111,6 +111,19 @@ class Observing(Protocol[State]):
 
 
 @runtime_checkable
+class Adapting(Protocol[State]):
+    """An agent whose shifts may depend on the rewards it has received."""
+
+    def adapt(self, state: State, reward: Float[Array, ""]) -> State:
+        """The state after the primal reward of a step."""
+        ...
+
+    def shifts(self, state: State) -> tuple[Shift, ...]:
+        """The members' shifts now."""
+        ...
+
+
+@runtime_checkable
 class Multistep(Protocol):
     """An agent whose targets sum several rewards."""
 
@@ -136,7 +149,7 @@ class WithMembers(Protocol):
 
     @property
     def members(self) -> tuple[Shift, ...]:
-        """The shift of each member, without the discount."""
+        """The shift of each member before the first step."""
         ...
 
 

@@ -32,6 +32,7 @@ class DQNState(NamedTuple):
     target: Any
     intrinsic: Any
     lead: Lead
+    reward_size: Any
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,7 +62,7 @@ class DQN(Online):
     epsilon: Schedule = "linear"
     intrinsic: Intrinsic | None = None
 
-    networks: ClassVar[tuple[str, ...]] = ("online", "lead")
+    networks: ClassVar[tuple[str, ...]] = ("online", "lead", "reward_size")
     continuous: ClassVar[bool] = False
     period: ClassVar[int] = 1
     warm_up: ClassVar[int] = 0
@@ -73,6 +74,11 @@ class DQN(Online):
         if self.intrinsic is not None and self.reward_range is not None:
             raise InputError(
                 f"an intrinsic reward takes values out of the reward_range, got {self.reward_range}"
+            )
+        if self.intrinsic is not None and self.members[0].terminal == "goal":
+            raise InputError(
+                "an intrinsic reward does not tell goals from falls, so it does not go with 'auto'"
+                f" and terminal='goal', got {self.shift}"
             )
 
     def check_offline(self, updates: int) -> None:
@@ -96,6 +102,7 @@ class DQN(Online):
             if self.intrinsic is None
             else self.intrinsic.init(intrinsic_key, spec.features),
             lead=first_lead(len(self.members), jax.random.uniform(leader_key)),
+            reward_size=self.first_size(),
         )
 
     def values(
@@ -154,7 +161,7 @@ class DQN(Online):
 
         (total, q), gradient = jax.value_and_grad(loss, has_aux=True)(state.online.parameters)
         online = state.online.step(gradient, optax.adam(self.learning_rate))
-        intrinsic, metrics = state.intrinsic, {"loss": total, "q": q}
+        intrinsic, metrics = state.intrinsic, {"loss": total, "q": q, **self.told(state)}
         if self.intrinsic is not None:
             intrinsic = self.intrinsic.update(intrinsic, observation)
             metrics["bonus"] = bonus.mean()
@@ -187,9 +194,10 @@ class DQN(Online):
         else:
             value = values.max(axis=-1)
         if self.intrinsic is None:
-            return member_targets(self, batch, value)
+            return member_targets(self, self.shifts(state), batch, value)
         own = Shift(self.intrinsic.shift, 1.0, self.gamma, self.members[0].terminal)
-        return member_targets(self, batch, value, own.reward(bonus, batch.terminated))
+        paid = own.reward(bonus, batch.terminated)
+        return member_targets(self, self.members, batch, value, paid)
 
     def exploration(self, step: int, steps: int) -> float:
         """Epsilon at a step of a training with `steps` steps."""

@@ -42,6 +42,7 @@ class SACState(NamedTuple):
     target_critics: Any
     temperature: Learner | tuple[()]
     lead: Lead
+    reward_size: Any
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,7 +65,7 @@ class SAC(Online):
     target_entropy: Finite | None = None
     warm_up: Natural = 10_000
 
-    networks: ClassVar[tuple[str, ...]] = ("policy", "critics", "lead")
+    networks: ClassVar[tuple[str, ...]] = ("policy", "critics", "lead", "reward_size")
     continuous: ClassVar[bool] = True
     period: ClassVar[int] = 1
 
@@ -97,6 +98,7 @@ class SAC(Online):
             target_critics=jax.tree.map(jnp.copy, critics),
             temperature=start_multiplier(self.learning_rate) if self.temperature is None else (),
             lead=first_lead(members, jax.random.uniform(lead_key)),
+            reward_size=self.first_size(),
         )
 
     def greedy(self, state: SACState, observation: Array) -> Float[Array, " size"]:
@@ -149,7 +151,8 @@ class SAC(Online):
         state = state._replace(critics=critics, target_critics=following)
         noise = jax.random.normal(policy_key, batch.action.shape)
         state = self._improve_policy(state, observation, noise)
-        return state, {**metrics, "temperature": jnp.asarray(self._temperature(state))}
+        temperature = jnp.asarray(self._temperature(state))
+        return state, {**metrics, "temperature": temperature, **self.told(state)}
 
     def _target(
         self, state: SACState, batch: Batch, key: PRNGKeyArray
@@ -160,7 +163,7 @@ class SAC(Online):
         action, log_density = self._draw(state, following, noise)
         values = member_values(self.network, state.target_critics, following, action[None])
         soft = soft_value(values.min(axis=1), log_density, self._temperature(state))
-        return member_targets(self, batch, soft)
+        return member_targets(self, self.shifts(state), batch, soft)
 
     def _improve_policy(self, state: SACState, observation: Array, noise: Array) -> SACState:
         """One step of the temperature, if it is tuned, then one of the policy."""

@@ -3,11 +3,13 @@
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, cast
 
+import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from rewardshift.agents.members import keep_leading
 from rewardshift.agents.selection import Mixing, Selection, Uniform
 from rewardshift.agents.shifts import ShiftLike, as_members
+from rewardshift.auto import Auto, as_rule
 from rewardshift.checks import Count, Discount, Finite, Natural, Positive, Rate, check
 from rewardshift.errors import InputError
 from rewardshift.networks import MLP, Initial, Network, twin_values
@@ -21,8 +23,9 @@ class Online:
     """Settings of every agent that learns in an environment, with one member per shift.
 
     Args:
-        shift: The shift of the rewards: a number, or several, one for each member. In Python
-            each may also be a `Shift`.
+        shift: The shift of the rewards: a number, or several, one for each member; or `"auto"`,
+            which chooses it from the rewards. In Python it may also be an `Auto`, and each number
+            a `Shift`.
         gamma: The discount.
         network: The networks of the agent.
         initial: `"zero"` starts the output layer of the value networks at zero, so that every
@@ -54,16 +57,45 @@ class Online:
 
     def __post_init__(self) -> None:
         check(self)
-        object.__setattr__(self, "shift", as_members(self.shift, self.gamma))
+        rule = as_rule(self.shift)
+        given = cast("Any", self.shift)
+        object.__setattr__(self, "shift", rule or as_members(given, self.gamma))
         if self.reward_range is not None and self.reward_range[0] > self.reward_range[1]:
             raise InputError(
                 f"reward_range must have the lower number first, got {self.reward_range}"
             )
+        if self.members[0].terminal == "goal" and (self.n_step, self.reward_range) != (1, None):
+            raise InputError(
+                "terminal='goal', which 'auto' has, needs n_step=1 and no reward_range, got"
+                f" {self.n_step} and {self.reward_range}"
+            )
 
     @property
     def members(self) -> tuple[Shift, ...]:
-        """The shift of each member; the discount is the agent's."""
+        """The shift of each member before the first step; the discount is the agent's."""
+        if isinstance(self.shift, Auto):
+            return self.shift.shifts(0.0, self.gamma)
         return cast("tuple[Shift, ...]", self.shift)
+
+    def shifts(self, state: Any) -> tuple[Shift, ...]:
+        """See `Adapting`."""
+        if isinstance(self.shift, Auto):
+            return self.shift.shifts(state.reward_size, self.gamma)
+        return self.members
+
+    def adapt(self, state: Any, reward: Float[Array, ""]) -> Any:
+        """See `Adapting`."""
+        if isinstance(self.shift, Auto):
+            return state._replace(reward_size=self.shift.see(state.reward_size, reward))
+        return state
+
+    def first_size(self) -> Any:
+        """The state of the rule that chooses the shift; empty without a rule."""
+        return jnp.zeros(()) if isinstance(self.shift, Auto) else ()
+
+    def told(self, state: Any) -> dict[str, Array]:
+        """Metrics of the rule that chooses the shift."""
+        return {"reward_size": state.reward_size} if isinstance(self.shift, Auto) else {}
 
     @property
     def lifetime(self) -> float:
@@ -72,6 +104,8 @@ class Online:
 
     def check_offline(self, updates: int) -> None:
         """See `Choosy`."""
+        if isinstance(self.shift, Auto):
+            raise InputError("on a data set shift must be a number or a Shift, got 'auto'")
         if self.n_step != 1:
             raise InputError(f"on a data set n_step must be 1, got {self.n_step}")
         if len(self.members) > 1 and not isinstance(self.selection, Mixing):
@@ -113,6 +147,8 @@ class Offline:
     def __post_init__(self) -> None:
         check(self)
         (shift,) = as_members(self.shift, self.gamma)
+        if shift.terminal == "goal":
+            raise InputError("terminal='goal' is for learning in an environment")
         object.__setattr__(self, "shift", shift)
 
     @property

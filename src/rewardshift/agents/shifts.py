@@ -1,12 +1,16 @@
-"""The shifts that an agent takes: one, or one for each member."""
+"""The shifts that an agent takes: one, one for each member, or a rule that chooses them."""
 
+from typing import Any, Literal
+
+from rewardshift.agents.contract import Adapting, WithMembers
+from rewardshift.auto import Auto
 from rewardshift.errors import InputError
 from rewardshift.shift import Shift, as_shift, without_arrays
 
-ShiftLike = float | Shift | tuple[float | Shift, ...]
+ShiftLike = float | Shift | tuple[float | Shift, ...] | Auto | Literal["auto"]
 
 
-def as_members(value: ShiftLike, gamma: float) -> tuple[Shift, ...]:
+def as_members(value: float | Shift | tuple[float | Shift, ...], gamma: float) -> tuple[Shift, ...]:
     """The shifts of an agent's members. They have no discount: it belongs to the agent.
 
     Args:
@@ -20,6 +24,11 @@ def as_members(value: ShiftLike, gamma: float) -> tuple[Shift, ...]:
     if len({member.terminal for member in members}) > 1:
         raise InputError(f"the members of shift must agree in terminal, got {members}")
     return members
+
+
+def shifts_now(agent: WithMembers, state: Any) -> tuple[Shift, ...]:
+    """The members' shifts in a state of an agent."""
+    return agent.shifts(state) if isinstance(agent, Adapting) else agent.members
 
 
 def _without_discount(shift: Shift, gamma: float) -> Shift:

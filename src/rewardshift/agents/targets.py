@@ -15,11 +15,6 @@ class Members(Protocol):
     """The settings of an agent with members that its targets depend on."""
 
     @property
-    def members(self) -> tuple[Shift, ...]:
-        """The shift of each member, without the discount."""
-        ...
-
-    @property
     def gamma(self) -> float:
         """The discount."""
         ...
@@ -45,17 +40,22 @@ def _stack(members: Sequence[Shift], gamma: float) -> Shift:
 
 
 def member_targets(
-    agent: Members, batch: Batch, value: Float[Array, "member batch"], bonus: Any = 0.0
+    agent: Members,
+    shifts: Sequence[Shift],
+    batch: Batch,
+    value: Float[Array, "member batch"],
+    bonus: Any = 0.0,
 ) -> Float[Array, "member batch"]:
     """`k_k r + b_k + gamma V_k(s')` for every member, with `V_k = 0` after a terminal state.
 
     Args:
         agent: The agent's settings.
+        shifts: The members' shifts.
         batch: Primal transitions.
         value: Each member's value of the following state, on its own scale.
         bonus: A reward beside the environment's, already shifted.
     """
-    shift = _stack(agent.members, agent.gamma)
+    shift = _stack(shifts, agent.gamma)
     if agent.n_step == 1:
         target = one_step_target(shift, batch, value, bonus)
     else:

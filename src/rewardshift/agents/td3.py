@@ -40,6 +40,7 @@ class TD3State(NamedTuple):
     target_critics: Any
     lead: Lead
     normaliser: Normaliser | tuple[()]
+    reward_size: Any
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,7 +77,7 @@ class TD3(Online):
     mask: Rate = 1.0
     normalise: bool = False
 
-    networks: ClassVar[tuple[str, ...]] = ("actors", "critics", "lead", "normaliser")
+    networks: ClassVar[tuple[str, ...]] = ("actors", "critics", "lead", "normaliser", "reward_size")
     continuous: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
@@ -121,6 +122,7 @@ class TD3(Online):
             target_critics=jax.tree.map(jnp.copy, critics),
             lead=first_lead(members, jax.random.uniform(lead_key)),
             normaliser=init_normaliser(spec) if self.normalise else (),
+            reward_size=self.first_size(),
         )
 
     def greedy(self, state: TD3State, observation: Array) -> Float[Array, " size"]:
@@ -183,7 +185,7 @@ class TD3(Online):
         state = state._replace(critics=critics)
         if turn == self.policy_delay - 1:
             state = self._improve_policy(state, observation)
-        return state, metrics
+        return state, {**metrics, **self.told(state)}
 
     def _target(
         self, state: TD3State, batch: Batch, key: PRNGKeyArray
@@ -196,7 +198,7 @@ class TD3(Online):
             noise = jnp.clip(noise, -self.target_noise_clip, self.target_noise_clip)
             action = jnp.clip(action + noise, -1.0, 1.0)
         value = member_values(self.network, state.target_critics, following, action).min(axis=1)
-        return member_targets(self, batch, value)
+        return member_targets(self, self.shifts(state), batch, value)
 
     def _weight(self, batch: Batch) -> Float[Array, "member batch"]:
         """The weight of each transition for each member, the same whenever it is sampled."""

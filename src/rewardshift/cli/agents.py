@@ -18,6 +18,7 @@ from rewardshift.agents.cql import CQL
 from rewardshift.agents.dqn import DQN
 from rewardshift.agents.sac import SAC
 from rewardshift.agents.td3 import TD3
+from rewardshift.auto import Auto
 from rewardshift.data.dataset import Pick, Subset
 from rewardshift.envs.engines import EngineName
 from rewardshift.errors import InputError, one_line
@@ -69,6 +70,8 @@ class RunOptions:
         if (self.scale, self.terminal) == (RunOptions.scale, RunOptions.terminal):
             return agent
         given = getattr(agent, "shift", None)
+        if isinstance(given, Auto) and self.scale == RunOptions.scale:
+            return replace(agent, shift=replace(given, terminal=self.terminal))
         members = given if isinstance(given, tuple) else (given,)
         if not all(isinstance(member, Shift) for member in members):
             raise InputError(

@@ -22,6 +22,7 @@ from tyro.constructors import (
 
 from rewardshift.agents.intrinsic import RND, CountBonus, Intrinsic
 from rewardshift.agents.selection import SELECTIONS, Drawing
+from rewardshift.auto import AUTO, Auto
 from rewardshift.errors import InputError, one_line, shown
 from rewardshift.hindsight import Hindsight
 from rewardshift.networks import MLP, Convolution, Network
@@ -65,6 +66,7 @@ SLOTS: dict[Any, tuple[str, Makers]] = {
         {name: partial(Hindsight, name) for name in ("future", "final", "episode")},
     ),
 }
+RULES = Slot("shift", {AUTO: Auto}, optional=False)
 REGISTRY = ConstructorRegistry()
 
 
@@ -92,16 +94,16 @@ def slot_rule(info: PrimitiveTypeInfo) -> PrimitiveConstructorSpec[Any] | None:
 
 @REGISTRY.primitive_rule
 def shift_rule(info: PrimitiveTypeInfo) -> PrimitiveConstructorSpec[Any] | None:
-    """The rule by which tyro reads the shift of an agent: a number, or one for each member."""
+    """The rule by which tyro reads the shift of an agent: numbers, one for each member, or auto."""
     kinds = get_args(info.type)
     if Shift not in kinds:
         return None
     several = any(get_args(kind) for kind in kinds)  # whether a tuple of shifts is allowed
     return PrimitiveConstructorSpec(
         nargs="*",
-        metavar="FLOAT [FLOAT ...]" if several else "FLOAT",
+        metavar=f"FLOAT [FLOAT ...] | {RULES.metavar}" if several else "FLOAT",
         instance_from_str=lambda texts: _shift_from_texts(texts, several),
-        is_instance=lambda value: isinstance(value, float | Shift | tuple),
+        is_instance=lambda value: isinstance(value, float | Shift | tuple | Auto),
         str_from_instance=_shift_to_texts,
     )
 
@@ -184,6 +186,8 @@ def _literals(text: str, what: str) -> dict[str, Any]:
 
 
 def _shift_from_texts(texts: list[str], several: bool) -> Any:
+    if several and len(texts) == 1 and texts[0][:1].isalpha():
+        return _part_or_error(texts[0], RULES)
     if not texts or (len(texts) > 1 and not several):
         each = ", or one for each member" if several else ""
         raise PartError(f"--shift must be a number{each}, got {' '.join(texts) or 'none'}")
@@ -192,5 +196,7 @@ def _shift_from_texts(texts: list[str], several: bool) -> Any:
 
 
 def _shift_to_texts(shift: Any) -> list[str]:
+    if isinstance(shift, Auto):
+        return [part_to_text(shift, RULES)]
     members = shift if isinstance(shift, tuple) else (shift,)
     return [str(one.bias if isinstance(one, Shift) else one) for one in members]

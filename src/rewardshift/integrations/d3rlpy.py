@@ -32,9 +32,9 @@ def to_d3rlpy(shift: float | Mapping[str, Any] | Shift) -> ConstantShiftRewardSc
 
     It is correct if a transition holds one reward. Otherwise `fit` refuses it before the first
     update: a multi-step return shifts by more than `b`, and so do the returns in the input of a
-    Decision Transformer. For these, and for `terminal="absorbing"`, which needs the terminal
-    flags, use `shift_dataset`. `fit_online` does not show its buffer to a scaler: with another
-    transition picker, wrap the environment in `ShiftReward` instead.
+    Decision Transformer. For these, and for `terminal="absorbing"` or `"goal"`, which need the
+    terminal flags, use `shift_dataset`. `fit_online` does not show its buffer to a scaler: with
+    another transition picker, wrap the environment in `ShiftReward` instead.
 
     An agent with it is saved as with any `ConstantShiftRewardScaler` and loads without
     rewardshift; a loaded scaler refuses nothing.
@@ -43,7 +43,7 @@ def to_d3rlpy(shift: float | Mapping[str, Any] | Shift) -> ConstantShiftRewardSc
         shift: A bias, a `Shift`, or the dict of a `Shift` in JSON.
     """
     shift = as_single_shift(shift)
-    if shift.terminal == "absorbing":
+    if shift.credits_ends:
         raise InputError(
             f"a reward scaler of d3rlpy does not know what is terminal, so it cannot be {shift}:"
             " use shift_dataset"

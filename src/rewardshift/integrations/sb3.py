@@ -11,7 +11,7 @@ import numpy as np
 from rewardshift.errors import InputError
 from rewardshift.extras import needs
 from rewardshift.shift import Shift
-from rewardshift.wrappers import METADATA_KEY, single_shift
+from rewardshift.wrappers import METADATA_KEY, ShiftArgument, Shifting, refuse_second_shift
 
 with needs("sb3"):
     import torch
@@ -35,19 +35,19 @@ with needs("sb3"):
 QFunction = Callable[[Any, np.ndarray], np.ndarray]
 
 
-class VecShiftReward(VecEnvWrapper):
+class VecShiftReward(Shifting, VecEnvWrapper):
     """Shifts the rewards of a `VecEnv`, which resets within a step: every row is a real step.
 
     `Monitor` and `VecMonitor` inside it record on the primal scale, and so do
     ``rollout/ep_rew_mean`` and `evaluate_policy`; a `VecMonitor` outside records shifted rewards.
-    ``infos[i]["primal_reward"]`` holds the primal reward. With ``terminal="absorbing"``,
+    ``infos[i]["primal_reward"]`` holds the primal reward. Unless ``terminal="zero"``,
     ``infos[i]["terminated"]`` says whether the episode ended in a terminal state rather than by a
     time limit; the agent must then bootstrap through time limits, which it does unless
     ``handle_timeout_termination=False``.
 
     ``env_method("compute_reward", ...)`` is shifted too, so relabelled and stored transitions of a
-    `HerReplayBuffer` agree. That buffer keeps the terminations of the real transitions, so with
-    ``terminal="absorbing"`` these get the credit, and the buffer needs
+    `HerReplayBuffer` agree. That buffer keeps the terminations of the real transitions, so unless
+    ``terminal="zero"`` these get the credit, and the buffer needs
     ``replay_buffer_kwargs={"copy_info_dict": True}`` to know them.
 
     Put `VecNormalize` outside. Inside it is refused, whatever it normalises, because an agent
@@ -56,7 +56,9 @@ class VecShiftReward(VecEnvWrapper):
 
     Args:
         venv: The environments to wrap.
-        shift: A bias, a `Shift`, or the dict of a `Shift` in JSON.
+        shift: A bias, a `Shift`, the dict of a `Shift` in JSON, or `"auto"`, which chooses one
+            shift for all environments; see `Auto`.
+        gamma: The agent's discount, for `"auto"`.
 
     >>> from stable_baselines3.common.env_util import make_vec_env
     >>> venv = VecShiftReward(make_vec_env("CartPole-v1", n_envs=2), -0.5)
@@ -66,7 +68,7 @@ class VecShiftReward(VecEnvWrapper):
     (array([0.5, 0.5], dtype=float32), np.float32(1.0))
     """
 
-    def __init__(self, venv: VecEnv, shift: float | Mapping[str, Any] | Shift) -> None:
+    def __init__(self, venv: VecEnv, shift: ShiftArgument, gamma: float | None = None) -> None:
         if not isinstance(venv, VecEnv):
             raise InputError(
                 f"VecShiftReward takes a VecEnv of Stable-Baselines3, got {venv!r};"
@@ -78,13 +80,8 @@ class VecShiftReward(VecEnvWrapper):
                 " of shifted ones; put it outside: VecNormalize(VecShiftReward(venv, shift))"
             )
         super().__init__(venv)
-        already = next(iter(_shifts(venv)), None)
-        self._shift = single_shift(venv, {METADATA_KEY: already}, shift)
-
-    @property
-    def shift(self) -> Shift:
-        """The shift. It is fixed: another shift needs another wrapper."""
-        return self._shift
+        refuse_second_shift(venv, next(iter(_shifts(venv)), None))
+        self._begin(shift, gamma)
 
     def reset(self) -> VecEnvObs:
         """Resets all environments."""
@@ -96,11 +93,11 @@ class VecShiftReward(VecEnvWrapper):
         for reward, info in zip(rewards, infos, strict=True):
             info["primal_reward"] = reward
         terminated: Any = False
-        if self.shift.terminal == "absorbing":
+        if self.shift.credits_ends:
             for done, info in zip(dones, infos, strict=True):
                 info["terminated"] = bool(done) and not info.get("TimeLimit.truncated", False)
             terminated = _terminated(infos)
-        return observations, self.shift.reward(rewards, terminated), dones, infos
+        return observations, self._shifted(rewards, terminated), dones, infos
 
     def env_method(
         self,
@@ -114,7 +111,7 @@ class VecShiftReward(VecEnvWrapper):
         if method_name != "compute_reward":
             return results
         terminated: Any = False
-        if self.shift.terminal == "absorbing":
+        if self.shift.credits_ends:
             terminated = _terminated(method_kwargs["info"] if method_kwargs else method_args[2])
         return [self.shift.reward(reward, terminated) for reward in results]
 
@@ -122,7 +119,7 @@ class VecShiftReward(VecEnvWrapper):
 def check(model: BaseAlgorithm) -> None:
     """Refuses a model whose discount is not that of the shift around its environments.
 
-    With ``terminal="absorbing"`` a terminal transition gets the shift of all later steps as a
+    Unless ``terminal="zero"``, a terminal transition gets the shift of all later steps as a
     credit, which depends on the discount. A wrapper cannot see the model, so call this after
     making the model. Every callback of this module calls it when a training begins.
 
@@ -141,10 +138,10 @@ def check(model: BaseAlgorithm) -> None:
     if venv is None:
         raise InputError("the model has no environments yet: call model.set_env(venv) first")
     for shift in _shifts(venv):
-        if shift.terminal == "absorbing" and shift.gamma != gamma:
+        if shift.credits_ends and shift.gamma != gamma:
             raise InputError(
                 f"the model has gamma={gamma}, but its environments are shifted by {shift}:"
-                " terminal='absorbing' needs the same discount in both"
+                f" terminal={shift.terminal!r} needs the same discount in both"
             )
 
 
@@ -271,7 +268,7 @@ def _terminated(infos: Mapping[str, Any] | Iterable[Mapping[str, Any]]) -> Any:
         return np.array([info["terminated"] for info in infos])
     except KeyError:
         raise InputError(
-            "terminal='absorbing' has to know which relabelled transitions are terminal, and"
+            "terminal='absorbing' and 'goal' have to know which relabelled transitions end, and"
             " their infos do not say; give HerReplayBuffer copy_info_dict=True"
         ) from None
 

@@ -15,6 +15,7 @@ from rewardshift.agents.intrinsic import RND, CountBonus
 from rewardshift.agents.sac import SAC
 from rewardshift.agents.selection import SELECTIONS
 from rewardshift.agents.td3 import TD3
+from rewardshift.auto import Auto
 from rewardshift.data.dataset import Subset
 from rewardshift.errors import InputError, shown
 from rewardshift.hindsight import Hindsight
@@ -24,7 +25,8 @@ from rewardshift.shift import Shift
 OURS: dict[str, type] = {
     part.__name__: part
     for part in (
-        *(DQN, TD3, SAC, BCQ, CQL, Shift, RND, CountBonus, Hindsight, Subset, MLP, Convolution),
+        *(DQN, TD3, SAC, BCQ, CQL, Shift, Auto, RND, CountBonus),
+        *(Hindsight, Subset, MLP, Convolution),
         *SELECTIONS.values(),
     )
 }

@@ -1,7 +1,7 @@
 """The policy of a trained agent: actions, values, evaluation, and a file that stores it."""
 
 import json
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -12,6 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from rewardshift.agents.contract import Agent, Estimating, Valuing, WithMembers
+from rewardshift.agents.shifts import shifts_now
 from rewardshift.envs.tasks import (
     MakeEnv,
     TaskSpec,
@@ -103,7 +104,20 @@ class Policy:
         if len(actions) != len(flat):
             raise InputError(f"there are {len(flat)} observations and {len(actions)} actions")
         values = np.asarray(self._values(flat, actions))
-        return Values(values[:, 0] if single else values, self._shifts())
+        return Values(values[:, 0] if single else values, self.shifts)
+
+    @property
+    def shifts(self) -> tuple[Shift, ...]:
+        """The shift of each member, with the discount; those that `"auto"` has chosen by now."""
+        agent: Any = self.agent
+        if isinstance(agent, Estimating):
+            return (agent.value_shift,)
+        if not isinstance(agent, WithMembers):
+            raise InputError(f"{type(agent).__name__} has no shifts to look at")
+        now = shifts_now(agent, self.state)
+        return tuple(
+            Shift(float(one.bias), float(one.scale), self.agent.gamma, one.terminal) for one in now
+        )
 
     def evaluate(self, episodes: int = 10, *, env: Any = None, seed: int = 0) -> Evaluation:
         """Greedy episodes, with primal returns.
@@ -185,12 +199,6 @@ class Policy:
             raise InputError(f"actions must be below {self.spec.num_actions}, got {shown(actions)}")
         values = agent.values(self.state, jnp.asarray(flat, jnp.float32))
         return jnp.take_along_axis(values, jnp.asarray(actions)[None, :, None], axis=2)[..., 0]
-
-    def _shifts(self) -> tuple[Shift, ...]:
-        if isinstance(self.agent, WithMembers):
-            return tuple(replace(one, gamma=self.agent.gamma) for one in self.agent.members)
-        assert isinstance(self.agent, Estimating)
-        return (self.agent.value_shift,)
 
     def _flat(self, observation: Any) -> tuple[np.ndarray, bool]:
         """A batch of flat observations, and whether the input was a single observation."""

@@ -11,6 +11,7 @@ import jax
 import numpy as np
 from jaxtyping import Bool
 
+from rewardshift.agents.shifts import shifts_now
 from rewardshift.replay import Replay, as_floats
 from rewardshift.shift import Shift
 
@@ -53,7 +54,7 @@ def diagnose(agent: Any, states: Any, replay: Replay, num_actions: int) -> Diagn
         values = np.asarray(agent.values(state, as_floats(jax.numpy.asarray(states_seen[chosen]))))
         axes = (slice(None), None, None)
         biases, scales = (
-            np.array([getattr(member, name) for member in agent.members])[axes]
+            np.array([getattr(member, name) for member in shifts_now(agent, state)])[axes]
             for name in ("bias", "scale")
         )
         primal = Shift(biases, scales, agent.gamma).to_primal(values.astype(np.float64))

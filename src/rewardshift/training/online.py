@@ -16,6 +16,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from rewardshift.agents.contract import (
+    Adapting,
     Leading,
     Multistep,
     Observing,
@@ -170,7 +171,8 @@ class OnlineTrainer:
             )
             observation = result.observation
             running += result.reward
-            episode, updates = (ended, running.astype(np.float32)), self.step > self.agent.warm_up
+            paid = np.stack([running, result.reward], axis=1).astype(np.float32)
+            updates = self.step > self.agent.warm_up
             sampled = (self.replay.sample(drawn.sampling), drawn.key) if updates else None
             drawn = next(randomness)
             turn = (self.step - 1 - self.agent.warm_up) % self.agent.period if updates else 0
@@ -178,7 +180,7 @@ class OnlineTrainer:
                 (self.agent, self.layout, turn),
                 self.state,
                 sampled,
-                (observation, drawn.acting, episode),
+                (observation, drawn.acting, ended, paid),
                 self._explore(),
             )
             if ended.any():
@@ -302,15 +304,17 @@ def _update_and_act(
     agent, layout, turn = what
 
     def row(state: Any, sampled: Any, now: Any) -> Any:
-        observation, draws, episode = now
+        observation, draws, ended, (total, reward) = now
         metrics: dict[str, Any] = {}
+        if isinstance(agent, Adapting):
+            state = agent.adapt(state, reward)
         if sampled is not None:
             packed, key = sampled
             update_key = jax.random.wrap_key_data(key)
             state, returned = agent.update(state, layout.unpack(packed), update_key, turn)
             metrics = as_scalars(returned)
             if isinstance(agent, Leading):
-                state = agent.lead(state, draws[0], *episode)
+                state = agent.lead(state, draws[0], ended, total)
         state, bonus = _observe(agent, state, observation)
         return state, agent.act(state, observation, draws[1:], explore), bonus, metrics
 
