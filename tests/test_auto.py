@@ -32,12 +32,13 @@ from rewardshift import (
 )
 from rewardshift.cli import main
 
+WRONG: Any = "car"
 TINY: dict[str, Any] = {"network": MLP((4,)), "batch_size": 4}
 BUDGET = OnlineBudget(steps=60, evaluate_every=20, evaluation_episodes=1, checkpoint_every=20)
 rewards = st.floats(-1e6, 1e6).filter(lambda reward: reward == 0 or abs(reward) > 1e-6)
 
 
-class Paying(gym.Env[np.ndarray, int]):
+class Paying(gym.Env[np.ndarray, Any]):
     """Pays the given rewards, one a step; an episode lasts ten steps."""
 
     observation_space = gym.spaces.Box(-1, 1, (2,), np.float32)
@@ -51,7 +52,7 @@ class Paying(gym.Env[np.ndarray, int]):
         self.time = 0
         return np.zeros(2, np.float32), {}
 
-    def step(self, action: int) -> Any:
+    def step(self, action: Any) -> Any:
         reward = self.paid[self.time % len(self.paid)]
         self.time += 1
         return np.zeros(2, np.float32), reward, self.time == 10, False, {}
@@ -88,18 +89,16 @@ def test_what_came_before_the_choice_needs_no_other_shift(
 def test_a_goal_ends_the_shift_and_a_fall_does_not() -> None:
     for bias in (-0.5, 0.5):
         zero, absorbing, goal = (
-            Shift(bias, 2.0, 0.9, terminal)
-            for terminal in ("zero", "absorbing", "goal")  # type: ignore[arg-type]
+            Shift(bias, 2.0, 0.9, terminal) for terminal in ("zero", "absorbing", "goal")
         )
         for kind in (float, np.float32, jnp.float32):
             for reward, same in ((kind(3), zero), (kind(0), absorbing), (kind(-3), absorbing)):
                 assert goal.reward(reward, True) == same.reward(reward, True)
                 assert goal.reward(reward, False) == zero.reward(reward)
         paid, ended = np.array([3.0, 0.0, -1.0, 3.0]), np.array([True, True, True, False])
-        expected = np.where([True, False, False, True], zero.reward(paid), None)
-        shifted = goal.reward(paid, ended)
-        assert shifted[[0, 3]].tolist() == expected[[0, 3]].tolist()
-        assert shifted[[1, 2]].tolist() == absorbing.reward(paid, ended)[[1, 2]].tolist()
+        credited = np.array([False, True, True, False])
+        expected = np.where(credited, absorbing.reward(paid, ended), zero.reward(paid))
+        assert goal.reward(paid, ended).tolist() == expected.tolist()
     with pytest.raises(InputError, match="no multi-step return"):
         goal.multistep_return(1.0, 2)
     with pytest.raises(InputError, match="needs the discount"):
@@ -203,7 +202,7 @@ def test_a_stopped_run_goes_on_as_if_it_had_not_stopped(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("make", "words"),
     [
-        (lambda: DQN(shift="car"), "'auto'"),
+        (lambda: DQN(shift=WRONG), "'auto'"),
         (lambda: DQN(shift="auto", n_step=3), "needs n_step=1"),
         (lambda: DQN(shift="auto", reward_range=(0.0, 1.0)), "no reward_range"),
         (lambda: DQN(shift="auto", intrinsic=RND()), "intrinsic"),
@@ -213,7 +212,7 @@ def test_a_stopped_run_goes_on_as_if_it_had_not_stopped(tmp_path: Path) -> None:
         (lambda: ShiftReward(Paying(), "auto", gamma=1.0), "gamma must be"),
         (lambda: ShiftReward(Paying(), Auto((0.0, 1.0)), gamma=0.9), "one optimism"),
         (lambda: ShiftReward(Paying(), -0.5, gamma=0.9), "gamma is for"),
-        (lambda: ShiftReward(Paying(), "automatic"), "'auto'"),
+        (lambda: ShiftReward(Paying(), WRONG), "'auto'"),
     ],
 )
 def test_what_does_not_go_with_auto_is_refused(make: Any, words: str) -> None:

@@ -19,9 +19,10 @@ from rewardshift.agents.contract import Agent
 from rewardshift.agents.cql import CQL
 from rewardshift.agents.dqn import DQN
 from rewardshift.agents.intrinsic import RND
-from rewardshift.agents.tabular import QLearning, TableSpec, Transition
+from rewardshift.agents.tabular import QLearning, Transition
 from rewardshift.agents.td3 import TD3
 from rewardshift.data.dataset import Dataset
+from rewardshift.envs.tables import TableSpec
 from rewardshift.errors import InputError
 from rewardshift.networks import MLP
 from rewardshift.shift import Shift

@@ -8,15 +8,9 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
+from rewardshift.envs.tables import TableSpec
 from rewardshift.errors import InputError
 from rewardshift.shift import Shift
-
-
-class TableSpec(NamedTuple):
-    """The size of a task with finitely many states and actions."""
-
-    num_states: int
-    num_actions: int
 
 
 class Transition(NamedTuple):

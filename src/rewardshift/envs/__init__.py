@@ -4,6 +4,7 @@ import gymnasium as gym
 
 SPARSE_CHEETAH = "rewardshift/SparseHalfCheetah-v0"
 BIT_FLIP = "rewardshift/BitFlip-v0"
+DEEP_SEA = "rewardshift/DeepSea-v0"
 FOUR_ROOMS_SIZES = (7, 9)
 
 
@@ -19,6 +20,7 @@ gym.register(
     max_episode_steps=1000,
 )
 gym.register(id=BIT_FLIP, entry_point="rewardshift.envs.bits:BitFlip", max_episode_steps=16)
+gym.register(id=DEEP_SEA, entry_point="rewardshift.envs.deep_sea:DeepSea")
 for _size in FOUR_ROOMS_SIZES:
     gym.register(
         id=four_rooms_id(_size),

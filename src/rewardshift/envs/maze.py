@@ -4,8 +4,9 @@ It consists of pure functions over integers, so that a whole training compiles i
 """
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
+from rewardshift.envs.tables import TableSpec
 from rewardshift.errors import InputError
 from rewardshift.extras import needs
 
@@ -38,6 +39,15 @@ class Maze:
     """
 
     goal: Any
+
+    spec: ClassVar[TableSpec] = TableSpec(NUM_STATES, NUM_ACTIONS)
+    start: ClassVar[int] = START
+    horizon: ClassVar[int] = HORIZON
+
+    @property
+    def final(self) -> Bool[Array, " state"]:
+        """See `FiniteTask`."""
+        return jnp.arange(NUM_STATES) == self.goal
 
     @classmethod
     def of_size(cls, size: int) -> "Maze":

@@ -22,11 +22,12 @@ from rewardshift.experiments.maze import FIGURE1, MAZE_SIZES
 from rewardshift.experiments.mechanism import OFFLINE_MECHANISM
 from rewardshift.experiments.offline_ablation import OFFLINE_ABLATION
 from rewardshift.experiments.offline_rl import OFFLINE
+from rewardshift.experiments.terminal import TERMINAL_TREATMENT
 
 FIGURES = {
     figure.name: figure
     for figure in (
-        *(FIGURE1, MAZE_SIZES),
+        *(FIGURE1, MAZE_SIZES, TERMINAL_TREATMENT),
         *(CURIOSITY, CURIOSITY_ABLATION, CURIOSITY_STORED, CURIOSITY_EXPLAINED),
         *(CONTROL, CONTROL_ABLATION, SPARSE_CHEETAH_FIGURE, HUMANOID),
         *(OFFLINE, OFFLINE_ABLATION, OFFLINE_MECHANISM),

@@ -84,7 +84,7 @@ def _run_rows(figure: Figure, unit: Unit, budget: TabularBudget) -> list[Curve]:
     curves = train_tabular(
         [_with_terminal(method.agent.agent, unit.terminal) for _, method, _ in rows],
         [figure.tasks[task] for task, _, _ in rows],
-        jax.numpy.stack([_row_key(task, method.name, seed) for task, method, seed in rows]),
+        jax.numpy.stack([row_key(task, method.name, seed) for task, method, seed in rows]),
         budget,
     )
     steps = np.asarray(curves.episode[0]).tolist()
@@ -106,7 +106,7 @@ def _with_terminal(agent: QLearning, terminal: Terminal) -> QLearning:
     return replace(agent, shift=replace(agent.shift, terminal=terminal))
 
 
-def _row_key(task: str, method: str, seed: int) -> jax.Array:
+def row_key(task: str, method: str, seed: int) -> jax.Array:
     """A key that depends on the row alone, not on the other rows."""
     return jax.random.fold_in(jax.random.key(seed), crc32(f"{task}/{method}".encode()))
 

@@ -1,4 +1,4 @@
-"""The maze's training loop: every run (task, method, seed) is a row of one compiled program."""
+"""The training loop of tables: every run (task, method, seed) is a row of one compiled program."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,14 +12,12 @@ from jaxtyping import Array, Float, Int, Key, PRNGKeyArray
 
 from rewardshift.agents.tabular import (
     QLearning,
-    TableSpec,
     TabularState,
     Transition,
     optimal_q,
 )
 from rewardshift.checks import Count, check
-from rewardshift.envs import maze
-from rewardshift.envs.maze import Maze
+from rewardshift.envs.tables import FiniteTask
 from rewardshift.errors import InputError
 
 
@@ -57,9 +55,9 @@ class Curves(NamedTuple):
     """The curves of a run, with one value per evaluation.
 
     `episode` is the number of training episodes at the end of the evaluation's round. `success` is
-    the share of evaluation episodes that reached the goal. `q_gap` is the distance of the learned
-    table from the optimal one on the shifted scale, over all states but the goal, relative to the
-    distance before training: 1 means that nothing is learned.
+    the share of evaluation episodes that ended at a goal, with a positive reward. `q_gap` is the
+    distance of the learned table from the optimal one on the shifted scale, over all states but
+    final ones, relative to the distance before training: 1 means that nothing is learned.
     """
 
     episode: Int[Array, "*run evaluation"]
@@ -69,31 +67,31 @@ class Curves(NamedTuple):
 
 def train_tabular(
     agents: Sequence[QLearning],
-    mazes: Sequence[Maze],
+    tasks: Sequence[FiniteTask],
     keys: Key[Array, " run"],
     budget: TabularBudget,
 ) -> Curves:
-    """Trains agent `i` in maze `i` with key `i`, all at once.
+    """Trains agent `i` in task `i` with key `i`, all at once.
 
     A row's random numbers and results do not depend on the other rows.
 
     Args:
         agents: The agents. They may differ in their numbers, not in `terminal`.
-        mazes: One for each agent.
+        tasks: One for each agent, of one type and size.
         keys: One key for each agent.
         budget: The budget of every agent.
 
     Returns:
         The curves, with a leading axis over the rows.
     """
-    targets = [_optimal(agent, task) for agent, task in zip(agents, mazes, strict=True)]
+    targets = [_optimal(agent, task) for agent, task in zip(agents, tasks, strict=True)]
     stack = partial(jax.tree.map, lambda *leaves: jnp.stack([jnp.asarray(x) for x in leaves]))
     return _train_rows(
-        stack(*agents), stack(*mazes), jnp.asarray(np.stack(targets), jnp.float32), keys, budget
+        stack(*agents), stack(*tasks), jnp.asarray(np.stack(targets), jnp.float32), keys, budget
     )
 
 
-def _optimal(agent: QLearning, task: Maze) -> np.ndarray:
+def _optimal(agent: QLearning, task: FiniteTask) -> np.ndarray:
     next_states, rewards, terminated = (np.asarray(column) for column in task.table())
     return optimal_q(next_states, rewards, terminated, agent.shift)
 
@@ -101,19 +99,19 @@ def _optimal(agent: QLearning, task: Maze) -> np.ndarray:
 @partial(jax.jit, static_argnames="budget")
 def _train_rows(
     agents: QLearning,
-    mazes: Maze,
+    tasks: FiniteTask,
     targets: Float[Array, "run state action"],
     keys: Key[Array, " run"],
     budget: TabularBudget,
 ) -> Curves:
-    return jax.vmap(partial(_train, budget=budget))(agents, mazes, targets, keys)
+    return jax.vmap(partial(_train, budget=budget))(agents, tasks, targets, keys)
 
 
 def _train(
-    agent: QLearning, task: Maze, target: Array, key: PRNGKeyArray, *, budget: TabularBudget
+    agent: QLearning, task: FiniteTask, target: Array, key: PRNGKeyArray, *, budget: TabularBudget
 ) -> Curves:
     init_key, train_key, evaluation_key = jax.random.split(key, 3)
-    state = agent.init(init_key, TableSpec(maze.NUM_STATES, maze.NUM_ACTIONS))
+    state = agent.init(init_key, task.spec)
 
     def episode(state: TabularState, number: Array) -> tuple[TabularState, None]:
         episode_key = jax.random.fold_in(train_key, number)
@@ -122,9 +120,9 @@ def _train(
     def look(state: TabularState, index: Array, trained: Array) -> tuple[TabularState, Any]:
         round_key = jax.random.fold_in(evaluation_key, index)
         state, success = _evaluate(agent, task, state, round_key, budget.epsilon(trained), budget)
-        away = jnp.arange(maze.NUM_STATES) != task.goal  # nothing is learned at the goal
-        distance = jnp.abs(state.q - target).sum(axis=1, where=away[:, None])
-        gap = distance.sum() / jnp.abs(target).sum(axis=1, where=away[:, None]).sum()
+        learned = ~task.final[:, None]
+        distance = jnp.abs(state.q - target).sum(axis=1, where=learned)
+        gap = distance.sum() / jnp.abs(target).sum(axis=1, where=learned).sum()
         return state, (success, gap)
 
     def one_round(state: TabularState, index: Array) -> tuple[TabularState, Curves]:
@@ -143,7 +141,7 @@ def _train(
 
 
 def _training_episode(
-    agent: QLearning, task: Maze, state: TabularState, key: PRNGKeyArray, epsilon: Array
+    agent: QLearning, task: FiniteTask, state: TabularState, key: PRNGKeyArray, epsilon: Array
 ) -> TabularState:
     def step(
         carry: tuple[TabularState, Array, Array], key: PRNGKeyArray
@@ -155,14 +153,14 @@ def _training_episode(
         state, _ = agent.update(state, batch, key)
         return (state, next_position, alive & ~terminated), None
 
-    start = (state, jnp.asarray(maze.START), jnp.asarray(True))
-    (state, _, _), _ = jax.lax.scan(step, start, jax.random.split(key, maze.HORIZON))
+    start = (state, jnp.asarray(task.start), jnp.asarray(True))
+    (state, _, _), _ = jax.lax.scan(step, start, jax.random.split(key, task.horizon))
     return state
 
 
 def _evaluate(
     agent: QLearning,
-    task: Maze,
+    task: FiniteTask,
     state: TabularState,
     key: PRNGKeyArray,
     epsilon: Array,
@@ -172,15 +170,16 @@ def _evaluate(
     count = budget.evaluation_episodes
 
     def step(
-        carry: tuple[TabularState, Array, Array], key: PRNGKeyArray
-    ) -> tuple[tuple[TabularState, Array, Array], None]:
-        state, positions, alive = carry
+        carry: tuple[TabularState, Array, Array, Array], key: PRNGKeyArray
+    ) -> tuple[tuple[TabularState, Array, Array, Array], None]:
+        state, positions, alive, won = carry
         act = jax.vmap(agent.act, in_axes=(None, 0, 0, None))
         actions = act(state, positions, jax.random.split(key, count), epsilon)
         state = agent.visit(state, positions, alive)
-        positions, _, terminated = jax.vmap(task.step)(positions, actions)
-        return (state, positions, alive & ~terminated), None
+        positions, reward, terminated = jax.vmap(task.step)(positions, actions)
+        won = won | (alive & terminated & (reward > 0))
+        return (state, positions, alive & ~terminated, won), None
 
-    start = (state, jnp.full(count, maze.START), jnp.ones(count, bool))
-    (state, _, alive), _ = jax.lax.scan(step, start, jax.random.split(key, maze.HORIZON))
-    return state, (~alive).sum() / count
+    start = (state, jnp.full(count, task.start), jnp.ones(count, bool), jnp.zeros(count, bool))
+    (state, _, _, won), _ = jax.lax.scan(step, start, jax.random.split(key, task.horizon))
+    return state, won.sum() / count
