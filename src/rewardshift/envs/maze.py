@@ -44,7 +44,6 @@ class Maze:
     start: ClassVar[int] = START
     horizon: ClassVar[int] = HORIZON
 
-    @property
     def final(self) -> Bool[Array, " state"]:
         """See `FiniteTask`."""
         return jnp.arange(NUM_STATES) == self.goal

@@ -1,7 +1,7 @@
 """Deterministic tasks with finitely many states, as tables that a compiled program can step."""
 
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import gymnasium as gym
 import numpy as np
@@ -23,6 +23,7 @@ class TableSpec(NamedTuple):
     num_actions: int
 
 
+@runtime_checkable
 class FiniteTask(Protocol):
     """A deterministic task that a compiled program can step. It is a pytree."""
 
@@ -41,7 +42,6 @@ class FiniteTask(Protocol):
         """The steps after which an episode is truncated."""
         ...
 
-    @property
     def final(self) -> Bool[Array, " state"]:
         """The states in which an episode has ended, so that nothing is learned there."""
         ...
@@ -81,21 +81,18 @@ class Table:
     @property
     def spec(self) -> TableSpec:
         """See `FiniteTask`."""
-        return TableSpec(*self.reward.shape)
+        return TableSpec(*self.reward.shape[-2:])
 
-    @property
     def final(self) -> Bool[Array, " state"]:
         """See `FiniteTask`."""
-        none = jnp.zeros(self.reward.shape[0], bool)
-        return none.at[jnp.asarray(self.next_state)].max(jnp.asarray(self.terminated))
+        next_state, _, terminated = self.table()
+        return jnp.zeros(len(next_state), bool).at[next_state].max(terminated)
 
     def step(
         self, state: Int[Array, ""], action: Int[Array, ""]
     ) -> tuple[Int[Array, ""], Float[Array, ""], Bool[Array, ""]]:
         """See `FiniteTask`."""
-        here = state, action
-        outcome = (jnp.asarray(column)[here] for column in self.table())
-        next_state, reward, terminated = outcome
+        next_state, reward, terminated = (column[state, action] for column in self.table())
         return next_state, reward, terminated
 
     def table(
@@ -104,7 +101,7 @@ class Table:
         Int[Array, "state action"], Float[Array, "state action"], Bool[Array, "state action"]
     ]:
         """See `FiniteTask`."""
-        return self.next_state, self.reward, self.terminated
+        return jnp.asarray(self.next_state), jnp.asarray(self.reward), jnp.asarray(self.terminated)
 
 
 def deep_sea_table(size: int, mapping: int) -> Table:

@@ -120,7 +120,7 @@ def _train(
     def look(state: TabularState, index: Array, trained: Array) -> tuple[TabularState, Any]:
         round_key = jax.random.fold_in(evaluation_key, index)
         state, success = _evaluate(agent, task, state, round_key, budget.epsilon(trained), budget)
-        learned = ~task.final[:, None]
+        learned = ~task.final()[:, None]
         distance = jnp.abs(state.q - target).sum(axis=1, where=learned)
         gap = distance.sum() / jnp.abs(target).sum(axis=1, where=learned).sum()
         return state, (success, gap)
