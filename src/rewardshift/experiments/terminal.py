@@ -87,6 +87,7 @@ TASKS: dict[str, Lake | Sea | Grid] = {
 }
 LINES: dict[Terminal, str] = {"zero": "-", "absorbing": "--", "goal": ":"}
 COLORS = {-0.01: "#2171b5", -0.02: "#08306b", 0.02: "#d94801"}
+BUDGET = TabularBudget(evaluate_every=50)
 NONE = Method("none", "no shift", Shift(0.0, gamma=GAMMA), Style("#525252", "--"))
 
 
@@ -190,13 +191,13 @@ TERMINAL_TREATMENT = Figure(
     presets={
         "smoke": Preset(
             seeds=2,
-            budget=TabularBudget(episodes=20),
+            budget=TabularBudget(episodes=20, evaluate_every=10),
             seconds=60,
             note="20 of 1,000 episodes: shows that it runs, nothing else",
             decides=False,
         ),
-        "quick": Preset(seeds=10, budget=TabularBudget(), seconds=120),
-        "paper": Preset(seeds=20, budget=TabularBudget(), seconds=240),
+        "quick": Preset(seeds=10, budget=BUDGET, seconds=120),
+        "paper": Preset(seeds=20, budget=BUDGET, seconds=240),
     },
     x_label="training episodes",
     run=run_tables,
