@@ -18,6 +18,7 @@ from rewardshift.experiments.curiosity_variants import (
 )
 from rewardshift.experiments.fetch import FETCH
 from rewardshift.experiments.figure import Figure
+from rewardshift.experiments.lifetime import LIFETIME
 from rewardshift.experiments.maze import FIGURE1, MAZE_SIZES
 from rewardshift.experiments.mechanism import OFFLINE_MECHANISM
 from rewardshift.experiments.offline_ablation import OFFLINE_ABLATION
@@ -27,7 +28,7 @@ from rewardshift.experiments.terminal import TERMINAL_TREATMENT
 FIGURES = {
     figure.name: figure
     for figure in (
-        *(FIGURE1, MAZE_SIZES, TERMINAL_TREATMENT),
+        *(FIGURE1, MAZE_SIZES, TERMINAL_TREATMENT, LIFETIME),
         *(CURIOSITY, CURIOSITY_ABLATION, CURIOSITY_STORED, CURIOSITY_EXPLAINED),
         *(CONTROL, CONTROL_ABLATION, SPARSE_CHEETAH_FIGURE, HUMANOID),
         *(OFFLINE, OFFLINE_ABLATION, OFFLINE_MECHANISM),
