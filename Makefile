@@ -49,6 +49,8 @@ reproduce: $(VENV)/paper.done
 	$(BIN)/rewardshift reproduce maze-sizes --preset paper --out results
 	$(BIN)/rewardshift reproduce figure1 --preset paper --terminal absorbing --out results/absorbing
 	$(BIN)/rewardshift reproduce maze-sizes --preset paper --terminal absorbing --out results/absorbing
+	$(BIN)/rewardshift reproduce terminal-treatment --preset quick --out results
+	$(BIN)/rewardshift reproduce lifetime --preset quick --out results
 	$(BIN)/rewardshift reproduce fetch --preset quick --out results
 	$(BIN)/rewardshift reproduce curiosity --preset quick --out results
 	$(BIN)/rewardshift reproduce curiosity-stored --preset quick --out results
