@@ -41,6 +41,9 @@ AGENTS: dict[str, tuple[type[Any], Budget]] = {
 }
 
 
+HIDDEN = object()  # see `unchecked`
+
+
 @dataclass(frozen=True, kw_only=True)
 class RunOptions:
     """Settings of every run.
@@ -50,7 +53,7 @@ class RunOptions:
         terminal: The shift's treatment of terminal states: "zero" as in the paper, or "absorbing".
         seeds: The number of seeds, which run side by side.
         first_seed: The first seed; the others count up from it.
-        out: The run's folder. The default is a folder in `runs/`, named after the configuration.
+        out: The folder. The default is one in `runs/` or `sweeps/`, named after the configuration.
     """
 
     scale: float = 1.0
@@ -206,26 +209,24 @@ def _job_maker(kind: type[Any], default: Budget) -> Callable[..., Job]:
     return make
 
 
-def unchecked(kind: type[Any], without: str | None = None) -> type[Any]:
+def unchecked(kind: type[Any], **changed: Any) -> type[Any]:
     """The dataclass without its checks, whose errors tyro would show as its own.
 
     Args:
         kind: The dataclass.
-        without: A field that is no flag and keeps its default.
+        changed: New defaults of some fields, or `HIDDEN` for a field that is no flag and keeps its
+            default.
     """
-    same: dict[str, Any] = {
-        "__doc__": kind.__doc__,
-        "__module__": kind.__module__,
-        "__post_init__": _nothing,
-    }
+    same = {"__doc__": kind.__doc__, "__module__": kind.__module__, "__post_init__": _nothing}
     plain = type(kind.__name__, (kind,), same)
-    for hidden in fields(kind):
-        if hidden.name == without:
-            default = field(default=hidden.default, init=False)
-            same |= {"__annotations__": {hidden.name: Any}, hidden.name: default}
-            changed = type(kind.__name__, (plain,), same)
-            return dataclass(frozen=True, kw_only=True)(changed)
-    return plain
+    known = {flag.name: flag for flag in fields(kind) if flag.name in changed}
+    if not known:
+        return plain
+    again: dict[str, Any] = {**same, "__annotations__": {name: known[name].type for name in known}}
+    for name, flag in known.items():
+        hidden = changed[name] is HIDDEN
+        again[name] = field(default=flag.default if hidden else changed[name], init=not hidden)
+    return dataclass(frozen=True, kw_only=True)(type(kind.__name__, (plain,), again))
 
 
 def checked(kind: type[Any], raw: Any) -> Any:

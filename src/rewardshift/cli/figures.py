@@ -14,7 +14,7 @@ from rewardshift.cli.progress import run_with_progress
 from rewardshift.errors import InputError, TrainingError, shown
 from rewardshift.experiments import FIGURES, find_figure
 from rewardshift.experiments.cluster import RayCluster
-from rewardshift.experiments.figure import CORES, Figure, PresetName, rounded
+from rewardshift.experiments.figure import CORES, Figure, PresetName, duration, rounded
 from rewardshift.experiments.processes import Processes
 from rewardshift.experiments.runner import (
     WHOLE,
@@ -183,11 +183,3 @@ def report(
     with needs("paper"):
         from rewardshift.cli import verdicts  # noqa: PLC0415
     verdicts.make_report(writable_folder(out), markdown=markdown, seal=seal)
-
-
-def duration(seconds: float) -> str:
-    """A duration in words."""
-    for unit, size in (("h", 3600), ("min", 60)):
-        if seconds >= 2 * size:
-            return f"{seconds / size:.0f} {unit}"
-    return f"{seconds:.0f} s"

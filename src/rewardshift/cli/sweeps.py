@@ -12,6 +12,7 @@ from rich.table import Table
 
 from rewardshift.cli.agents import (
     AGENTS,
+    HIDDEN,
     Budget,
     OfflineOptions,
     OnlineOptions,
@@ -21,10 +22,10 @@ from rewardshift.cli.agents import (
     unchecked,
     values_of,
 )
-from rewardshift.cli.figures import duration, place_of
+from rewardshift.cli.figures import place_of
 from rewardshift.cli.flags import command, flags, shift_flags
 from rewardshift.cli.progress import run_with_progress
-from rewardshift.experiments.figure import Unit
+from rewardshift.experiments.figure import Unit, duration
 from rewardshift.experiments.runner import Outcome, Place, Plan
 from rewardshift.experiments.sweep import (
     Constants,
@@ -38,7 +39,7 @@ from rewardshift.extras import needs
 from rewardshift.rollout.seeding import check_count
 from rewardshift.training.config import plain_name
 
-UNSWEPT = "first_seed"  # a figure's seeds count from 0
+SEEDS = 8  # enough for a verdict
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,7 +75,7 @@ class SweepJob(NamedTuple):
         )
         module = ("--import", self.name.partition(":")[0]) if ":" in self.name else ()
         run = [
-            *flags(self.options, without=("out", "scale", "terminal", UNSWEPT)),
+            *flags(self.options, without=("out", "scale", "terminal", "first_seed")),
             *shift_flags(sweep.shift),
             *flags(sweep.agent, without=("shift",)),
             *flags(self.budget, self.usual_budget),
@@ -120,8 +121,8 @@ def _maker(kind: type[Any], default: Budget) -> Callable[..., SweepJob]:
         )
 
     make.__annotations__.update(
-        run=unchecked(options, without=UNSWEPT),
-        agent=unchecked(kind, without="shift"),
+        run=unchecked(options, first_seed=HIDDEN, seeds=SEEDS),
+        agent=unchecked(kind, shift=HIDDEN),
         constants=raw_constants,
         budget=raw_budget,
         place=PlaceOptions,

@@ -267,3 +267,11 @@ class Figure:
 def rounded(number: float) -> str:
     """A number of hours, lifetimes or deviations, rounded for display."""
     return f"{number:,.0f}" if number >= 10 else f"{number:.2g}"
+
+
+def duration(seconds: float) -> str:
+    """A duration in words."""
+    for unit, size in (("h", 3600), ("min", 60)):
+        if seconds >= 2 * size:
+            return f"{seconds / size:.0f} {unit}"
+    return f"{seconds:.0f} s"

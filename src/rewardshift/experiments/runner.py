@@ -9,6 +9,7 @@ import contextlib
 import importlib
 import importlib.metadata
 import itertools
+import json
 import os
 import platform
 import shutil
@@ -34,7 +35,7 @@ from rewardshift.experiments.results import (
     write_provenance,
     write_results,
 )
-from rewardshift.files import writable_folder
+from rewardshift.files import writable_folder, write_atomic
 from rewardshift.rollout.seeding import check_count
 from rewardshift.shift import Terminal
 from rewardshift.training.logs import time_spent
@@ -111,6 +112,7 @@ class Shard(NamedTuple):
 
 WHOLE = Shard(1, 1)
 RUNNING = "running"  # the folder of unfinished units
+PLAN = "plan.json"
 RETRIES = 2  # the number of restarts of a unit after its process or its machine is lost
 
 
@@ -136,7 +138,7 @@ class Place(Protocol):
 
 
 def pending_units(plan: Plan, shard: Shard = WHOLE) -> list[Unit]:
-    """The unfinished work of a shard.
+    """The unfinished work of a shard. It writes the plan to the figure's folder, for `watch`.
 
     The shard of a seed does not depend on the finished work, so shards on different machines, with
     or without a common folder, never do the same work.
@@ -144,6 +146,7 @@ def pending_units(plan: Plan, shard: Shard = WHOLE) -> list[Unit]:
     for folder in (plan.out, plan.folder, plan.folder / "units"):
         writable_folder(folder)
     figure = plan.declared.at(plan.preset)
+    write_plan(plan)
     size, turn = figure.seeds_per_unit, itertools.count()
     units = []
     for group in figure.groups:
@@ -160,6 +163,19 @@ def pending_units(plan: Plan, shard: Shard = WHOLE) -> list[Unit]:
             for i in range(0, len(missing), size)
         ]
     return units
+
+
+def write_plan(plan: Plan) -> None:
+    """Writes `plan.json`: the work that the figure's folder is going to hold."""
+    figure = plan.declared
+    body = {
+        "preset": plan.preset,
+        "seeds": plan.seeds,
+        "terminal": plan.terminal,
+        "unit_spans": figure.unit_spans,
+        "seeds_per_unit": figure.seeds_per_unit,
+    }
+    write_atomic(plan.folder / PLAN, json.dumps(body) + "\n")
 
 
 def run_units(plan: Plan, units: list[Unit], place: Place) -> Iterator[Outcome]:

@@ -94,7 +94,7 @@ class Sweep:
         if len(set(names)) < len(names):
             raise InputError(f"the constants of a sweep must differ, got {shown(self.biases)}")
         if len(names) < 2:
-            raise InputError("a sweep needs a constant other than 0")
+            raise InputError("a sweep needs a constant other than 0, which is no shift")
         object.__setattr__(self, "biases", ordered)
         object.__setattr__(self, "agent", with_bias(self.agent, 0.0))
         for bias in ordered:
@@ -250,8 +250,8 @@ def make_sweep(
     if constants.optimism:
         if values is None:
             raise InputError(
-                "optimism is a place in the range of the task's values: give the values, the lowest"
-                " and the highest discounted return of an episode, or the rewards of a step"
+                "optimism is a place in the range of the task's values: give values (--values LOW"
+                " HIGH), the lowest and the highest discounted return of an episode, or rewards"
             )
         biases = biases_of(constants.optimism, values, shift)
     settings = (task.engine, task.data, task.subset, values)

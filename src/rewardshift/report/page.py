@@ -25,35 +25,53 @@ Claims = dict[str, list[dict[str, Any]]]
 Figures = Mapping[str, Figure]
 
 
-def render_page(folders: Sequence[Path], figures: Figures = FIGURES) -> str:
+def render_page(
+    folders: Sequence[Path], figures: Figures = FIGURES, live: str | None = None
+) -> str:
     """The page for these figure folders, in their order.
 
     Args:
         folders: The folders of the judged figures.
         figures: All figures that the page is about, by name.
+        live: The sections about work that goes on, for a page that is watched.
     """
     claims = read_claims(folders, figures)
     shown = {folder.name for folder in folders}
     style, script = _part("page.css"), _part("page.js")
-    # The policy forbids the page every request, and every script and style but its own.
+    if live is not None:
+        script += _part("watch.js")
+    # The policy forbids the page every request, and every script and style but its own. A watched
+    # page may ask its own server.
     return Template(_part("page.html")).substitute(
         style=style,
         style_hash=_hash(style),
         script=script,
         script_hash=_hash(script),
-        header=_part("page_sweep.html" if SWEEP in figures else "page_paper.html"),
-        tiles="".join(
-            _tiles(source, rows[-1])
-            for source, rows in count_all(claims, figures).items()
-            if any(rows[-1].counts)
-        ),
-        scenarios=_scenarios(figures),
-        verdicts="".join(map(_verdict_box, VERDICTS)),
-        tables="".join(_overview(folders, claims, figures, source) for source in SOURCES),
+        connect="; connect-src 'self'" if live is not None else "",
+        live=live or "",
+        header=_header(figures),
+        claims=_claims(folders, claims, figures) if figures else "",
         sections="".join(
             _section(folder, figures[folder.name], claims[folder.name]) for folder in folders
         ),
         unrun=_unrun([figure for figure in figures.values() if figure.name not in shown]),
+    )
+
+
+def _header(figures: Figures) -> str:
+    """What the page is about: a run, a sweep, or the figures."""
+    kind = "sweep" if SWEEP in figures else "paper" if figures else "run"
+    return _part(f"page_{kind}.html")
+
+
+def _claims(folders: Sequence[Path], claims: Claims, figures: Figures) -> str:
+    """The section about all claims."""
+    counts = count_all(claims, figures).items()
+    return Template(_part("page_claims.html")).substitute(
+        tiles="".join(_tiles(source, rows[-1]) for source, rows in counts if any(rows[-1].counts)),
+        scenarios=_scenarios(figures),
+        verdicts="".join(map(_verdict_box, VERDICTS)),
+        tables="".join(_overview(folders, claims, figures, source) for source in SOURCES),
     )
 
 
