@@ -298,7 +298,7 @@ def test_damaged_results(damage: Damage, figure_folder: Path) -> None:
 def test_a_damaged_page(damage: Damage, name: str, figure_folder: Path) -> None:
     path = figure_folder / name
     scripts = render_page([figure_folder]).count("<script")  # its own, and the data of its curves
-    damaged(path, damage, lambda: _read_provenance(figure_folder), str(figure_folder))
+    damaged(path, damage, lambda: _read_provenance(figure_folder, FIGURE), str(figure_folder))
     text = damaged(path, damage, lambda: render_page([figure_folder]), str(figure_folder))
     assert text is None or text.count("<script") <= scripts
 

@@ -19,8 +19,10 @@ if TYPE_CHECKING:
     from rewardshift.agents.sac import SAC
     from rewardshift.agents.td3 import TD3, ddpg
     from rewardshift.data import Dataset, Subset, load_dataset
+    from rewardshift.experiments.sweep import Constants, SweepTask
     from rewardshift.hindsight import Hindsight
     from rewardshift.networks import MLP, Convolution
+    from rewardshift.report.sweeps import Response, sweep
     from rewardshift.rollout.policy import Policy
     from rewardshift.training.loading import load
     from rewardshift.training.offline import OfflineBudget
@@ -38,6 +40,7 @@ __all__ = [
     "SAC",
     "TD3",
     "Auto",
+    "Constants",
     "Convolution",
     "CountBonus",
     "Dataset",
@@ -46,10 +49,12 @@ __all__ = [
     "OfflineBudget",
     "OnlineBudget",
     "Policy",
+    "Response",
     "Result",
     "Shift",
     "ShiftReward",
     "Subset",
+    "SweepTask",
     "VectorShiftReward",
     "ddpg",
     "equivalent_bias",
@@ -60,6 +65,7 @@ __all__ = [
     "register_pytree",
     "resume",
     "suggest_shift",
+    "sweep",
     "train",
     "train_offline",
 ]
@@ -73,6 +79,7 @@ _LAZY = {
     "RND": "agents.intrinsic",
     "SAC": "agents.sac",
     "TD3": "agents.td3",
+    "Constants": "experiments.sweep",
     "Convolution": "networks",
     "CountBonus": "agents.intrinsic",
     "Dataset": "data",
@@ -80,12 +87,15 @@ _LAZY = {
     "OfflineBudget": "training.offline",
     "OnlineBudget": "training.online",
     "Policy": "rollout.policy",
+    "Response": "report.sweeps",
     "Result": "training.runs",
     "Subset": "data",
+    "SweepTask": "experiments.sweep",
     "ddpg": "agents.td3",
     "load": "training.loading",
     "load_dataset": "data",
     "resume": "training.runs",
+    "sweep": "report.sweeps",
     "train": "training.runs",
     "train_offline": "training.runs",
 }

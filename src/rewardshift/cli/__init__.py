@@ -1,7 +1,7 @@
 """The command line.
 
-`rewardshift train | resume | evaluate | play | collect | data | list | reproduce | report |
-suggest`.
+`rewardshift train | resume | evaluate | play | collect | data | sweep | list | reproduce | report |
+watch | suggest`.
 """
 
 import errno
@@ -23,7 +23,7 @@ PATH_ERRORS = (
     *(errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.EEXIST, errno.ENAMETOOLONG, errno.ELOOP),
     *(errno.EACCES, errno.EPERM, errno.EROFS),
 )
-RESUMABLE = ("train", "resume", "reproduce")
+RESUMABLE = ("train", "resume", "sweep", "reproduce")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

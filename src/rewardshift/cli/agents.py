@@ -5,7 +5,7 @@ help. Only `RunOptions` belongs to the command line.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import reduce
 from operator import or_
 from pathlib import Path
@@ -42,6 +42,9 @@ AGENTS: dict[str, tuple[type[Any], Budget]] = {
 }
 
 
+HIDDEN = object()  # see `unchecked`
+
+
 @dataclass(frozen=True, kw_only=True)
 class RunOptions:
     """Settings of every run.
@@ -51,7 +54,7 @@ class RunOptions:
         terminal: The shift's treatment of terminal states: "zero" as in the paper, or "absorbing".
         seeds: The number of seeds, which run side by side.
         first_seed: The first seed; the others count up from it.
-        out: The run's folder. The default is a folder in `runs/`, named after the configuration.
+        out: The folder. The default is one in `runs/` or `sweeps/`, named after the configuration.
     """
 
     scale: float = 1.0
@@ -123,9 +126,10 @@ class OfflineOptions(RunOptions):
 
     def prepare(self, agent: Any, budget: OfflineBudget) -> Run:
         """The run, configured and checked."""
-        return offline_run(agent, self.data, self.env, self.numbers(), budget, self._subset())
+        return offline_run(agent, self.data, self.env, self.numbers(), budget, self.subset())
 
-    def _subset(self) -> Subset | None:
+    def subset(self) -> Subset | None:
+        """The part of the data set to learn from."""
         if self.transitions is None:
             if (self.pick, self.data_seed) != ("episodes", 0):
                 raise InputError("--pick and --data-seed choose --transitions; say how many")
@@ -152,60 +156,99 @@ def jobs(arguments: Sequence[str]) -> Any:
         arguments: The command line. If it names the user's own agent, as in
             `train mymodule:Mine`, that is a subcommand too.
     """
+    return by_agent("train", arguments, _job_maker)
+
+
+def by_agent(
+    command: str,
+    arguments: Sequence[str],
+    maker: Callable[[type[Any], Budget], Callable[..., Any]],
+    others: tuple[type[Any], ...] = (),
+) -> Any:
+    """A type for tyro with a subcommand for each agent.
+
+    Args:
+        command: The command.
+        arguments: The command line.
+        maker: Makes, of an agent and its default budget, the function whose parameters are flags.
+        others: Dataclasses whose fields are flags too, beside those of the run and the budget.
+    """
     agents = dict(AGENTS)
-    if arguments[:1] == ["train"] and ":" in "".join(arguments[1:2]):
-        agents[arguments[1]] = _own_agent(arguments[1])
+    if arguments[:1] == [command] and ":" in "".join(arguments[1:2]):
+        agents[arguments[1]] = _own_agent(command, arguments[1], others)
     commands: list[Any] = [
-        Annotated[Any, tyro.conf.subcommand(name, constructor=_job_maker(*agents[name]))]
+        Annotated[Any, tyro.conf.subcommand(name, constructor=maker(*agents[name]))]
         for name in agents
     ]
     return reduce(or_, commands)
 
 
-def _own_agent(name: str) -> tuple[type[Any], Budget]:
+def _own_agent(command: str, name: str, others: tuple[type[Any], ...]) -> tuple[type[Any], Budget]:
     """A user's agent and its default budget; an agent with `act` learns in an environment."""
     kind = find_part(name)
     budget = OnlineBudget() if hasattr(kind, "act") else OfflineBudget()
-    taken = {field.name for part in (_options(budget), budget) for field in fields(part)}
-    for field in fields(kind):
-        if field.name in taken:
+    parts = (options_of(budget), type(budget), *others)
+    taken = {flag.name for part in parts for flag in fields(part)} - {"shift"}
+    for flag in fields(kind):
+        if flag.name in taken:
             raise InputError(
-                f"the setting {field.name!r} of {name} has the name of another flag of train; give"
-                " it another name, or train from Python"
+                f"the setting {flag.name!r} of {name} has the name of another flag of {command};"
+                f" give it another name, or {command} from Python"
             )
     return kind, budget
 
 
 def _job_maker(kind: type[Any], default: Budget) -> Callable[..., Job]:
     """A function whose parameters tyro shows as flags."""
-    raw_budget = _unchecked(type(default))
+    raw_budget = unchecked(type(default))
 
-    defaults = raw_budget(**_values(default))
+    defaults = raw_budget(**values_of(default))
 
     def make(run: Any, agent: Any, budget: Any = defaults) -> Job:
-        try:
-            return Job(kind(**_values(agent)), run, type(default)(**_values(budget)))
-        except ValueError as error:  # a user's agent may not raise InputError
-            raise InputError(one_line(error)) from error
+        return Job(checked(kind, agent), run, checked(type(default), budget))
 
-    make.__annotations__.update(run=_options(default), agent=_unchecked(kind), budget=raw_budget)
+    make.__annotations__.update(run=options_of(default), agent=unchecked(kind), budget=raw_budget)
     make.__doc__ = (kind.__doc__ or "").partition("\n")[0]
     return make
 
 
-def _unchecked(kind: type[Any]) -> type[Any]:
-    """The dataclass without its checks, whose errors tyro would show as its own."""
+def unchecked(kind: type[Any], **changed: Any) -> type[Any]:
+    """The dataclass without its checks, whose errors tyro would show as its own.
+
+    Args:
+        kind: The dataclass.
+        changed: New defaults of some fields, or `HIDDEN` for a field that is no flag and keeps its
+            default.
+    """
     same = {"__doc__": kind.__doc__, "__module__": kind.__module__, "__post_init__": _nothing}
-    return type(kind.__name__, (kind,), same)
+    plain = type(kind.__name__, (kind,), same)
+    known = {flag.name: flag for flag in fields(kind) if flag.name in changed}
+    if not known:
+        return plain
+    again: dict[str, Any] = {**same, "__annotations__": {name: known[name].type for name in known}}
+    for name, flag in known.items():
+        hidden = changed[name] is HIDDEN
+        again[name] = field(default=flag.default if hidden else changed[name], init=not hidden)
+    return dataclass(frozen=True, kw_only=True)(type(kind.__name__, (plain,), again))
 
 
-def _values(config: Any) -> dict[str, Any]:
-    return {field.name: getattr(config, field.name) for field in fields(config) if field.init}
+def checked(kind: type[Any], raw: Any) -> Any:
+    """The dataclass from the flags of its `unchecked` form."""
+    try:
+        return kind(**values_of(raw))
+    except ValueError as error:  # a user's agent may not raise InputError
+        raise InputError(one_line(error)) from error
+
+
+def values_of(config: Any) -> dict[str, Any]:
+    """The fields that are flags, with their values."""
+    return {flag.name: getattr(config, flag.name) for flag in fields(config) if flag.init}
 
 
 def _nothing(_: Any) -> None:
     pass
 
 
-def _options(budget: Budget) -> type[OnlineOptions | OfflineOptions]:
+def options_of(budget: Budget) -> type[OnlineOptions | OfflineOptions]:
+    """The settings of a run with such a budget."""
     return OnlineOptions if isinstance(budget, OnlineBudget) else OfflineOptions

@@ -9,7 +9,9 @@ from rewardshift.cli.data import collect_data, data
 from rewardshift.cli.figures import list_figures, report, reproduce
 from rewardshift.cli.parts import REGISTRY, PartError
 from rewardshift.cli.suggest import suggest
+from rewardshift.cli.sweeps import sweep_constants, sweep_jobs
 from rewardshift.cli.training import evaluate, play, resume_run, train_agent
+from rewardshift.cli.watching import watch
 from rewardshift.errors import InputError
 
 COMMANDS: dict[str, Callable[..., None]] = {
@@ -19,9 +21,11 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "play": play,
     "collect": collect_data,
     "data": data,
+    "sweep": sweep_constants,
     "list": list_figures,
     "reproduce": reproduce,
     "report": report,
+    "watch": watch,
     "suggest": suggest,
 }
 
@@ -29,6 +33,7 @@ COMMANDS: dict[str, Callable[..., None]] = {
 def run(arguments: Sequence[str]) -> None:
     """Parses the arguments and runs their command."""
     train_agent.__annotations__["job"] = jobs(arguments)
+    sweep_constants.__annotations__["job"] = sweep_jobs(arguments)
     try:
         tyro.extras.subcommand_cli_from_dict(
             COMMANDS,

@@ -14,7 +14,7 @@ from rewardshift.cli.progress import run_with_progress
 from rewardshift.errors import InputError, TrainingError, shown
 from rewardshift.experiments import FIGURES, find_figure
 from rewardshift.experiments.cluster import RayCluster
-from rewardshift.experiments.figure import CORES, Figure, PresetName, rounded
+from rewardshift.experiments.figure import CORES, Figure, PresetName, duration, rounded
 from rewardshift.experiments.processes import Processes
 from rewardshift.experiments.runner import (
     WHOLE,
@@ -25,6 +25,7 @@ from rewardshift.experiments.runner import (
     missing_seeds,
     pending_units,
 )
+from rewardshift.experiments.sweeping import refuse_sweep
 from rewardshift.extras import needs
 from rewardshift.files import writable_folder
 from rewardshift.shift import Terminal
@@ -45,7 +46,7 @@ def list_figures(*, cost: bool = False) -> None:
         print(f"  methods  {', '.join(method.name for method in figure.methods)}")
         for name, preset in figure.presets.items():
             note = f" ({preset.note})" if preset.note else ""
-            print(f"  {name:8} {preset.seeds} seeds, about {_duration(preset.seconds)}{note}")
+            print(f"  {name:8} {preset.seeds} seeds, about {duration(preset.seconds)}{note}")
             for line in _details(figure, name):
                 print(f"  {'':8} {line}")
     print(
@@ -109,7 +110,8 @@ def reproduce(
     """
     with needs("paper"):  # before any work
         from rewardshift.cli import verdicts  # noqa: PLC0415
-    place = _place(on, jobs, address)
+    place = place_of(on, jobs, address)
+    refuse_sweep(out)
     names = list(FIGURES) if figure == "all" else [find_figure(figure).name]
     plans = [
         Plan(
@@ -137,7 +139,8 @@ def reproduce(
         )
 
 
-def _place(on: str, jobs: int | None, address: str | None) -> Place:
+def place_of(on: str, jobs: int | None, address: str | None) -> Place:
+    """The place that performs units of work."""
     if on == "ray":
         if jobs is not None:
             raise InputError("--jobs is for processes of this machine, not for --on ray")
@@ -180,10 +183,3 @@ def report(
     with needs("paper"):
         from rewardshift.cli import verdicts  # noqa: PLC0415
     verdicts.make_report(writable_folder(out), markdown=markdown, seal=seal)
-
-
-def _duration(seconds: float) -> str:
-    for unit, size in (("h", 3600), ("min", 60)):
-        if seconds >= 2 * size:
-            return f"{seconds / size:.0f} {unit}"
-    return f"{seconds:.0f} s"

@@ -74,15 +74,22 @@ class PartError(Exception):
     """A text that describes no part. It is not a `ValueError`, which tyro would show as its own."""
 
 
-@REGISTRY.primitive_rule
-def slot_rule(info: PrimitiveTypeInfo) -> PrimitiveConstructorSpec[Any] | None:
-    """The rule by which tyro reads a part."""
-    kinds = get_args(info.type) or (info.type,)
-    alone = len(kinds) == 1 and is_dataclass(info.type) and info.type not in SLOTS
+def slot_of(kind: Any) -> Slot | None:
+    """The slot of a type; None if its values are no parts."""
+    kinds = get_args(kind) or (kind,)
+    alone = len(kinds) == 1 and is_dataclass(kind) and kind not in SLOTS
     if alone or set(kinds) == {NoneType} or Shift in kinds or not all(map(_is_part, kinds)):
         return None
     name, makers = next((SLOTS[kind] for kind in kinds if kind in SLOTS), ("a part", {}))
-    slot = Slot(name, makers, NoneType in kinds)
+    return Slot(name, makers, NoneType in kinds)
+
+
+@REGISTRY.primitive_rule
+def slot_rule(info: PrimitiveTypeInfo) -> PrimitiveConstructorSpec[Any] | None:
+    """The rule by which tyro reads a part."""
+    kinds, slot = get_args(info.type) or (info.type,), slot_of(info.type)
+    if slot is None:
+        return None
     return PrimitiveConstructorSpec(
         nargs=1,
         metavar=slot.metavar,

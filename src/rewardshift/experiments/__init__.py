@@ -37,6 +37,8 @@ FIGURES = {
 }
 
 
+RESERVED = ("all", "sweep")  # names that commands and folders use otherwise
+
 # The modules of registered figures. Worker processes import them.
 MODULES: dict[str, str] = {}
 
@@ -53,9 +55,10 @@ def register(figure: Figure, *, module: str) -> None:
             "the name of a figure must be lower-case letters, digits, dots, dashes and underlines,"
             f" beginning with a letter or a digit, got {shown(figure.name)}"
         )
-    if figure.name == "all" or "quick" not in figure.presets:
+    if figure.name in RESERVED or "quick" not in figure.presets:
         raise InputError(
-            "a figure needs a preset called 'quick' and another name than 'all', got the name"
+            "a figure needs a preset called 'quick' and another name than 'all' and 'sweep', got"
+            " the name"
             f" {figure.name!r} and the presets {', '.join(figure.presets) or 'none'}"
         )
     _check_names(figure)

@@ -217,6 +217,11 @@ class Figure:
             panels=tuple(panel for panel in self.panels if panel.task not in left_out),
         )
 
+    @property
+    def usual_preset(self) -> str:
+        """`"quick"`, or the only preset of a figure that was made on the spot."""
+        return "quick" if "quick" in self.presets else next(iter(self.presets))
+
     def style(self, method: Method) -> Style:
         """The style of a method of the figure."""
         return method.style or PALETTE[self.methods.index(method) % len(PALETTE)]
@@ -262,3 +267,11 @@ class Figure:
 def rounded(number: float) -> str:
     """A number of hours, lifetimes or deviations, rounded for display."""
     return f"{number:,.0f}" if number >= 10 else f"{number:.2g}"
+
+
+def duration(seconds: float) -> str:
+    """A duration in words."""
+    for unit, size in (("h", 3600), ("min", 60)):
+        if seconds >= 2 * size:
+            return f"{seconds / size:.0f} {unit}"
+    return f"{seconds:.0f} s"

@@ -104,10 +104,17 @@ def check_seal(folder: Path) -> bool:
     if provenance[SEAL] != _seal(folder, provenance):
         raise InputError(
             f"the seal of {str(folder / RESULTS)!r} and {PROVENANCE} does not fit: one of them was"
-            f" changed after it was written; 'rewardshift reproduce {folder.name} --out"
-            f" {folder.parent}' writes both again from the finished units"
+            f" changed after it was written; {command_again(folder)} writes both again from the"
+            " finished units"
         )
     return True
+
+
+def command_again(folder: Path) -> str:
+    """The command that makes a figure's folder complete again, in words."""
+    if folder.name == "sweep":
+        return f"the 'rewardshift sweep' with --out {folder.parent}"
+    return f"'rewardshift reproduce {folder.name} --out {folder.parent}'"
 
 
 def write_provenance(folder: Path, provenance: Mapping[str, Any]) -> None:

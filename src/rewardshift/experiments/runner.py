@@ -9,6 +9,7 @@ import contextlib
 import importlib
 import importlib.metadata
 import itertools
+import json
 import os
 import platform
 import shutil
@@ -23,7 +24,7 @@ from typing import NamedTuple, Protocol, runtime_checkable
 
 from rewardshift.errors import ForeignError, InputError, TrainingError
 from rewardshift.experiments import MODULES, find_figure
-from rewardshift.experiments.figure import Group, Unit
+from rewardshift.experiments.figure import Figure, Group, Unit
 from rewardshift.experiments.results import (
     RESULTS,
     UnitResult,
@@ -34,10 +35,17 @@ from rewardshift.experiments.results import (
     write_provenance,
     write_results,
 )
-from rewardshift.files import writable_folder
+from rewardshift.files import writable_folder, write_atomic
 from rewardshift.rollout.seeding import check_count
 from rewardshift.shift import Terminal
 from rewardshift.training.logs import time_spent
+
+
+class Made(NamedTuple):
+    """A figure that was made on the spot, and the command that makes and runs it."""
+
+    figure: Figure
+    command: str
 
 
 @dataclass(frozen=True)
@@ -50,6 +58,7 @@ class Plan:
         seeds: The number of seeds, 0, 1, 2, ...
         terminal: The treatment of terminal states: the paper's `"zero"`, or `"absorbing"`.
         out: The folder for results; those of the figure go to `out/figure`.
+        made: The figure itself, if it was made on the spot. Otherwise its name finds it.
         module: The module that registered the figure, if it is not one of ours.
     """
 
@@ -58,14 +67,20 @@ class Plan:
     seeds: int
     terminal: Terminal
     out: Path
+    made: Made | None = None
     module: str | None = field(init=False)
 
     def __post_init__(self) -> None:
-        presets = find_figure(self.figure).presets
+        presets = self.declared.presets
         if self.preset not in presets:
             raise InputError(f"preset must be one of {', '.join(presets)}, got {self.preset!r}")
         check_count(self.seeds)
         object.__setattr__(self, "module", MODULES.get(self.figure))
+
+    @property
+    def declared(self) -> Figure:
+        """The figure."""
+        return find_figure(self.figure) if self.made is None else self.made.figure
 
     @property
     def folder(self) -> Path:
@@ -74,12 +89,14 @@ class Plan:
 
     def finished(self, group: Group) -> list[UnitResult]:
         """The finished units of a group."""
-        digest = find_figure(self.figure).digest(self.preset, self.terminal, group)
+        digest = self.declared.digest(self.preset, self.terminal, group)
         return load_units(self.folder, digest)
 
     @property
     def command(self) -> str:
         """The command that runs this plan."""
+        if self.made is not None:
+            return self.made.command
         return (
             f"rewardshift reproduce {self.figure} --preset {self.preset}"
             f" --seeds {self.seeds} --terminal {self.terminal}"
@@ -95,6 +112,7 @@ class Shard(NamedTuple):
 
 WHOLE = Shard(1, 1)
 RUNNING = "running"  # the folder of unfinished units
+PLAN = "plan.json"
 RETRIES = 2  # the number of restarts of a unit after its process or its machine is lost
 
 
@@ -120,14 +138,15 @@ class Place(Protocol):
 
 
 def pending_units(plan: Plan, shard: Shard = WHOLE) -> list[Unit]:
-    """The unfinished work of a shard.
+    """The unfinished work of a shard. It writes the plan to the figure's folder, for `watch`.
 
     The shard of a seed does not depend on the finished work, so shards on different machines, with
     or without a common folder, never do the same work.
     """
     for folder in (plan.out, plan.folder, plan.folder / "units"):
         writable_folder(folder)
-    figure = find_figure(plan.figure).at(plan.preset)
+    figure = plan.declared.at(plan.preset)
+    write_plan(plan)
     size, turn = figure.seeds_per_unit, itertools.count()
     units = []
     for group in figure.groups:
@@ -146,6 +165,19 @@ def pending_units(plan: Plan, shard: Shard = WHOLE) -> list[Unit]:
     return units
 
 
+def write_plan(plan: Plan) -> None:
+    """Writes `plan.json`: the work that the figure's folder is going to hold."""
+    figure = plan.declared
+    body = {
+        "preset": plan.preset,
+        "seeds": plan.seeds,
+        "terminal": plan.terminal,
+        "unit_spans": figure.unit_spans,
+        "seeds_per_unit": figure.seeds_per_unit,
+    }
+    write_atomic(plan.folder / PLAN, json.dumps(body) + "\n")
+
+
 def run_units(plan: Plan, units: list[Unit], place: Place) -> Iterator[Outcome]:
     """Runs units, keeps their results, and yields each one's outcome when it ends."""
     for outcome in place.perform(plan, units):
@@ -160,7 +192,7 @@ def perform(plan: Plan, unit: Unit) -> Outcome:
     """Performs or continues one unit, in the calling process."""
     if plan.module is not None:
         importlib.import_module(plan.module)
-    figure = find_figure(plan.figure)
+    figure = plan.declared
     started = time.perf_counter()
     try:
         digest = figure.digest(plan.preset, plan.terminal, (unit.tasks, unit.methods))
@@ -189,7 +221,7 @@ def _running_folder(plan: Plan, name: str) -> Iterator[Path]:
 
 def missing_seeds(plan: Plan) -> list[str]:
     """The missing seeds in words, one line for each group of tasks and methods."""
-    figure = find_figure(plan.figure).at(plan.preset)
+    figure = plan.declared.at(plan.preset)
     lines = []
     for group in figure.groups:
         finished = {seed for unit in plan.finished(group) for seed in unit.seeds}
@@ -202,7 +234,7 @@ def missing_seeds(plan: Plan) -> list[str]:
 
 def gather(plan: Plan) -> bool:
     """Writes `results.csv` and `provenance.json` from the finished units; False without any."""
-    figure = find_figure(plan.figure).at(plan.preset)
+    figure = plan.declared.at(plan.preset)
     wanted = set(range(plan.seeds))
     units = [
         unit

@@ -7,11 +7,19 @@ from typing import Any
 
 from rewardshift.checks import check
 from rewardshift.errors import InputError, one_line
-from rewardshift.experiments import FIGURES
-from rewardshift.experiments.results import check_seal, read_results, write_provenance
+from rewardshift.experiments.figure import Curve, Figure
+from rewardshift.experiments.results import (
+    check_seal,
+    command_again,
+    read_results,
+    write_provenance,
+)
+from rewardshift.experiments.sweep import SWEEP
+from rewardshift.experiments.sweeping import figures_in, read_sweep
 from rewardshift.files import DAMAGE, read_own, write_atomic
 from rewardshift.report.page import render_page
 from rewardshift.report.plots import draw
+from rewardshift.report.response import as_csv, draw_response, points_of
 from rewardshift.report.summary import Summary, count_all, read_claims
 from rewardshift.report.verdicts import judge
 from rewardshift.shift import Terminal
@@ -37,8 +45,8 @@ def write_figure(folder: Path) -> list[dict[str, Any]]:
     Returns:
         The claims with their verdicts.
     """
-    provenance = _read_provenance(folder)
-    whole = FIGURES[folder.name]
+    whole = figures_in(folder.parent)[folder.name]
+    provenance = _read_provenance(folder, whole)
     figure = whole.at(provenance.preset)
     curves = read_results(folder / "results.csv")
     missing = {
@@ -51,13 +59,13 @@ def write_figure(folder: Path) -> list[dict[str, Any]]:
         panel, method = min(missing)
         raise InputError(
             f"{str(folder / 'results.csv')!r} has no rows of method {method!r} in panel {panel!r};"
-            f" run 'rewardshift reproduce {figure.name}' again"
+            f" run {command_again(folder)} again"
         )
     check_seal(folder)
     claims = judge(whole, curves, provenance.preset)
+    preset = f"preset {provenance.preset}, " if len(whole.presets) > 1 else ""
     caption = (
-        f"preset {provenance.preset}, {provenance.seeds} seeds, mean and 25-75% band,"
-        f" terminal {provenance.terminal}"
+        f"{preset}{provenance.seeds} seeds, mean and 25-75% band, terminal {provenance.terminal}"
     )
     if provenance.note:
         caption += f"; {provenance.note}"
@@ -65,14 +73,26 @@ def write_figure(folder: Path) -> list[dict[str, Any]]:
         caption += f"; MISSING: {'; '.join(provenance.missing)}"
     for kind, content in draw(figure, curves, caption).items():
         write_atomic(folder / f"figure.{kind}", content)
+    if folder.name == SWEEP:
+        _write_response(folder, curves, claims)
     write_atomic(folder / "claims.json", json.dumps(claims, indent=2) + "\n")  # written last
     return claims
+
+
+def _write_response(folder: Path, curves: list[Curve], claims: list[dict[str, Any]]) -> None:
+    """Writes a sweep's `response.csv`, `response.png` and `response.svg`."""
+    sweep = read_sweep(folder).sweep
+    points = points_of(sweep, curves, claims)
+    caption = f"mean of the seeds and its 95% interval, terminal {sweep.terminal}; dashed: none"
+    for kind, content in draw_response(points, sweep.figure().title, caption).items():
+        write_atomic(folder / f"response.{kind}", content)
+    write_atomic(folder / "response.csv", as_csv(points))
 
 
 def write_page(out: Path, page: Path | None = None) -> Path:
     """Writes the page about every figure in `out`, by default to `out/report.html`."""
     page = page or out / "report.html"
-    write_atomic(page, render_page(judged_folders(out)))
+    write_atomic(page, render_page(judged_folders(out), figures_in(out)))
     return page
 
 
@@ -100,11 +120,12 @@ def write_seal(folder: Path) -> None:
 
 def summary(out: Path) -> Summary:
     """Counts the verdicts on the claims of every figure, from the results in `out`."""
-    return count_all(read_claims(judged_folders(out)))
+    figures = figures_in(out)
+    return count_all(read_claims(judged_folders(out), figures), figures)
 
 
 def _figure_folders(out: Path) -> list[Path]:
-    return [out / name for name in FIGURES if (out / name / "results.csv").exists()]
+    return [out / name for name in figures_in(out) if (out / name / "results.csv").exists()]
 
 
 def judged_folders(out: Path) -> list[Path]:
@@ -112,13 +133,13 @@ def judged_folders(out: Path) -> list[Path]:
     return [folder for folder in _figure_folders(out) if (folder / "claims.json").exists()]
 
 
-def _read_provenance(folder: Path) -> Provenance:
+def _read_provenance(folder: Path, figure: Figure) -> Provenance:
     path = folder / "provenance.json"
     try:
         body = json.loads(read_own(path))
         needed = {key: body[key] for key in ("preset", "seeds", "terminal", "note")}
         provenance = Provenance(**needed, missing=tuple(body.get("missing", ())))
-        known = FIGURES[folder.name].presets
+        known = figure.presets
         if provenance.preset not in known:
             raise ValueError(f"preset {provenance.preset!r} is not one of {', '.join(known)}")
         return provenance

@@ -39,7 +39,10 @@ def _panel(figure: Figure, panel: Panel, curves: Sequence[Curve]) -> dict[str, A
         "title": panel.title,
         "y": panel.y_label,
         "range": panel.y_range,
-        "steps": next((list(mine[0].steps) for mine in seeds.values() if mine), []),
+        # While a figure is at work, some curves are shorter than others.
+        "steps": max(
+            (list(curve.steps) for mine in seeds.values() for curve in mine), key=len, default=[]
+        ),
         "seeds": {
             name: [[float(f"{value:.4g}") for value in curve.values] for curve in mine]
             for name, mine in seeds.items()
@@ -58,7 +61,8 @@ def in_words(figure: Figure, curves: Sequence[Curve]) -> str:
     for panel in figure.panels:
         ends = []
         for method in figure.methods:
-            last = [curve.values[-1] for curve in curves if _is_of(curve, panel, method.name)]
+            mine = [curve for curve in curves if _is_of(curve, panel, method.name)]
+            last = [curve.values[-1] for curve in mine if curve.values]
             if last:
                 ends.append(f"{method.label} {np.mean(last):.3g}")
         sentences.append(f"{panel.title}, {panel.y_label} at the end: {'; '.join(ends)}.")

@@ -73,8 +73,9 @@ const BANDS = {
     return [quantile(ordered, 0.25), quantile(ordered, 0.75)];
   }),
   "95% bootstrap interval": (columns, centre) => {
-    const samples = draws(columns[0].length);
-    return columns.map((values) => {
+    let samples;
+    return columns.map((values, i) => {
+      samples = values.length === columns[i - 1]?.length ? samples : draws(values.length);
       const centres = sorted(samples.map((sample) => centre(sample.map((i) => values[i]))));
       return [quantile(centres, 0.025), quantile(centres, 0.975)];
     });
@@ -85,7 +86,9 @@ const BANDS = {
 function summarise(panel, name, state) {
   panel.known ??= {};
   return panel.known[[name, state.centre, state.band]] ??= (() => {
-    const columns = panel.steps.map((_, i) => panel.seeds[name].map((values) => values[i]));
+    // Curves of runs that go on are shorter than the others.
+    const columns = panel.steps.map((_, i) => panel.seeds[name].map((values) => values[i])
+      .filter((value) => value !== undefined)).filter((values) => values.length);
     const centre = CENTRES[state.centre], band = BANDS[state.band];
     return { middle: columns.map(centre), band: band && band(columns, centre) };
   })();
@@ -157,7 +160,7 @@ function drawPanel(plot, panel, data, state) {
   const lines = shownLines(panel, data, state), scale = scales(panel, lines, state);
   const points = panel.steps.map((step, i) => [step, i]).filter(([step]) => !state.log || step > 0);
   const path = (values, order = points) =>
-    "M" + order.map(([step, i]) => `${scale.x(step).toFixed(1)} ${scale.y(values[i]).toFixed(1)}`).join("L");
+    "M" + order.filter(([, i]) => i < values.length).map(([step, i]) => `${scale.x(step).toFixed(1)} ${scale.y(values[i]).toFixed(1)}`).join("L");
   const svg = draw("svg", { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, "aria-hidden": "true" },
     axes(panel, data, scale));
   for (const { method, middle, band } of lines) {
@@ -194,6 +197,7 @@ function drawPanel(plot, panel, data, state) {
 }
 
 function reading({ middle, band }, at) {
+  if (at >= middle.length) return "-";
   const interval = band ? ` [${band[at].map((value) => exact.format(value)).join(", ")}]` : "";
   return exact.format(middle[at]) + interval;
 }
@@ -281,7 +285,7 @@ function setUpChart(chart) {
   redraw();
 }
 
-setUpFilters(document.querySelector("form.filters"));
+for (const form of document.querySelectorAll("form.filters")) setUpFilters(form);
 const observer = new IntersectionObserver((entries) => {
   for (const { isIntersecting, target } of entries) {
     if (!isIntersecting) continue;

@@ -2,7 +2,7 @@
 
 import base64
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from hashlib import sha256
 from html import escape
 from pathlib import Path
@@ -10,34 +10,68 @@ from string import Template
 from typing import Any
 
 from rewardshift.experiments import FIGURES
-from rewardshift.experiments.figure import SCENARIOS, Figure, Source, rounded
+from rewardshift.experiments.figure import SCENARIOS, Curve, Figure, Source, rounded
 from rewardshift.experiments.results import read_results
+from rewardshift.experiments.sweep import SWEEP
+from rewardshift.experiments.sweeping import read_sweep
 from rewardshift.files import DAMAGE, read_own
 from rewardshift.report.curves import as_json, in_words
+from rewardshift.report.response import response_html
 from rewardshift.report.rows import DETAIL, OVERVIEW, SYMBOLS, detail_row, overview_row, table
 from rewardshift.report.summary import TITLES, VERDICTS, Row, count_all, read_claims, unreadable
 from rewardshift.report.verdicts import SOURCES
 
 Claims = dict[str, list[dict[str, Any]]]
+Figures = Mapping[str, Figure]
 
 
-def render_page(folders: Sequence[Path]) -> str:
-    """The page for these figure folders, in their order."""
-    claims = read_claims(folders)
+def render_page(
+    folders: Sequence[Path], figures: Figures = FIGURES, live: str | None = None
+) -> str:
+    """The page for these figure folders, in their order.
+
+    Args:
+        folders: The folders of the judged figures.
+        figures: All figures that the page is about, by name.
+        live: The sections about work that goes on, for a page that is watched.
+    """
+    claims = read_claims(folders, figures)
     shown = {folder.name for folder in folders}
     style, script = _part("page.css"), _part("page.js")
-    # The policy forbids the page every request, and every script and style but its own.
+    if live is not None:
+        script += _part("watch.js")
+    # The policy forbids the page every request, and every script and style but its own. A watched
+    # page may ask its own server.
     return Template(_part("page.html")).substitute(
         style=style,
         style_hash=_hash(style),
         script=script,
         script_hash=_hash(script),
-        tiles="".join(_tiles(source, rows[-1]) for source, rows in count_all(claims).items()),
-        scenarios=_scenarios(),
+        connect="; connect-src 'self'" if live is not None else "",
+        live=live or "",
+        header=_header(figures),
+        claims=_claims(folders, claims, figures) if figures else "",
+        sections="".join(
+            _section(folder, figures[folder.name], claims[folder.name]) for folder in folders
+        ),
+        unrun=_unrun([figure for figure in figures.values() if figure.name not in shown]),
+    )
+
+
+def _header(figures: Figures) -> str:
+    """What the page is about: a run, a sweep, or the figures."""
+    kind = "sweep" if SWEEP in figures else "paper" if figures else "run"
+    return _part(f"page_{kind}.html")
+
+
+def _claims(folders: Sequence[Path], claims: Claims, figures: Figures) -> str:
+    """The section about all claims."""
+    counts = count_all(claims, figures).items()
+    return Template(_part("page_claims.html")).substitute(
+        tiles="".join(_tiles(source, rows[-1]) for source, rows in counts if any(rows[-1].counts)),
+        scenarios=_scenarios(figures),
         verdicts="".join(map(_verdict_box, VERDICTS)),
-        tables="".join(_overview(folders, claims, source) for source in SOURCES),
-        sections="".join(_section(folder, claims[folder.name]) for folder in folders),
-        unrun=_unrun([figure for figure in FIGURES.values() if figure.name not in shown]),
+        tables="".join(_overview(folders, claims, figures, source) for source in SOURCES),
     )
 
 
@@ -56,14 +90,14 @@ def _tiles(source: Source, total: Row) -> str:
         for verdict, number in zip(VERDICTS, total.counts, strict=True)
     )
     cost = ""
-    if total.counts[-1]:
+    if total.counts[-1] and total.core_hours:
         cost = f"<p>About {rounded(total.core_hours)} core-hours would test the rest.</p>"
     return f"""<div class="tiles"><h3>{escape(TITLES[source])}</h3><ul>{tiles}</ul>{cost}</div>
 """
 
 
-def _scenarios() -> str:
-    found = {figure.scenario for figure in FIGURES.values()}
+def _scenarios(figures: Figures) -> str:
+    found = {figure.scenario for figure in figures.values()}
     known = [name for name in SCENARIOS if name in found]
     names = [*known, *sorted(found - set(SCENARIOS))]
     return "".join(f"<option>{escape(name)}</option>" for name in names)
@@ -76,43 +110,64 @@ def _verdict_box(verdict: str) -> str:
     return f"<label>{box} {verdict}</label> "
 
 
-def _overview(folders: Sequence[Path], claims: Claims, source: Source) -> str:
+def _overview(folders: Sequence[Path], claims: Claims, figures: Figures, source: Source) -> str:
     where = {folder.name: folder for folder in folders}
     rows = []
     for name, judged in claims.items():
         try:
-            rows += [overview_row(FIGURES[name], c) for c in judged if c["source"] == source]
+            rows += [overview_row(figures[name], c) for c in judged if c["source"] == source]
         except DAMAGE as error:
             raise unreadable(where[name], error) from error
-    return table(TITLES[source], OVERVIEW, rows)
+    return table(TITLES[source], OVERVIEW, rows) if rows else ""
 
 
-def _section(folder: Path, claims: list[dict[str, Any]]) -> str:
+def _section(folder: Path, whole: Figure, claims: list[dict[str, Any]]) -> str:
     try:
         provenance = json.loads(read_own(folder / "provenance.json"))
-        figure = FIGURES[folder.name].at(provenance["preset"])
-        picture = base64.b64encode(read_own(folder / "figure.svg")).decode()
-        rows = [detail_row(FIGURES[folder.name], claim) for claim in claims]
-        return _filled(figure, provenance, folder / "results.csv", picture, rows)
+        figure = whole.at(provenance["preset"])
+        rows = [detail_row(whole, claim) for claim in claims]
+        curves = read_results(folder / "results.csv")
+        if folder.name == SWEEP:
+            above = response_html(read_sweep(folder), curves, claims, _picture(folder, "response"))
+        else:
+            above = _paper(figure, provenance)
+        return _filled(figure, provenance, curves, _picture(folder, "figure"), above, rows)
     except DAMAGE as error:
         raise unreadable(folder, error) from error
 
 
+def _picture(folder: Path, name: str) -> str:
+    """The source of a picture within the page."""
+    return (
+        f"data:image/svg+xml;base64,{base64.b64encode(read_own(folder / f'{name}.svg')).decode()}"
+    )
+
+
+def _paper(figure: Figure, provenance: dict[str, Any]) -> str:
+    """The paper's words and setting, beside a figure's own."""
+    return f"""{_wording(figure)}
+<p><b>What differs from the paper's setting:</b> {_differs(figure, provenance)}</p>
+"""
+
+
 def _filled(
-    figure: Figure, provenance: dict[str, Any], results: Path, picture: str, rows: list[str]
+    figure: Figure,
+    provenance: dict[str, Any],
+    curves: list[Curve],
+    picture: str,
+    above: str,
+    rows: list[str],
 ) -> str:
     """A figure's part of the page."""
-    curves = read_results(results)
     name, command = escape(figure.name), provenance.get("command", "")
     return f"""<section class="figure" id="{name}" aria-labelledby="{name}-title">
 <h2 id="{name}-title">{escape(figure.title)}</h2>
 <p class="note">{name} · {escape(figure.scenario)} · preset {escape(provenance["preset"])} ·
 {escape(str(provenance["seeds"]))} seeds · terminal {escape(provenance["terminal"])} ·
 <a href="#claims">all claims</a></p>
-{_gap(provenance.get("missing", []))}{_wording(figure)}
-<p><b>What differs from the paper's setting:</b> {_differs(figure, provenance)}</p>
+{_gap(provenance.get("missing", []))}{above}
 <img class="static" alt="{escape(in_words(figure, curves))}"
- src="data:image/svg+xml;base64,{picture}">
+ src="{picture}">
 <div class="chart"></div>
 <script type="application/json">{as_json(figure, curves)}</script>
 {table(f"Verdicts on {figure.name}", DETAIL, rows)}
@@ -153,6 +208,7 @@ def _unrun(figures: list[Figure]) -> str:
         f" {escape(figure.title)}. About {rounded(figure.presets['quick'].core_hours)} core-hours:"
         f" <code>rewardshift reproduce {escape(figure.name)} --preset quick</code></li>\n"
         for figure in figures
+        if "quick" in figure.presets
     )
     return f"""<section aria-labelledby="unrun">
 <h2 id="unrun">Not run yet</h2>

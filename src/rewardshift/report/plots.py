@@ -46,7 +46,7 @@ def draw(figure: Figure, curves: Sequence[Curve], caption: str) -> dict[str, byt
             title="\n".join(textwrap.wrap(plain(caption), 50 * columns)),
             title_fontsize=7,
         )
-        return {"png": _render(canvas, "png"), "svg": _render(canvas, "svg")}
+        return {"png": render(canvas, "png"), "svg": render(canvas, "svg")}
 
 
 def _legend(axis: Axes) -> list[tuple[Any, str]]:
@@ -80,7 +80,8 @@ def _draw_method(axis: Axes, figure: Figure, method: Method, curves: Sequence[Cu
     axis.fill_between(steps, low, high, color=style.color, alpha=0.18, linewidth=0)
 
 
-def _render(canvas: Canvas, kind: str) -> bytes:
+def render(canvas: Canvas, kind: str) -> bytes:
+    """A picture as a file of this kind, without a date, so that its bytes are reproducible."""
     buffer = io.BytesIO()
     metadata: dict[str, Any] = {"Date": None} if kind == "svg" else {"Software": None}
     canvas.savefig(buffer, format=kind, dpi=150, metadata=metadata)

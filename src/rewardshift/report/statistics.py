@@ -6,7 +6,7 @@ Every random draw is seeded, so the same results always give the same verdicts.
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from jaxtyping import Float
@@ -85,6 +85,24 @@ def probability_of_improvement(
 def interquartile_mean(scores: Float[np.ndarray, " seed"]) -> float:
     """The mean of the middle half: more robust than the mean, more efficient than the median."""
     return float(scipy.stats.trim_mean(scores, 0.25))
+
+
+class Interval(NamedTuple):
+    """A mean with its 95% interval, or without one if there is a single score."""
+
+    mean: float
+    low: float | None
+    high: float | None
+
+
+def mean_interval(scores: Float[np.ndarray, " seed"]) -> Interval:
+    """The mean of the scores with Student's 95% interval."""
+    mean, count = float(scores.mean()), len(scores)
+    if count < 2:
+        return Interval(mean, None, None)
+    error = float(scores.std(ddof=1)) / math.sqrt(count)
+    reach = float(scipy.stats.t.isf(ALPHA / 2, count - 1)) * error
+    return Interval(mean, mean - reach, mean + reach)
 
 
 def compare(

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 from rewardshift.errors import InputError, one_line
 from rewardshift.experiments import FIGURES
 from rewardshift.experiments.figure import Figure, Source, rounded
+from rewardshift.experiments.results import command_again
 from rewardshift.files import DAMAGE, read_own
 from rewardshift.report.verdicts import SOURCES, judge
 
@@ -39,23 +40,28 @@ class Row(NamedTuple):
 Summary = dict[Source, list[Row]]
 
 
-def read_claims(folders: Sequence[Path]) -> dict[str, list[dict[str, Any]]]:
+def read_claims(
+    folders: Sequence[Path], figures: Mapping[str, Figure] = FIGURES
+) -> dict[str, list[dict[str, Any]]]:
     """The judged claims of every figure, by its name.
 
     Args:
         folders: The folders of the judged figures. The claims of all other figures count as not
-            tested, at the cost of the `quick` preset.
+            tested, at the cost of their usual preset.
+        figures: All figures by name.
     """
-    judged = {folder.name: _read_claims(folder) for folder in folders}
+    judged = {folder.name: _read_claims(folder, figures[folder.name]) for folder in folders}
     return {
-        name: judged[name] if name in judged else judge(figure, [], "quick")
-        for name, figure in FIGURES.items()
+        name: judged[name] if name in judged else judge(figure, [], figure.usual_preset)
+        for name, figure in figures.items()
     }
 
 
-def count_all(claims: Mapping[str, list[dict[str, Any]]]) -> Summary:
+def count_all(
+    claims: Mapping[str, list[dict[str, Any]]], figures: Mapping[str, Figure] = FIGURES
+) -> Summary:
     """The verdicts on every figure, with a last row for all of them together."""
-    rows = [count(FIGURES[name], judged) for name, judged in claims.items()]
+    rows = [count(figures[name], judged) for name, judged in claims.items()]
     return {source: _with_total([row[source] for row in rows]) for source in SOURCES}
 
 
@@ -85,10 +91,10 @@ def _with_total(rows: list[Row]) -> list[Row]:
     return [*shown, Row("all", counts, sum(row.core_hours for row in rows))]
 
 
-def _read_claims(folder: Path) -> list[dict[str, Any]]:
+def _read_claims(folder: Path, figure: Figure) -> list[dict[str, Any]]:
     try:
         claims: list[dict[str, Any]] = json.loads(read_own(folder / "claims.json"))
-        count(FIGURES[folder.name], claims)  # which a damaged file does not allow
+        count(figure, claims)  # which a damaged file does not allow
         return claims
     except DAMAGE as error:
         raise unreadable(folder, error) from error
@@ -98,8 +104,7 @@ def unreadable(folder: Path, error: Exception) -> InputError:
     """The error for a figure's folder with damaged files."""
     return InputError(
         f"{str(folder)!r} cannot be shown: {one_line(error)}; 'rewardshift report"
-        f" {folder.parent}' makes all but provenance.json again, 'rewardshift reproduce"
-        f" {folder.name} --out {folder.parent}' that too"
+        f" {folder.parent}' makes all but provenance.json again, {command_again(folder)} that too"
     )
 
 

@@ -148,14 +148,19 @@ class RunConfig:
     def name(self) -> str:
         """A name for the run's folder."""
         where = self.env if self.data is None else self.data.source
-        plain = "".join(letter if letter in PLAIN else "-" for letter in where)
-        return f"{type(self.agent).__name__.lower()}-{plain[:LONGEST_NAME]}-{self.digest}"
+        return plain_name(type(self.agent).__name__.lower(), where, self.digest)
 
     @property
     def digest(self) -> str:
         """A short hash of the configuration."""
         text = json.dumps(self.to_json(), sort_keys=True)
         return sha256(text.encode()).hexdigest()[:12]
+
+
+def plain_name(agent: str, where: str, digest: str) -> str:
+    """A name for a folder, of an agent, its task and the digest of the configuration."""
+    plain = "".join(letter if letter in PLAIN else "-" for letter in where)
+    return f"{agent}-{plain[:LONGEST_NAME]}-{digest}"
 
 
 def _fields(budget: Any) -> dict[str, Any]:

@@ -1,0 +1,32 @@
+"""The command that serves the page while runs go on."""
+
+import threading
+from pathlib import Path
+from typing import Annotated
+
+import tyro
+
+from rewardshift.extras import needs
+
+
+def watch(
+    out: Annotated[Path, tyro.conf.Positional] = Path("out"),
+    *,
+    port: Annotated[int | None, tyro.conf.arg(metavar="INT")] = None,
+) -> None:
+    """Serve the page of a folder, which grows while runs go on, until Ctrl-C.
+
+    It listens on 127.0.0.1 alone and changes nothing.
+
+    Args:
+        out: The folder of `reproduce`, of `sweep` or of a run.
+        port: The port; by default the first free one from 8765 on.
+    """
+    with needs("paper"):
+        from rewardshift.report.watch import serving  # noqa: PLC0415
+    with serving(out, port) as server:
+        print(f"watching {out}: {server.address} (Ctrl-C ends it)", flush=True)
+        try:
+            threading.Event().wait()
+        except KeyboardInterrupt:
+            print("stopped")

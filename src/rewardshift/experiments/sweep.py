@@ -1,0 +1,346 @@
+"""A sweep: a figure made on the spot, which trains one agent with several constants.
+
+Its methods are the constants, its claims compare each of them with none. The declaration is in
+`OUT/sweep/sweep.json`, so a sweep continues, and is reported, without the arguments that made it.
+"""
+
+import json
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, fields, replace
+from hashlib import sha256
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from rewardshift.agents.contract import Agent
+from rewardshift.checks import Finite, check
+from rewardshift.data.dataset import Subset
+from rewardshift.envs.engines import EngineName
+from rewardshift.envs.tasks import check_imported
+from rewardshift.errors import InputError, shown
+from rewardshift.experiments.curves import METRICS, curves_of
+from rewardshift.experiments.figure import Claim, Curve, Figure, Method, Panel, Preset, Unit
+from rewardshift.experiments.rows import Rows, fits_rows, rows_run, train_rows
+from rewardshift.rollout.parts import check_restorable, part_from_json, part_to_json
+from rewardshift.shift import Shift, Terminal, as_shift
+from rewardshift.training.offline import OfflineBudget
+from rewardshift.training.online import OnlineBudget
+from rewardshift.training.runs import Run, offline_run, online_run
+
+SWEEP = "sweep"  # the name of the figure, of its preset and of its folder
+NONE = "none"  # the method without a shift
+
+Range = tuple[float, float]
+
+
+class SweepTask(NamedTuple):
+    """The task of a sweep: an environment, or a data set.
+
+    Args:
+        env: A registered environment; with a data set, the one for evaluations.
+        engine: As in `train`.
+        data: The source of a data set, for offline trainings.
+        subset: The part of the data set to learn from.
+    """
+
+    env: str | None = None
+    engine: EngineName = "auto"
+    data: str | None = None
+    subset: Subset | None = None
+
+    def run(self, agent: Any, seeds: tuple[int, ...], budget: Any) -> Run:
+        """The training of one agent, configured and checked."""
+        if self.data is not None:
+            return offline_run(agent, self.data, self.env, seeds, budget, self.subset)
+        if self.env is None:
+            raise InputError("a sweep needs an environment, or a data set")
+        return online_run(agent, self.env, seeds, budget, self.engine)
+
+    @property
+    def name(self) -> str:
+        """The environment or the data set."""
+        return str(self.env if self.data is None else self.data)
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """One agent on one task with several constants.
+
+    Args:
+        agent: The agent. Its scale and its treatment of terminal states are those of all constants.
+        env: A registered environment; with a data set, the one for evaluations.
+        biases: The constants. 0, no shift, is added if it is missing.
+        budget: The length and the schedule of every training.
+        engine: As in `train`.
+        data: The source of a data set, for a sweep of offline trainings.
+        subset: The part of the data set to learn from.
+        values: The lowest and the highest discounted return of the task, if they are known.
+    """
+
+    agent: Agent[Any]
+    env: str | None
+    biases: tuple[Finite, ...]
+    budget: OnlineBudget | OfflineBudget
+    engine: EngineName = "auto"
+    data: str | None = None
+    subset: Subset | None = None
+    values: tuple[Finite, Finite] | None = None
+
+    def __post_init__(self) -> None:
+        check(self)
+        given = self.biases if 0.0 in self.biases else (0.0, *self.biases)
+        ordered = tuple(sorted(map(float, given), key=lambda bias: (bias != 0, -bias)))
+        names = [method_name(bias) for bias in ordered]
+        if len(set(names)) < len(names):
+            raise InputError(f"the constants of a sweep must differ, got {shown(self.biases)}")
+        if len(names) < 2:
+            raise InputError("a sweep needs a constant other than 0, which is no shift")
+        object.__setattr__(self, "biases", ordered)
+        object.__setattr__(self, "agent", with_bias(self.agent, 0.0))
+        for bias in ordered:
+            with_bias(self.agent, bias)  # refuses one that the agent does not take
+        if self.values is not None:
+            self.shift.optimism(*self.values)  # refuses an empty range
+        check_restorable(self.agent)
+
+    @property
+    def shift(self) -> Shift:
+        """The shift of 0 with the agent's scale, discount and treatment of terminal states."""
+        return replace(_single(self.agent), gamma=self.agent.gamma)
+
+    @property
+    def terminal(self) -> Terminal:
+        """The treatment of terminal states."""
+        return self.shift.terminal
+
+    @property
+    def task(self) -> SweepTask:
+        """The task."""
+        return SweepTask(self.env, self.engine, self.data, self.subset)
+
+    def optimism(self, bias: float) -> float | None:
+        """The optimism of a constant, if the range of the values is known."""
+        if self.values is None:
+            return None
+        return float(replace(self.shift, bias=bias).optimism(*self.values))
+
+    def fits_rows(self) -> bool:
+        """Whether all constants are rows of one program; raises if a training would be refused."""
+        run = self.task.run(self.agent, (0,), self.budget)  # the others differ in the bias alone
+        return fits_rows(self.agent, self.budget, run.config.spec)
+
+    def figure(self, seeds: int = 1, jobs: int = 1, *, rows: bool = False) -> Figure:
+        """The sweep as a figure.
+
+        Args:
+            seeds: The number of seeds.
+            jobs: The number of units of work that run at once; rows are divided among them.
+            rows: Whether all constants are rows of one program.
+        """
+        return Figure(
+            name=SWEEP,
+            title=f"Constants for {type(self.agent).__name__} on {self.task.name}",
+            tasks={SWEEP: self.task},
+            panels=(Panel("return", self.task.name, "return", SWEEP, "evaluation_return"),),
+            methods=tuple(
+                Method(method_name(bias), _label(bias), with_bias(self.agent, bias))
+                for bias in self.biases
+            ),
+            claims=tuple(claim for bias in self.biases[1:] for claim in _claims(bias)),
+            presets={SWEEP: Preset(seeds=seeds, budget=self.budget, seconds=0.0)},
+            x_label="environment steps" if self.data is None else "updates",
+            run=run_sweep,
+            unit_spans=("method",) if rows else (),
+            seeds_per_unit=math.ceil(seeds / jobs) if rows else 1,
+            scenario=SWEEP,
+            lifetimes=lifetimes if hasattr(self.agent, "lifetime") else None,
+        )
+
+    def label(self, bias: float) -> str:
+        """A constant in words, with its optimism if it is known."""
+        optimism = self.optimism(bias)
+        return _label(bias) + ("" if optimism is None else f" (optimism {optimism:.3g})")
+
+    def to_json(self) -> dict[str, Any]:
+        """The declaration in `sweep.json`."""
+        settings = {field.name: getattr(self.budget, field.name) for field in fields(self.budget)}
+        return {
+            "agent": part_to_json(self.agent),
+            "env": self.env,
+            "biases": list(self.biases),
+            "budget": {name: part_to_json(value) for name, value in settings.items()},
+            "engine": self.engine,
+            "data": self.data,
+            "subset": part_to_json(self.subset),
+            "values": None if self.values is None else list(self.values),
+        }
+
+    @property
+    def digest(self) -> str:
+        """A short hash of the declaration."""
+        text = json.dumps(self.to_json(), sort_keys=True)
+        return sha256(text.encode()).hexdigest()[:12]
+
+    @classmethod
+    def from_json(cls, body: dict[str, Any]) -> "Sweep":
+        """The sweep from the result of `to_json`."""
+        data, values = body["data"], body["values"]
+        settings = {name: part_from_json(value) for name, value in body["budget"].items()}
+        if body["env"] is not None:
+            check_imported(body["env"])
+        return cls(
+            agent=part_from_json(body["agent"]),
+            env=body["env"],
+            biases=tuple(body["biases"]),
+            budget=(OnlineBudget if data is None else OfflineBudget)(**settings),
+            engine=body["engine"],
+            data=data,
+            subset=part_from_json(body["subset"]),
+            values=None if values is None else tuple(values),
+        )
+
+
+def with_bias(agent: Any, bias: float) -> Any:
+    """The agent with another bias; its scale and its treatment of terminal states stay."""
+    return replace(agent, shift=replace(_single(agent), bias=float(bias)))
+
+
+def _single(agent: Any) -> Shift:
+    """The agent's only shift."""
+    given = getattr(agent, "shift", None)
+    if given is None:
+        raise InputError(
+            f"a sweep needs an agent with a setting called shift, {type(agent).__name__} has none"
+        )
+    members = given if isinstance(given, tuple) else (given,)
+    if len(members) > 1:
+        raise InputError(
+            f"a sweep trains one constant at a time, so its agent has one shift, got {shown(given)}"
+        )
+    return replace(as_shift(members[0]), gamma=None)
+
+
+def biases_of(optimism: Sequence[float], values: Range, shift: Shift) -> tuple[float, ...]:
+    """The biases with which an initial value of 0 has these optimisms.
+
+    Args:
+        optimism: 0 for the lowest of the values, 1 for the highest.
+        values: The lowest and the highest discounted return.
+        shift: The scale and the discount.
+    """
+    shift.optimism(*values)  # refuses an empty range
+    low, high = values
+    assert shift.gamma is not None
+    starts = [low + place * (high - low) for place in optimism]
+    biases = [-(1 - shift.gamma) * shift.scale * start for start in starts]
+    # Rounded, so that a command can name them. Adding 0 turns -0 into 0.
+    return tuple(float(f"{bias:.6g}") + 0.0 for bias in biases)
+
+
+def make_sweep(
+    agent: Any,
+    task: SweepTask,
+    budget: OnlineBudget | OfflineBudget,
+    constants: "Constants",
+) -> Sweep:
+    """The sweep of these constants, checked."""
+    shift = replace(_single(agent), gamma=agent.gamma)
+    values = constants.range_of_values(shift)
+    biases = constants.shift
+    if constants.optimism:
+        if values is None:
+            raise InputError(
+                "optimism is a place in the range of the task's values: give values (--values LOW"
+                " HIGH), the lowest and the highest discounted return of an episode, or rewards"
+            )
+        biases = biases_of(constants.optimism, values, shift)
+    settings = (task.engine, task.data, task.subset, values)
+    return Sweep(agent, task.env, biases, budget, *settings)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Constants:
+    """The constants of a sweep: as they are, or as optimisms. 0, no shift, is always among them.
+
+    Args:
+        shift: The constants.
+        optimism: Their optimisms instead: where Q begins in the range of the task's values, from 0
+            (cautious everywhere) to 1 (optimistic everywhere) and beyond. Needs --values or
+            --rewards.
+        values: The lowest and the highest discounted return of an episode.
+        rewards: The lowest and the highest reward of a step, for episodes that never end. If the
+            reward is sparse, give the values instead.
+    """
+
+    shift: tuple[Finite, ...] = ()
+    optimism: tuple[Finite, ...] = ()
+    values: tuple[Finite, Finite] | None = None
+    rewards: tuple[Finite, Finite] | None = None
+
+    def __post_init__(self) -> None:
+        check(self)
+        if bool(self.shift) == bool(self.optimism):
+            raise InputError("a sweep needs constants: give either shift or optimism")
+        if self.values is not None and self.rewards is not None:
+            raise InputError("give either values or rewards")
+
+    def range_of_values(self, shift: Shift) -> Range | None:
+        """The range of the values, if it was given."""
+        if self.rewards is None:
+            return self.values
+        low, high = self.rewards
+        assert shift.gamma is not None
+        return low / (1 - shift.gamma), high / (1 - shift.gamma)
+
+
+def method_name(bias: float) -> str:
+    """The name of the method with this constant."""
+    return NONE if bias == 0 else f"{bias:.6g}"
+
+
+def _label(bias: float) -> str:
+    return NONE if bias == 0 else f"b = {bias:.6g}"
+
+
+def _claims(bias: float) -> list[Claim]:
+    name = method_name(bias)
+    return [
+        Claim(
+            f"{name}-above-none-{metric}",
+            "return",
+            f"A shift of {name} is better than none {when}.",
+            better=name,
+            worse=NONE,
+            metric=metric,
+            source="ours",
+        )
+        for metric, when in METRICS.items()
+    ]
+
+
+def lifetimes(figure: Figure, _: str, preset: str) -> float:
+    """See `Figure`."""
+    agent, budget = figure.methods[0].agent, figure.presets[preset].budget
+    return float((budget.steps - getattr(agent, "warm_up", 0)) / agent.lifetime)
+
+
+def run_sweep(figure: Figure, unit: Unit, folder: Path) -> list[Curve]:
+    """One constant, or all of them as rows of one program, for all seeds of the unit."""
+    run = unit_run(figure, unit)
+    rows = isinstance(run.config.agent, Rows)
+    results = train_rows(run, folder) if rows else [run.start(folder)]
+    return [
+        curve
+        for method, result in zip(unit.methods, results, strict=True)
+        for curve in curves_of(figure, unit._replace(methods=(method,)), result)
+    ]
+
+
+def unit_run(figure: Figure, unit: Unit) -> Run:
+    """The training of a unit of work, configured and checked."""
+    task: SweepTask = figure.tasks[SWEEP]
+    agents = [method.agent for method in figure.methods if method.name in unit.methods]
+    if "method" not in figure.unit_spans:
+        return task.run(agents[0], unit.seeds, unit.budget)
+    assert task.env is not None  # a data set has no rows
+    return rows_run(agents, task.env, unit.seeds, unit.budget, task.engine)

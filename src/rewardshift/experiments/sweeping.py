@@ -1,0 +1,179 @@
+"""A sweep on disk and its work: the folder, the plan, and the expected duration."""
+
+import contextlib
+import math
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import fields, replace
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from rewardshift.errors import InputError, one_line
+from rewardshift.experiments import FIGURES
+from rewardshift.experiments.figure import Figure, Unit
+from rewardshift.experiments.processes import keep_to_one_thread
+from rewardshift.experiments.runner import Made, Plan
+from rewardshift.experiments.sweep import SWEEP, Sweep, unit_run
+from rewardshift.files import (
+    DAMAGE,
+    LEFTOVER,
+    LOCK,
+    held,
+    read_sealed,
+    writable_folder,
+    write_sealed,
+)
+from rewardshift.training.offline import OfflineBudget
+
+FORMAT = 1
+DECLARATION = "sweep.json"
+PROBED_STEPS = 200  # of a training, to measure its speed
+PROBED_WARM_UP = 20  # instead of the agent's own
+
+
+class Kept(NamedTuple):
+    """A sweep with the texts about it.
+
+    Args:
+        sweep: The sweep.
+        command: The command, or the call in Python, that runs it.
+        training: The commands, or calls, that train with each constant, by the method's name.
+    """
+
+    sweep: Sweep
+    command: str
+    training: Mapping[str, str]
+
+
+@contextlib.contextmanager
+def sweep_folder(out: Path, kept: Kept) -> Iterator[Path]:
+    """The folder of a sweep within `out`, held by this process.
+
+    It refuses a folder with another sweep, with results of figures, or with something else.
+    """
+    folder = out / SWEEP
+    _refuse_others(out, kept.sweep)
+    with held(writable_folder(folder)):
+        _refuse_others(out, kept.sweep)  # again: another process may have written before
+        if not (folder / DECLARATION).exists():
+            body = {
+                "format": FORMAT,
+                "declaration": kept.sweep.to_json(),
+                "command": kept.command,
+                "training": dict(kept.training),
+            }
+            write_sealed(folder / DECLARATION, body)
+        yield folder
+
+
+def _refuse_others(out: Path, sweep: Sweep) -> None:
+    folder = out / SWEEP
+    if (folder / DECLARATION).exists():
+        if read_sweep(folder).sweep != sweep:
+            raise InputError(
+                f"the folder {str(out)!r} holds a sweep with another configuration; choose another"
+                " folder"
+            )
+        return
+    if any((out / name).exists() for name in FIGURES):
+        raise InputError(f"the folder {str(out)!r} holds figures; choose another one for a sweep")
+    inside = folder.iterdir() if folder.exists() else ()
+    if any(path.name != LOCK and path.suffix != LEFTOVER for path in inside):
+        raise InputError(f"the folder {str(folder)!r} is not empty and holds no sweep")
+
+
+def read_sweep(folder: Path) -> Kept:
+    """The sweep in its folder, `OUT/sweep`."""
+    path = folder / DECLARATION
+    try:
+        body = read_sealed(path, version=FORMAT)
+        sweep = Sweep.from_json(body["declaration"])
+        return Kept(sweep, str(body["command"]), dict(body["training"]))
+    except DAMAGE as error:
+        raise InputError(f"{str(path)!r} cannot be read: {one_line(error)}") from error
+
+
+def figures_in(out: Path) -> Mapping[str, Figure]:
+    """The figures that a folder of results is about: its sweep, or else all that are known."""
+    if (out / SWEEP / DECLARATION).exists():
+        return {SWEEP: read_sweep(out / SWEEP).sweep.figure()}
+    return FIGURES
+
+
+def refuse_sweep(out: Path) -> None:
+    """Refuses a folder that belongs to a sweep."""
+    if (out / SWEEP / DECLARATION).exists():
+        raise InputError(f"the folder {str(out)!r} holds a sweep; choose another one for figures")
+
+
+def plan_sweep(kept: Kept, seeds: int, out: Path, jobs: int) -> Plan:
+    """The plan of a sweep; raises if a training would be refused.
+
+    Args:
+        kept: The sweep.
+        seeds: The number of seeds.
+        out: The folder for results.
+        jobs: The number of units of work that run at once.
+    """
+    sweep = kept.sweep
+    figure = sweep.figure(seeds, jobs, rows=sweep.fits_rows())
+    return Plan(SWEEP, SWEEP, seeds, sweep.terminal, out, Made(figure, kept.command))
+
+
+def expected_seconds(plan: Plan, units: Sequence[Unit], jobs: int) -> float:
+    """The expected duration of the units, from the first steps of one of them.
+
+    It trains the largest unit for a few steps twice: the first time also compiles the program.
+    """
+    keep_to_one_thread()  # like the units
+    unit = max(units, key=lambda unit: len(unit.seeds))
+    budget = unit.budget
+    steps = min(PROBED_STEPS, budget.steps)
+    clocks = [_probe(plan, unit, steps) for _ in range(2)]
+    compiling = max(0.0, clocks[0].total - clocks[1].total)
+    rounds = math.ceil(len(units) / max(1, min(jobs, len(units))))
+    evaluations = max(1, budget.steps // budget.evaluate_every)
+    each = budget.steps * clocks[1].step + evaluations * clocks[1].evaluation
+    return rounds * (compiling + each)
+
+
+class Clock(NamedTuple):
+    """Seconds: of all of a short training, of one step, and of one evaluation."""
+
+    total: float
+    step: float
+    evaluation: float
+
+
+def _probe(plan: Plan, unit: Unit, steps: int) -> Clock:
+    """The times of a short training of a unit, with one evaluation at its end."""
+    assert plan.made is not None
+    begun = time.perf_counter()
+    figure = plan.made.figure
+    short = replace(
+        figure,
+        methods=tuple(replace(m, agent=_eager(m.agent, steps)) for m in figure.methods),
+    )
+    run = unit_run(short, unit._replace(budget=_shorter(unit.budget, steps)))
+    times: dict[int, float] = {}  # the first time at which each step was reached
+
+    def note(step: int, _: Sequence[Any]) -> None:
+        times.setdefault(step, time.perf_counter())
+
+    run.start(None, note)
+    ended = time.perf_counter()
+    (first, before), (last, after) = (pick(times.items()) for pick in (min, max))
+    step = (after - before) / (last - first) if last > first else (after - begun) / last
+    return Clock(ended - begun, step, ended - after)
+
+
+def _eager(agent: Any, steps: int) -> Any:
+    """The agent with a short warm-up, if it has one, so that it learns within a few steps."""
+    if not any(field.name == "warm_up" for field in fields(agent)):
+        return agent
+    return replace(agent, warm_up=min(agent.warm_up, PROBED_WARM_UP, steps - 1))
+
+
+def _shorter(budget: Any, steps: int) -> Any:
+    length = {"updates" if isinstance(budget, OfflineBudget) else "steps": steps}
+    return replace(budget, **length, evaluate_every=steps, checkpoint_every=steps)

@@ -1,0 +1,237 @@
+"""Work that goes on, as its files tell: units done, curves so far, time left."""
+
+import csv
+import io
+import itertools
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from rewardshift.checks import Count, check
+from rewardshift.errors import InputError, one_line
+from rewardshift.experiments.figure import Curve, Figure, Group, Method, Panel
+from rewardshift.experiments.results import load_units, unit_name
+from rewardshift.experiments.runner import PLAN, RUNNING
+from rewardshift.files import DAMAGE, read_own
+from rewardshift.shift import Terminal
+from rewardshift.training.logs import time_spent
+
+CONFIG, METRICS = "config.json", "metrics.csv"
+SHOWN = {"evaluation_return": "return", "success_rate": "success rate"}  # of a run
+
+
+@dataclass(frozen=True)
+class LivePlan:
+    """The contents of `plan.json`."""
+
+    preset: str
+    seeds: Count
+    terminal: Terminal
+    unit_spans: tuple[str, ...]
+    seeds_per_unit: Count
+
+    def __post_init__(self) -> None:
+        check(self)
+
+
+class Begun(NamedTuple):
+    """A unit of work, or a run, that has begun and is not finished.
+
+    Args:
+        name: Its methods, tasks and seeds in words.
+        step: The last step in its files.
+        steps: All its steps; 0 if it does not say.
+        seconds: The time that it has taken.
+    """
+
+    name: str
+    step: int
+    steps: int
+    seconds: float
+
+    @property
+    def share(self) -> float:
+        """The share that is done."""
+        return min(1.0, self.step / self.steps) if self.steps else 0.0
+
+
+class Live(NamedTuple):
+    """A figure or a run that goes on.
+
+    Args:
+        figure: The figure, or a figure made for the curves of a run.
+        curves: The curves so far.
+        units: The number of its units of work.
+        done: The number of finished ones.
+        begun: The unfinished ones.
+        left: The estimated seconds until the end; None if nothing tells yet.
+    """
+
+    figure: Figure
+    curves: list[Curve]
+    units: int
+    done: int
+    begun: list[Begun]
+    left: float | None
+
+    @property
+    def finished(self) -> bool:
+        """Whether nothing is left to do."""
+        return self.done == self.units
+
+
+def live_figure(folder: Path, figure: Figure) -> Live | None:
+    """What a figure's folder tells about its work; None if it has no plan."""
+    if not (folder / PLAN).exists() or folder.is_symlink():
+        return None
+    try:
+        body = json.loads(read_own(folder / PLAN))
+        plan = LivePlan(**body | {"unit_spans": tuple(body["unit_spans"])})
+        spans: Any = plan.unit_spans
+        planned = replace(figure, unit_spans=spans, seeds_per_unit=plan.seeds_per_unit)
+        return _look(folder, planned.at(plan.preset), plan)
+    except DAMAGE as error:
+        raise InputError(
+            f"{str(folder / PLAN)!r} cannot be used: {one_line(error)}; the same command as before"
+            " writes it again"
+        ) from error
+
+
+def _look(folder: Path, figure: Figure, plan: LivePlan) -> Live:
+    curves: list[Curve] = []
+    begun: list[Begun] = []
+    durations: list[float] = []  # seconds of a seed
+    done = total = 0
+    for group in figure.groups:
+        digest = figure.digest(plan.preset, plan.terminal, group)
+        finished = [] if (folder / "units").is_symlink() else load_units(folder, digest)
+        seeds = {seed for unit in finished for seed in unit.seeds}
+        durations += [unit.seconds / len(unit.seeds) for unit in finished]
+        curves += [curve for unit in finished for curve in unit.curves if curve.seed < plan.seeds]
+        size = plan.seeds_per_unit
+        for first in range(0, plan.seeds, size):
+            mine = range(first, min(first + size, plan.seeds))
+            total += 1
+            done += seeds.issuperset(mine)
+        for place, numbers in _running(folder, digest):
+            begun.append(_begun(place, _words(group, numbers)))
+            curves += _curves_so_far(figure, group, numbers, place)
+    left = _left(durations, begun, total - done, plan.seeds_per_unit)
+    return Live(figure, curves, total, done, begun, left)
+
+
+def _running(folder: Path, digest: str) -> Iterator[tuple[Path, tuple[int, ...]]]:
+    """The folders of the begun units of a group, with their seeds."""
+    running = folder / RUNNING
+    if running.is_symlink() or not running.is_dir():
+        return
+    for place in sorted(running.glob(f"{digest}-*")):
+        numbers = tuple(int(n) for n in place.name.split("-")[1:] if n.isdecimal())
+        if place.name == unit_name(digest, numbers) and place.is_dir() and not place.is_symlink():
+            yield place, numbers
+
+
+def _words(group: Group, seeds: Sequence[int]) -> str:
+    tasks, methods = group
+    names = [*tasks, *methods] if len(methods) < 4 else [*tasks, f"{len(methods)} methods"]
+    return f"{', '.join(names)}, seed{'s' * (len(seeds) > 1)} {', '.join(map(str, seeds))}"
+
+
+def _begun(place: Path, name: str) -> Begun:
+    config = place / CONFIG
+    budget = json.loads(read_own(config))["budget"] if config.exists() else {}
+    steps = int(budget.get("steps", budget.get("updates", 0)))
+    lines = _lines(place)
+    step = int(lines[-1]["step"]) if lines else 0
+    return Begun(name, step, steps, time_spent(place))
+
+
+def _lines(place: Path) -> list[dict[str, str]]:
+    """The lines of a run's `metrics.csv` so far."""
+    path = place / METRICS
+    if not path.exists():
+        return []
+    return list(csv.DictReader(io.StringIO(read_own(path).decode())))
+
+
+def _curves_so_far(
+    figure: Figure, group: Group, seeds: Sequence[int], place: Path
+) -> Iterator[Curve]:
+    """The curves of a begun unit: every evaluation adds a line for each method and seed."""
+    tasks, methods = group
+    lines = _lines(place)
+    width = len(methods) * len(seeds)
+    for panel in figure.panels:
+        for row in range(width):
+            method, seed = methods[row // len(seeds)], seeds[row % len(seeds)]
+            if panel.task in tasks and panel.shows(method):
+                yield _curve(panel.name, method, seed, lines[row::width], panel.measure)
+
+
+def _curve(
+    panel: str, method: str, seed: int, lines: Sequence[Mapping[str, str]], measure: str
+) -> Curve:
+    # To the first empty cell: all curves of a panel have the same steps.
+    full = itertools.takewhile(lambda line: line.get(measure), lines)
+    points = [(int(line["step"]), float(line[measure])) for line in full]
+    return Curve(panel, method, seed, [p[0] for p in points], [p[1] for p in points])
+
+
+def _left(durations: list[float], begun: list[Begun], units: int, seeds: int) -> float | None:
+    """The time left, if the begun units go on side by side and the others take as long.
+
+    Args:
+        durations: The seconds of a seed in each finished unit.
+        begun: The begun units.
+        units: The number of unfinished units.
+        seeds: The number of seeds of a unit.
+    """
+    known = [one.seconds / one.share for one in begun if one.share and one.seconds]
+    whole = [seeds * seconds for seconds in durations] or known
+    if not units:
+        return 0.0
+    if not whole:
+        return None
+    mean = sum(whole) / len(whole)
+    ahead = mean * units - sum(mean * one.share for one in begun)
+    return max(0.0, ahead) / max(1, len(begun))
+
+
+def live_run(folder: Path) -> Live:
+    """What a run's folder tells."""
+    try:
+        config = json.loads(read_own(folder / CONFIG))
+        name, env = str(config["agent"]["type"]), str(config["env"])
+        seeds = [int(seed) for seed in config["seeds"]]
+        lines = _lines(folder)
+        panels = tuple(
+            Panel(measure, env, label, env, measure)
+            for measure, label in SHOWN.items()
+            if lines and lines[0].get(measure)
+        )
+        begun = _begun(folder, f"seed{'s' * (len(seeds) > 1)} {', '.join(map(str, seeds))}")
+    except DAMAGE as error:
+        raise InputError(f"no run in {str(folder)!r}: {one_line(error)}") from error
+    figure = Figure(
+        name="run",
+        title=f"{name} on {env}",
+        tasks={env: None},
+        panels=panels,
+        methods=(Method(name, name, None),),
+        claims=(),
+        presets={},
+        x_label="environment steps" if config["data"] is None else "updates",
+        run=lambda *_: [],
+        unit_spans=(),
+        seeds_per_unit=len(seeds),
+    )
+    curves = [
+        _curve(panel.name, name, seed, lines[row :: len(seeds)], panel.measure)
+        for panel in panels
+        for row, seed in enumerate(seeds)
+    ]
+    whole = begun.share == 1.0
+    left = _left([], [begun], 1, len(seeds)) if not whole else 0.0
+    return Live(figure, curves, 1, int(whole), [] if whole else [begun], left)

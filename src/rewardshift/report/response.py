@@ -1,0 +1,239 @@
+"""The answer of a sweep: the return against the constant, the best one, and what follows."""
+
+import csv
+import io
+from collections.abc import Iterable, Mapping, Sequence
+from html import escape
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from rewardshift.data.picture import plain_texts
+from rewardshift.errors import plain
+from rewardshift.experiments.curves import METRICS
+from rewardshift.experiments.figure import Curve, Metric
+from rewardshift.experiments.sweep import NONE, Sweep, method_name
+from rewardshift.experiments.sweeping import Kept
+from rewardshift.extras import needs
+from rewardshift.report.plots import render
+from rewardshift.report.statistics import MIN_SEEDS, Interval, mean_interval
+from rewardshift.report.verdicts import reason, score
+
+with needs("paper"):
+    import matplotlib
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure as Canvas
+
+BLUE, GREY = "#2171b5", "#525252"
+COLUMNS = ("constant", "optimism", "metric", "seeds", "mean", "low", "high", "verdict")
+
+
+class Point(NamedTuple):
+    """One constant's returns, by metric.
+
+    Args:
+        method: The name of its method.
+        label: The constant in words.
+        bias: The constant.
+        optimism: Its optimism, if the range of values is known.
+        seeds: The number of seeds.
+        returns: The mean of the seeds with its 95% interval, for each of `METRICS`.
+        verdicts: The verdict on "better than none" for each of `METRICS`; empty for none itself.
+    """
+
+    method: str
+    label: str
+    bias: float
+    optimism: float | None
+    seeds: int
+    returns: Mapping[Metric, Interval]
+    verdicts: Mapping[Metric, str]
+
+
+class Finding(NamedTuple):
+    """The best constant by one metric.
+
+    Args:
+        metric: The metric.
+        best: The constant with the highest mean.
+        words: What was found, in a few sentences.
+        training: The command, or the call, that trains with it.
+    """
+
+    metric: Metric
+    best: Point
+    words: str
+    training: str
+
+
+def points_of(
+    sweep: Sweep, curves: Sequence[Curve], claims: Sequence[Mapping[str, Any]]
+) -> list[Point]:
+    """The constants with results, from the least to the most optimistic."""
+    verdicts = {(claim["better"], claim["metric"]): str(claim["verdict"]) for claim in claims}
+    points = []
+    for bias in sorted(sweep.biases, reverse=True):
+        name = method_name(bias)
+        mine = [curve for curve in curves if curve.method == name]
+        if mine:
+            scores = {m: np.array([score(curve, m) for curve in mine]) for m in METRICS}
+            points.append(
+                Point(
+                    name,
+                    sweep.label(bias),
+                    bias,
+                    sweep.optimism(bias),
+                    len(mine),
+                    {metric: mean_interval(values) for metric, values in scores.items()},
+                    {m: verdicts[name, m] for m in METRICS if (name, m) in verdicts},
+                )
+            )
+    return points
+
+
+def findings(
+    kept: Kept, points: Sequence[Point], claims: Sequence[Mapping[str, Any]]
+) -> list[Finding]:
+    """The best constant over the whole training and at its end."""
+    return [_finding(kept, points, claims, metric) for metric in METRICS] if points else []
+
+
+def _finding(
+    kept: Kept, points: Sequence[Point], claims: Sequence[Mapping[str, Any]], metric: Metric
+) -> Finding:
+    best = max(points, key=lambda point: point.returns[metric].mean)
+    none = next((point for point in points if point.method == NONE), None)
+    when = METRICS[metric]
+    words = f"Best {when}: {best.label}, mean return {_said(best.returns[metric])}"
+    if best.method == NONE:
+        words += ". No constant has a higher mean than none."
+    elif none is not None:
+        (claim,) = [c for c in claims if (c["better"], c["metric"]) == (best.method, metric)]
+        labels = {point.method: point.label for point in points}
+        words += (
+            f"; none {_said(none.returns[metric])}."
+            f" Better than none? {str(claim['verdict']).capitalize()}:"
+            f" {reason(dict(claim), labels)}"
+        )
+    return Finding(metric, best, words, kept.training.get(best.method, ""))
+
+
+def few_seeds(points: Sequence[Point]) -> str:
+    """A sentence about seeds, if there are too few for a verdict; otherwise an empty text."""
+    least = min((point.seeds for point in points), default=MIN_SEEDS)
+    if least >= MIN_SEEDS:
+        return ""
+    return (
+        f"{least} seed{'s' * (least > 1)}: too few for a verdict, which needs {MIN_SEEDS}. The same"
+        f" sweep with {MIN_SEEDS} seeds goes on from here."
+    )
+
+
+def _said(interval: Interval) -> str:
+    if interval.low is None:
+        return f"{interval.mean:.4g}"
+    return f"{interval.mean:.4g} [{interval.low:.4g}, {interval.high:.4g}]"
+
+
+def cells(points: Iterable[Point]) -> list[tuple[str, ...]]:
+    """The points as rows of a table, one for each constant."""
+    return [
+        (
+            point.label,
+            *(_said(point.returns[metric]) for metric in METRICS),
+            *(point.verdicts.get(metric, "-") for metric in METRICS),
+        )
+        for point in points
+    ]
+
+
+HEADS = ("constant", "whole training", "its end", "better than none, whole", "and at the end?")
+
+
+def as_csv(points: Iterable[Point]) -> str:
+    """The contents of `response.csv`: one row for each constant and metric."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(COLUMNS)
+    for point in points:
+        for metric in METRICS:
+            numbers = (point.optimism, *point.returns[metric])
+            optimism, mean, low, high = ("" if n is None else f"{n:.7g}" for n in numbers)
+            first = (f"{point.bias:.7g}", optimism, metric, point.seeds)
+            writer.writerow((*first, mean, low, high, point.verdicts.get(metric, "")))
+    return text.getvalue()
+
+
+def draw_response(points: Sequence[Point], title: str, caption: str) -> dict[str, bytes]:
+    """The picture as the bytes of a PNG and an SVG; the same points give the same bytes."""
+    with matplotlib.rc_context({"svg.hashsalt": "response", "font.size": 9}), plain_texts():
+        canvas = Canvas(figsize=(7.2, 3.4), layout="constrained")
+        axes = canvas.subplots(1, len(METRICS), sharey=True)
+        for axis, (metric, when) in zip(axes, METRICS.items(), strict=True):
+            _draw_metric(axis, points, metric)
+            axis.set_title(when)
+        axes[0].set_ylabel("return")
+        canvas.suptitle(plain(title), fontweight="bold")
+        canvas.supxlabel(plain(caption), fontsize=7)
+        return {kind: render(canvas, kind) for kind in ("png", "svg")}
+
+
+def _draw_metric(axis: Axes, points: Sequence[Point], metric: Metric) -> None:
+    known = [point.optimism for point in points if point.optimism is not None]
+    x = known or [point.bias for point in points]  # the range of values is known for all or none
+    means = [point.returns[metric] for point in points]
+    for place, point, found in zip(x, points, means, strict=True):
+        color = GREY if point.method == NONE else BLUE
+        if found.low is not None and found.high is not None:
+            axis.plot([place, place], [found.low, found.high], color=color, linewidth=1.4)
+        axis.plot([place], [found.mean], "s" if point.method == NONE else "o", color=color)
+    axis.plot(x, [found.mean for found in means], color=BLUE, linewidth=1, alpha=0.5, zorder=1)
+    for point, found in zip(points, means, strict=True):
+        if point.method == NONE:
+            axis.axhline(found.mean, color=GREY, linewidth=0.8, linestyle="--")
+    axis.set_xlabel("optimism" if known else "constant b")
+    axis.grid(alpha=0.25)
+    axis.spines[["top", "right"]].set_visible(False)
+
+
+def in_words(points: Sequence[Point]) -> str:
+    """A text alternative of the picture."""
+    said = [
+        f"{when.capitalize()}: "
+        + "; ".join(f"{point.label} {_said(point.returns[metric])}" for point in points)
+        for metric, when in METRICS.items()
+    ]
+    return f"Return against the constant, the mean with its 95% interval. {'. '.join(said)}."
+
+
+def response_html(
+    kept: Kept, curves: Sequence[Curve], claims: Sequence[Mapping[str, Any]], picture: str
+) -> str:
+    """The answer as a part of the page.
+
+    Args:
+        kept: The sweep.
+        curves: Its results.
+        claims: Its judged claims.
+        picture: The source of the picture.
+    """
+    points = points_of(kept.sweep, curves, claims)
+    found = findings(kept, points, claims)
+    items = "".join(
+        f"<li>{escape(one.words)} To train with it: <code>{escape(one.training)}</code></li>"
+        for one in found
+    )
+    heads = "".join(f'<th scope="col">{escape(head)}</th>' for head in HEADS)
+    rows = "".join(
+        f'<tr><th scope="row">{escape(first)}</th>'
+        + "".join(f"<td>{escape(cell)}</td>" for cell in rest)
+        + "</tr>"
+        for first, *rest in cells(points)
+    )
+    warning = few_seeds(points)
+    return f"""<ul class="findings">{items}</ul>
+{f'<p class="inconclusive">{escape(warning)}</p>' if warning else ""}
+<img class="response" alt="{escape(in_words(points))}" src="{picture}">
+<div class="wide"><table class="response"><caption>Return against the constant: mean of the seeds
+with its 95% interval</caption><thead><tr>{heads}</tr></thead><tbody>{rows}</tbody></table></div>
+"""

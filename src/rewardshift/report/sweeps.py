@@ -1,0 +1,141 @@
+"""`sweep`: what several constants would do for an agent on a task."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import fields, is_dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from rewardshift.errors import TrainingError
+from rewardshift.experiments.figure import Unit
+from rewardshift.experiments.processes import Processes
+from rewardshift.experiments.results import RESULTS, read_results
+from rewardshift.experiments.runner import Outcome, Place, Plan, gather, pending_units, run_units
+from rewardshift.experiments.sweep import (
+    Constants,
+    Sweep,
+    SweepTask,
+    make_sweep,
+    method_name,
+    with_bias,
+)
+from rewardshift.experiments.sweeping import Kept, plan_sweep, sweep_folder
+from rewardshift.report import write_figure, write_page
+from rewardshift.report.response import Finding, Point, findings, points_of
+from rewardshift.rollout.seeding import check_count
+from rewardshift.shift import Shift
+from rewardshift.training.offline import OfflineBudget
+from rewardshift.training.online import OnlineBudget
+
+# Runs units of work and returns those that failed.
+Work = Callable[[Plan, list[Unit], Place], Sequence[Outcome]]
+
+
+class Response(NamedTuple):
+    """The answer of a sweep.
+
+    Args:
+        points: The constants with their returns, from the least to the most optimistic.
+        findings: The best constant over the whole training, and at its end.
+        page: The report.
+    """
+
+    points: list[Point]
+    findings: list[Finding]
+    page: Path
+
+
+def sweep(
+    agent: Any,
+    task: str | SweepTask,
+    constants: Sequence[float] | Constants,
+    *,
+    folder: Path | str,
+    seeds: int = 8,
+    budget: OnlineBudget | OfflineBudget | None = None,
+    jobs: int = 1,
+) -> Response:
+    """Trains an agent with several constants and compares each of them with none.
+
+    Args:
+        agent: The agent, for example `DQN()`. Its own bias does not matter.
+        task: A registered environment, or a `SweepTask`, for example with a data set.
+        constants: The constants, or `Constants`, for example with optimisms. 0, no shift, is always
+            among them.
+        folder: The folder for results. The same sweep there continues, also with more seeds; a
+            folder with another sweep is refused.
+        seeds: The number of seeds. A verdict needs eight.
+        budget: The length and the schedule of every training; by default `OnlineBudget()`, or
+            `OfflineBudget()` for a data set.
+        jobs: The number of processes. More than 1 needs a script with `if __name__ == "__main__"`.
+    """
+    check_count(seeds)
+    given = constants if isinstance(constants, Constants) else Constants(shift=tuple(constants))
+    where = task if isinstance(task, SweepTask) else SweepTask(task)
+    chosen = budget or (OnlineBudget() if where.data is None else OfflineBudget())
+    made = make_sweep(agent, where, chosen, given)
+    train = "train" if where.data is None else "train_offline"
+    kept = Kept(
+        made,
+        f"sweep({_arguments(made, made.agent, seeds)}, constants={list(made.biases)})",
+        {
+            method_name(bias): f"{train}({_arguments(made, with_bias(made.agent, bias), seeds)})"
+            for bias in made.biases
+        },
+    )
+    return answer(kept, seeds, Path(folder), Processes(jobs))
+
+
+def _arguments(sweep: Sweep, agent: Any, seeds: int) -> str:
+    """The arguments of `train` or `train_offline`, as Python source."""
+    where = [repr(name) for name in (sweep.data, sweep.env) if name is not None]
+    part = "" if sweep.subset is None else f", subset={sweep.subset!r}"
+    settings = f"{part}, seeds={seeds}, budget={_source(sweep.budget)}"
+    return f"{_source(agent)}, {', '.join(where)}{settings}"
+
+
+def _source(part: Any) -> str:
+    """A part of a configuration as Python source, without its defaults."""
+    if isinstance(part, tuple):
+        return _source(part[0]) if len(part) == 1 and isinstance(part[0], Shift) else repr(part)
+    if part == Shift(getattr(part, "bias", 0.0)):
+        return repr(part.bias)
+    if not is_dataclass(part) or isinstance(part, Shift):
+        return repr(part)
+    given = [
+        f"{field.name}={_source(getattr(part, field.name))}"
+        for field in fields(part)
+        if getattr(part, field.name) != getattr(_usual(type(part)), field.name, None)
+    ]
+    return f"{type(part).__name__}({', '.join(given)})"
+
+
+def _usual(kind: type[Any]) -> Any:
+    """The part with its defaults; None if it has settings without one."""
+    return None if any(f.default is f.default_factory for f in fields(kind)) else kind()
+
+
+def _work(plan: Plan, units: list[Unit], place: Place) -> list[Outcome]:
+    return [outcome for outcome in run_units(plan, units, place) if outcome.error is not None]
+
+
+def answer(kept: Kept, seeds: int, out: Path, place: Place, work: Work = _work) -> Response:
+    """Runs what is left of a sweep, reports it, and returns its answer.
+
+    Args:
+        kept: The sweep.
+        seeds: The number of seeds.
+        out: The folder for results.
+        place: The place that performs the units of work.
+        work: A function that runs units of work.
+    """
+    plan = plan_sweep(kept, seeds, out, place.slots() or seeds)
+    with sweep_folder(out, kept):
+        failed = work(plan, pending_units(plan), place)
+        claims = write_figure(plan.folder) if gather(plan) else []
+    if failed:
+        raise TrainingError(
+            f"{len(failed)} unit{'s' * (len(failed) > 1)} of work failed; the same sweep runs what"
+            f" is missing. The first: {failed[0].error}"
+        )
+    points = points_of(kept.sweep, read_results(plan.folder / RESULTS), claims)
+    return Response(points, findings(kept, points, claims), write_page(out))
