@@ -1,6 +1,7 @@
 """The policy of a trained agent: actions, values, evaluation, and a file that stores it."""
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from pathlib import Path
@@ -12,14 +13,13 @@ import jax.numpy as jnp
 import numpy as np
 
 from rewardshift.agents.contract import Agent, Estimating, Valuing, WithMembers
+from rewardshift.envs.names import check_imported
+from rewardshift.envs.observations import as_numbers, flat_rows
 from rewardshift.envs.tasks import (
     MakeEnv,
     TaskSpec,
-    check_imported,
     env_maker,
     env_name,
-    flatten,
-    own_space,
     probe_spec,
     refuse_shifted,
     task_spec,
@@ -78,7 +78,8 @@ class Policy:
         """The action for an observation, or the actions for a batch of them.
 
         Args:
-            observation: The environment's observation, or a flat one. A batch has one more axis.
+            observation: The environment's observation, or a flat one. A batch is as of a vector
+                environment: one more axis in every array.
 
         Returns:
             The action for the environment's `step`.
@@ -150,7 +151,7 @@ class Policy:
         about = {
             "format": FORMAT,
             "agent": part_to_json(self.agent),
-            "spec": self.spec._asdict(),
+            "spec": self.spec.to_json(),
             "env": env_name(self.env),
             "seed": self.seed,
             "step": self.step,
@@ -194,35 +195,26 @@ class Policy:
 
     def _flat(self, observation: Any) -> tuple[np.ndarray, bool]:
         """A batch of flat observations, and whether the input was a single observation."""
-        spec = self.spec
-        if isinstance(observation, dict) and (spec.goal_size or "image" in observation):
-            part = observation["desired_goal" if spec.goal_size else "image"]
-            single = np.size(part) == (spec.goal_size or spec.features)
-            if single:
-                return flatten(observation, spec)[None], True
-            rows = [{k: v[i] for k, v in observation.items()} for i in range(len(part))]
-            return np.stack([flatten(row, spec) for row in rows]), False
-        shapes = {(spec.features,), spec.shape or (spec.features,)}
-        array = np.empty(()) if isinstance(observation, dict | tuple) else np.asarray(observation)
-        shape = array.shape
+        spec, given = self.spec, observation
+        if spec.shape and isinstance(observation, Mapping):  # MiniGrid's
+            given = observation.get("image")
+        found = flat_rows(self._space, given)
+        array = as_numbers(given)
         # Of a task that we flatten, whole numbers are its own observations and never flat ones.
-        known = bool(spec.shape or spec.goal_size) or array.dtype.kind == "f"
-        if known and (shape in shapes or shape[1:] in shapes):
-            return array.astype(spec.dtype).reshape(-1, spec.features), shape in shapes
-        if not spec.shape and self._space.contains(observation):
-            return np.asarray(gym.spaces.flatten(self._space, observation), spec.dtype)[None], True
-        wanted = " or ".join(str(shape) for shape in sorted(shapes, key=len))
-        raise InputError(
-            f"a policy acts on an observation of the shape {wanted}, or on a batch of them, got the"
-            f" shape {shape}"
-        )
+        if found is None and array is not None and (array.dtype.kind == "f" or not spec.structure):
+            found = flat_rows(gym.spaces.Box(-np.inf, np.inf, (spec.features,)), array)
+        if found is None:
+            raise InputError(
+                f"a policy acts on an observation of {self._space}, or a flat one of"
+                f" {spec.features} numbers, or a batch of either with one more axis in every array,"
+                f" got {shown(observation)}"
+            )
+        rows, single = found
+        return rows.astype(spec.dtype), single
 
     @cached_property
     def _space(self) -> gym.Space[Any]:
-        """The environment's own observation space."""
-        made = env_maker(self.env)()
-        made.close()
-        return own_space(made)
+        return self.spec.space
 
 
 def _row(found: Episodes) -> Evaluation:

@@ -12,7 +12,8 @@ from rewardshift.checks import Count, check
 from rewardshift.data.dataset import Dataset, Subset
 from rewardshift.data.loading import load_dataset
 from rewardshift.envs.engines import EngineName
-from rewardshift.envs.tasks import TaskSpec, check_imported
+from rewardshift.envs.names import check_imported
+from rewardshift.envs.tasks import TaskSpec
 from rewardshift.errors import InputError
 from rewardshift.rollout.parts import part_from_json, part_to_json
 from rewardshift.rollout.seeding import check_seeds
@@ -93,7 +94,7 @@ class RunConfig:
             "format": FORMAT,
             "agent": part_to_json(self.agent),
             "env": self.env,
-            "spec": self.spec._asdict(),
+            "spec": self.spec.to_json(),
             "seeds": list(self.seeds),
             "budget": _fields(self.budget),
             "earlier_steps": list(self.earlier_steps),

@@ -18,7 +18,8 @@ from rewardshift.agents.contract import Agent, OnlineAgent
 from rewardshift.data.dataset import Dataset, Subset
 from rewardshift.data.loading import load_dataset, whole_name
 from rewardshift.envs.engines import EngineName
-from rewardshift.envs.tasks import MakeEnv, check_imported
+from rewardshift.envs.names import check_imported
+from rewardshift.envs.tasks import MakeEnv
 from rewardshift.errors import InputError
 from rewardshift.files import held, writable_folder
 from rewardshift.rollout.policy import Policy, acting_state, policy_state
