@@ -2,7 +2,6 @@
 
 import copy
 import gc
-import signal
 import weakref
 from dataclasses import replace
 from functools import partial
@@ -181,7 +180,7 @@ def stopped_and_resumed(agent: Any, folder: Path) -> Any:
 
     def stop(step: int, _: Any) -> None:
         if step == 120:
-            signal.raise_signal(signal.SIGTERM)
+            raise KeyboardInterrupt
 
     assert not train(agent, env, seeds=2, budget=budget, folder=cut, on_progress=stop).finished
     resumed = train(agent, env, seeds=2, budget=budget, folder=cut)

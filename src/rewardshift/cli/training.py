@@ -28,7 +28,7 @@ def train_agent(job: Job) -> None:
     """
     run = job.prepare()
     folder = job.options.out or Path("runs") / run.config.name
-    with _training_bar(folder.name, run.config.budget.steps) as on_progress:
+    with _training_bar(folder, run.config.budget.steps) as on_progress:
         result = run.start(folder, on_progress)
     _print_run(folder, result)
 
@@ -48,7 +48,7 @@ def resume_run(
     """
     config = read_config(folder)
     total = config.longer(steps).budget.steps if steps is not None else config.budget.steps
-    with _training_bar(folder.name, total) as on_progress:
+    with _training_bar(folder, total) as on_progress:
         result = resume(folder, on_progress, steps=steps)
     _print_run(folder, result)
 
@@ -100,12 +100,24 @@ def play(
 
 
 @contextlib.contextmanager
-def _training_bar(name: str, steps: int) -> Iterator[OnProgress]:
-    """A bar with the returns of the last evaluation."""
-    with counting_bar(name, steps, "steps") as count:
-        yield lambda step, rows: count(
-            step, lambda: [row.evaluation_return for row in _last_rows(rows)]
+def _training_bar(folder: Path, steps: int) -> Iterator[OnProgress]:
+    """A bar with the returns of the last evaluation; an interrupt says how to continue."""
+    reached = 0
+
+    def on_progress(step: int, rows: Sequence[Any]) -> None:
+        nonlocal reached
+        reached = step
+        count(step, lambda: [row.evaluation_return for row in _last_rows(rows)])
+
+    try:
+        with counting_bar(folder.name, steps, "steps") as count:
+            yield on_progress
+    except KeyboardInterrupt:
+        print(
+            f"stopped at step {reached}; go on from the last checkpoint with:"
+            f" rewardshift resume {folder}"
         )
+        raise
 
 
 def _last_rows(rows: Sequence[Any]) -> list[Any]:
@@ -114,12 +126,6 @@ def _last_rows(rows: Sequence[Any]) -> list[Any]:
 
 
 def _print_run(folder: Path, result: Result) -> None:
-    if not result.finished:
-        print(
-            f"stopped at step {result.step}; go on from the last checkpoint with:"
-            f" rewardshift resume {folder}"
-        )
-        raise KeyboardInterrupt
     last = _last_rows(result.rows)
     returns = np.mean([row.evaluation_return for row in last])
     rates = [rate for row in last if (rate := getattr(row, "success_rate", None)) is not None]
