@@ -44,7 +44,7 @@ SPACES = st.recursive(
 
 def batch_of(space: gym.Space[Any], rows: list[Any]) -> Any:
     """The batch that a vector environment makes of the observations."""
-    together = gym.vector.utils.create_empty_array(space, len(rows))
+    together: Any = gym.vector.utils.create_empty_array(space, len(rows))
     return gym.vector.utils.concatenate(space, rows, together)
 
 

@@ -16,7 +16,7 @@ from gymnasium.utils import RecordConstructorArgs
 from gymnasium.vector import VectorEnv, VectorWrapper
 
 from rewardshift.arrays import as_numpy, where
-from rewardshift.errors import InputError
+from rewardshift.errors import InputError, shown
 from rewardshift.shift import Shift, as_single_shift
 
 METADATA_KEY = "reward_shift"
@@ -57,6 +57,8 @@ class ShiftReward(gym.Wrapper[ObsType, ActType, ObsType, ActType], RecordConstru
     def __init__(
         self, env: gym.Env[ObsType, ActType], shift: float | Mapping[str, Any] | Shift
     ) -> None:
+        if not isinstance(env, gym.Env):
+            raise InputError(f"env must be a gymnasium.Env, got {shown(env)}")
         gym.Wrapper.__init__(self, env)
         self._shift = single_shift(env, env.metadata, shift)
         self._shifted = self.shift.prepared()
@@ -138,6 +140,8 @@ class VectorShiftReward(VectorWrapper, RecordConstructorArgs):
         env: VectorEnv[Any, Any, np.ndarray],
         shift: float | Mapping[str, Any] | Shift,
     ) -> None:
+        if not isinstance(env, VectorEnv):
+            raise InputError(f"env must be a gymnasium.vector.VectorEnv, got {shown(env)}")
         VectorWrapper.__init__(self, env)
         self._shift = single_shift(env, env.metadata, shift)
         self._shifted = self.shift.prepared()

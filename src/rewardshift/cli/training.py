@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import numpy as np
 import tyro
 
-from rewardshift.cli.agents import Job
+from rewardshift.cli.agents import Job, RunSeed
 from rewardshift.cli.progress import counting_bar
 from rewardshift.rollout.play import record_episode
 from rewardshift.training.folder import read_config
@@ -58,19 +58,19 @@ def evaluate(
     /,
     *,
     episodes: int = 10,
-    seed: Annotated[int | None, tyro.conf.arg(metavar="INT")] = None,
-    start: int = 0,
+    run_seed: RunSeed = None,
+    seed: int = 0,
 ) -> None:
     """Run greedy episodes of a trained policy and print their returns.
 
     Args:
         path: The run's folder, or a file that `Policy.save` wrote.
         episodes: The number of episodes.
-        seed: The one of the run's seeds whose policy acts; by default the first.
-        start: The seed of the episodes.
+        run_seed: The one of the run's seeds whose policy acts; by default the first.
+        seed: The seed of the episodes.
     """
-    policy = load(path, seed)
-    found = policy.evaluate(episodes, seed=start)
+    policy = load(path, run_seed)
+    found = policy.evaluate(episodes, seed=seed)
     returns = found.returns
     print(f"mean return {returns.mean():.6g}, from {returns.min():.6g} to {returns.max():.6g}")
     print(f"mean length {found.lengths.mean():.6g}, {episodes} episodes, step {policy.step}")
@@ -83,7 +83,7 @@ def play(
     /,
     *,
     film: Annotated[Path | None, tyro.conf.arg(metavar="PATH")] = None,
-    seed: int = 0,
+    run_seed: RunSeed = None,
     episode: int = 0,
 ) -> None:
     """Record an episode of a run as a GIF or MP4.
@@ -91,11 +91,11 @@ def play(
     Args:
         folder: The run's folder.
         film: The file to write, .gif or .mp4; by default episode.gif in the run's folder.
-        seed: The one of the run's seeds whose policy acts.
+        run_seed: The one of the run's seeds whose policy acts; by default the first.
         episode: The number of the episode; each number has another start.
     """
     path = film or folder / "episode.gif"
-    total = record_episode(load(folder, seed), path, episode)
+    total = record_episode(load(folder, run_seed), path, episode)
     print(f"return {total:g}: {path}")
 
 

@@ -13,6 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from rewardshift.agents.contract import Agent, Estimating, Valuing, WithMembers
+from rewardshift.checks import Count, Natural, checked
 from rewardshift.envs.names import check_imported
 from rewardshift.envs.observations import as_numbers, flat_rows
 from rewardshift.envs.tasks import (
@@ -25,7 +26,7 @@ from rewardshift.envs.tasks import (
     task_spec,
 )
 from rewardshift.errors import InputError, one_line, shown
-from rewardshift.files import DAMAGE, arrays_in, opened, writable_folder, write_atomic
+from rewardshift.files import DAMAGE, arrays_in, as_path, opened, writable_folder, write_atomic
 from rewardshift.learners import Learner
 from rewardshift.rollout.evaluation import Episodes, Evaluation, Evaluator
 from rewardshift.rollout.parts import check_restorable, part_from_json, part_to_json
@@ -34,6 +35,7 @@ from rewardshift.rollout.vectors import vector_episodes
 from rewardshift.shift import Shift
 
 FORMAT = 1
+MOST_AT_ONCE = 100  # environments that an evaluation makes
 ABOUT = "about"  # the name of the array that holds a policy file's JSON
 
 
@@ -113,27 +115,30 @@ class Policy:
             episodes: The number of episodes. The rows of a vector environment share them, and each
                 row does the same number.
             env: The environment, if not the policy's own: a registered name, a function that makes
-                it, an environment, or a vector environment. The last two are not closed.
+                it, an environment, or a vector environment. The last two are not closed. Up to 100
+                environments of a name or a function run side by side.
             seed: The seed of the episodes.
         """
-        if episodes < 1:
-            raise InputError(f"episodes must be 1 or more, got {episodes}")
+        episodes, seed = checked("episodes", Count, episodes), checked("seed", Natural, seed)
         given = self.env if env is None else env
         if isinstance(env, gym.vector.VectorEnv):
             refuse_shifted(env)
             return vector_episodes(env, self.act, episodes, gamma=self.agent.gamma, seed=seed)
+        at_hand = isinstance(env, gym.Env)
+        make = (lambda: env) if at_hand else given
+        self._check_task(
+            task_spec(refuse_shifted(env_maker(make)())) if at_hand else probe_spec(make)
+        )
+        at_once = 1 if at_hand else min(episodes, MOST_AT_ONCE)
+        evaluator = Evaluator(self.agent, make, "gymnasium", (seed,), at_once)
         state = jax.tree.map(lambda leaf: jnp.asarray(leaf)[None], self.state)
-        if isinstance(env, gym.Env):  # one environment runs the episodes one after another
-            self._check_task(task_spec(refuse_shifted(env_maker(lambda: env)())))
-            evaluator = Evaluator(self.agent, lambda: env, "gymnasium", (seed,), 1)
-            runs = [_row(evaluator(state, number)) for number in range(episodes)]
-            return Evaluation(*map(np.concatenate, zip(*runs, strict=True)))
-        self._check_task(probe_spec(given))
-        evaluator = Evaluator(self.agent, given, "gymnasium", (seed,), episodes)
         try:
-            return _row(evaluator(state, 0))
+            runs = [_row(evaluator(state, 0, skip=n)) for n in range(0, episodes, at_once)]
         finally:
-            evaluator.close()
+            if not at_hand:
+                evaluator.close()
+        columns = map(np.concatenate, zip(*runs, strict=True))
+        return Evaluation(*(column[:episodes] for column in columns))
 
     def _check_task(self, found: TaskSpec) -> None:
         """Raises if a task is not one for this policy."""
@@ -146,7 +151,7 @@ class Policy:
 
     def save(self, path: Path | str) -> None:
         """Writes the policy to a file for `rewardshift.load`."""
-        path = Path(path)
+        path = as_path("path", path)
         check_restorable(self.agent)
         about = {
             "format": FORMAT,

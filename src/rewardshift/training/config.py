@@ -8,7 +8,7 @@ from hashlib import sha256
 from typing import Any
 
 from rewardshift.agents.contract import Agent
-from rewardshift.checks import Count, check
+from rewardshift.checks import Count, check, checked
 from rewardshift.data.dataset import Dataset, Subset
 from rewardshift.data.loading import load_dataset
 from rewardshift.envs.engines import EngineName
@@ -127,7 +127,7 @@ class RunConfig:
 
     def longer(self, steps: int) -> "RunConfig":
         """The same run with more steps."""
-        now = self.budget.steps
+        steps, now = checked("steps", Count, steps), self.budget.steps
         if steps < now:
             raise InputError(f"the run has {now} steps already; steps must be more, got {steps}")
         if steps == now:
