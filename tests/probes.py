@@ -88,3 +88,19 @@ def ending(agent: Any, terminal: Any) -> Any:
     """The agent with another treatment of terminal states."""
     members = tuple(replace(member, terminal=terminal) for member in agent.members)
     return replace(agent, shift=members)
+
+
+class Rooms(gym.Env[Any, Any]):
+    """Any observation of a space."""
+
+    def __init__(self, space: gym.Space[Any]) -> None:
+        self.observation_space = space
+        self.action_space = gym.spaces.Discrete(2)
+
+    def reset(self, *, seed: int | None = None, options: Any = None) -> Any:
+        super().reset(seed=seed)
+        self.observation_space.seed(seed)
+        return self.observation_space.sample(), {}
+
+    def step(self, action: Any) -> Any:
+        return self.observation_space.sample(), 1.0, False, True, {}

@@ -1,7 +1,6 @@
 """Networks: their outputs, their initial values, and agents that use them."""
 
 import json
-import signal
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -129,7 +128,7 @@ def test_images_stay_images(tmp_path: Path) -> None:
 
     def stop(step: int, _: Any) -> None:
         if step == 45:
-            signal.raise_signal(signal.SIGTERM)
+            raise KeyboardInterrupt
 
     assert not start(folder=tmp_path, on_progress=stop).finished
     jax.tree.map(np.testing.assert_array_equal, resume(tmp_path).state, start().state)

@@ -247,8 +247,8 @@ def test_what_does_not_fit_is_refused_before_any_work(aims: Dataset, tmp_path: P
         (BCQ, {"proposer": (8,)}, "proposer must be a Network, got"),
         (BCQ, {"candidates": 0}, "candidates must be a whole number of 1 or more, .* got 0"),
         (BCQ, {"minimum_weight": 1.5}, r"minimum_weight must be in \[0, 1\]"),
-        (BCQ, {"latent_clip": 0.0}, "latent_clip must be above 0"),
-        (BCQ, {"perturbation": float("inf")}, "perturbation must be 0 or more, got inf"),
+        (BCQ, {"latent_clip": 0.0}, "latent_clip must be finite and above 0"),
+        (BCQ, {"perturbation": float("inf")}, "perturbation must be finite and 0 or more, got inf"),
         (
             CQL,
             {"cloning_updates": 2**31},
@@ -257,9 +257,9 @@ def test_what_does_not_fit_is_refused_before_any_work(aims: Dataset, tmp_path: P
         (CQL, {"gamma": 1.0}, r"gamma must be in \[0, 1\)"),
         (CQL, {"batch_size": 0}, "batch_size must be a whole number of 1 or more"),
         (CQL, {"tau": 0.0}, "tau must be in"),
-        (CQL, {"weight": -1.0}, "weight must be 0 or more"),
-        (CQL, {"threshold": float("nan")}, "threshold must be 0 or more"),
-        (CQL, {"policy_rate": 0.0}, "policy_rate must be above 0"),
+        (CQL, {"weight": -1.0}, "weight must be finite and 0 or more"),
+        (CQL, {"threshold": float("nan")}, "threshold must be finite and 0 or more"),
+        (CQL, {"policy_rate": 0.0}, "policy_rate must be finite and above 0"),
     ],
 )
 def test_bad_settings_are_named(kind: Any, settings: dict[str, Any], message: str) -> None:

@@ -11,7 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from fuzzing import as_installed
-from probes import Probe
+from probes import Probe, Rooms
 
 from rewardshift import (
     CQL,
@@ -31,6 +31,10 @@ from rewardshift import (
     train_offline,
 )
 from rewardshift.cli import main
+from rewardshift.envs.bits import BitFlip
+from rewardshift.errors import TrainingError
+from rewardshift.rollout import policy as policy_module
+from rewardshift.rollout import vectors
 
 BUDGET = OnlineBudget(steps=60, evaluate_every=30, evaluation_episodes=1, checkpoint_every=20)
 SMALL: dict[str, Any] = {"network": MLP((8,)), "batch_size": 8}
@@ -135,6 +139,46 @@ def test_a_vector_environment_at_hand(mode: str, car: tuple[Path, Result]) -> No
     np.testing.assert_allclose(found.discounted, expected, rtol=1e-6)
 
 
+@pytest.mark.parametrize("mode", ["NEXT_STEP", "SAME_STEP"])
+def test_success_in_a_vector_environment(mode: str) -> None:
+    """Of one bit, which the only action flips: every other step is at the goal."""
+    make = partial(gym.wrappers.TimeLimit, BitFlip(1), 1)
+    policy = train(DQN(**SMALL), make, budget=BUDGET).policy()
+    kwargs: Any = {"autoreset_mode": gym.vector.AutoresetMode[mode]}
+    envs = gym.vector.SyncVectorEnv([lambda: gym.wrappers.TimeLimit(BitFlip(1), 1)] * 2, **kwargs)
+    found = policy.evaluate(40, env=envs)
+    np.testing.assert_array_equal(found.success, found.terminated)
+    np.testing.assert_array_equal(found.success, found.returns + 1)
+    assert set(found.success) == {0.0, 1.0}
+
+
+def test_an_endless_episode_of_a_vector_environment(
+    car: tuple[Path, Result], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(vectors, "LONGEST_EPISODE", 5)
+    with pytest.raises(TrainingError, match=r"an episode of CartPoleVectorEnv.* not ended in"):
+        load(car[0]).evaluate(2, env=gym.make_vec("CartPole-v1", num_envs=2))
+
+
+def test_many_episodes_do_not_make_as_many_environments(
+    car: tuple[Path, Result], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However many run side by side, or in an environment at hand, the episodes are the same."""
+    loaded, made = load(car[0]), []
+
+    def make() -> gym.Env[Any, Any]:
+        made.append(gym.make("CartPole-v1"))
+        return made[-1]
+
+    whole = loaded.evaluate(5)
+    monkeypatch.setattr(policy_module, "MOST_AT_ONCE", 2)
+    for env in (make, gym.make("CartPole-v1")):
+        found = loaded.evaluate(5, env=env)
+        np.testing.assert_array_equal(found.returns, whole.returns)
+        assert found.success.shape == (5,)
+    assert len(made) == 3  # one of them for a look at the task
+
+
 def test_a_vector_environment_without_autoreset_is_refused(car: tuple[Path, Result]) -> None:
     kwargs = {"autoreset_mode": gym.vector.AutoresetMode.DISABLED}
     envs = gym.make_vec("CartPole-v1", num_envs=2, vectorization_mode="sync", vector_kwargs=kwargs)
@@ -174,12 +218,12 @@ def test_values_of_an_offline_agent() -> None:
 def test_the_command_line_evaluates(
     car: tuple[Path, Result], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert main(["evaluate", str(car[0]), "--episodes=3", "--seed=7"]) == 0
+    assert main(["evaluate", str(car[0]), "--episodes=3", "--run-seed=7"]) == 0
     said = capsys.readouterr().out
     assert said.startswith("mean return ")
     assert "3 episodes, step 60" in said
     load(car[0]).save(tmp_path / "p.npz")
-    assert main(["evaluate", str(tmp_path / "p.npz"), "--seed=7"]) == 2
+    assert main(["evaluate", str(tmp_path / "p.npz"), "--run-seed=7"]) == 2
     assert "holds the policy of one seed" in capsys.readouterr().err
     (tmp_path / "p.npz").write_bytes(b"x")
     assert main(["evaluate", str(tmp_path / "p.npz")]) == 2
@@ -213,22 +257,6 @@ def test_a_run_goes_on_past_its_end(tmp_path: Path, capsys: pytest.CaptureFixtur
     assert "has 100 steps already; steps must be more, got 90" in capsys.readouterr().err
 
 
-class Rooms(gym.Env[Any, Any]):
-    """Any observation of a space."""
-
-    def __init__(self, space: gym.Space[Any]) -> None:
-        self.observation_space = space
-        self.action_space = gym.spaces.Discrete(2)
-
-    def reset(self, *, seed: int | None = None, options: Any = None) -> Any:
-        super().reset(seed=seed)
-        self.observation_space.seed(seed)
-        return self.observation_space.sample(), {}
-
-    def step(self, action: Any) -> Any:
-        return self.observation_space.sample(), 1.0, False, True, {}
-
-
 SPACES = {
     "discrete": (gym.spaces.Discrete(5), 5),
     "multi-discrete": (gym.spaces.MultiDiscrete([3, 2]), 5),
@@ -252,8 +280,9 @@ def test_any_space_that_can_be_flattened(name: str) -> None:
 
 def test_states_are_not_taken_for_one_flat_observation() -> None:
     policy = train(DQN(**SMALL), partial(Rooms, gym.spaces.Discrete(4)), budget=BUDGET).policy()
-    with pytest.raises(InputError, match="a policy acts on an observation of the shape"):
-        policy.act(np.array([0, 1, 2, 3]))
+    assert np.shape(policy.act(np.array([0, 1, 2, 3]))) == (4,)
+    with pytest.raises(InputError, match=r"a policy acts on an observation of Discrete\(4\)"):
+        policy.act(np.array([0, 1, 2, 4]))
 
 
 def test_a_space_that_cannot_be_flattened_is_refused() -> None:

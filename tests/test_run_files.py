@@ -3,6 +3,7 @@
 import os
 import shutil
 import signal
+import time
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -10,7 +11,7 @@ from typing import Any
 
 import pytest
 from probes import Probe
-from victims import Victim, contents
+from victims import Victim, call, command, contents
 
 from rewardshift import DQN, OnlineBudget, train
 from rewardshift.cli import main
@@ -209,18 +210,64 @@ class Patient(Probe):
 
 
 def evaluate_for_long(folder: Path) -> None:
-    budget = OnlineBudget(steps=20, evaluate_every=10, evaluation_episodes=1)
-    finished = train(AGENT, Patient, budget=budget, folder=folder).finished
-    print("finished" if finished else "stopped", flush=True)
+    """A script with two trainings."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # whatever started pytest
+    budget = OnlineBudget(steps=20, evaluate_every=10, evaluation_episodes=1, checkpoint_every=5)
+    for name in ("first", "second"):
+        train(AGENT, Patient, budget=budget, folder=folder / name)
+        print("the script goes on", flush=True)
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_a_signal_is_heard_during_an_evaluation(number: int, tmp_path: Path) -> None:
-    victim = Victim(evaluate_for_long, tmp_path / "run")
+@pytest.mark.parametrize(
+    ("number", "code", "word"),
+    [(signal.SIGINT, 1, "KeyboardInterrupt"), (signal.SIGTERM, -signal.SIGTERM, "")],
+)
+def test_a_signal_during_an_evaluation_ends_the_script(
+    number: int, code: int, word: str, tmp_path: Path
+) -> None:
+    """As it would without a training; the run is left at its last checkpoint."""
+    victim = Victim(evaluate_for_long, tmp_path)
     assert victim.says.readline() == b"begun\n"
     assert victim.process.pid is not None
     os.kill(victim.process.pid, number)
-    assert victim.end() == (0, "stopped\n")
+    end = victim.end()
+    assert end.code == code
+    assert word in end.said
+    assert "ended" not in end.said
+    assert "the script goes on" not in end.said
+    assert load(tmp_path / "first").step == 5
+    assert not (tmp_path / "second").exists()
+
+
+def test_the_command_says_how_to_go_on(tmp_path: Path) -> None:
+    """SIGTERM by the command's own handler: exit code 130, as for Ctrl-C."""
+    run = tmp_path / "run"
+    line = ["train", "dqn", "--env=CartPole-v1", "--steps=2000000", "--checkpoint-every=20"]
+    small = ["--network=mlp(hidden=(8,))", "--batch-size=8", "--capacity=100", f"--out={run}"]
+    victim = Victim(command, (*line, *small))
+    while not (run / "parameters.npz").exists():
+        assert victim.process.is_alive()
+        time.sleep(0.05)
+    assert victim.process.pid is not None
+    os.kill(victim.process.pid, signal.SIGTERM)
+    end = victim.end()
+    assert end.code == 130
+    assert f"go on from the last checkpoint with: rewardshift resume {run}" in end.said
+    assert "Traceback" not in end.said
+
+
+def ignore_and_train(folder: Path) -> None:
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    budget = OnlineBudget(steps=20, evaluate_every=10, evaluation_episodes=1)
+
+    def tell(step: int, _: Any) -> None:
+        signal.raise_signal(signal.SIGTERM)
+
+    print(train(AGENT, Probe, budget=budget, folder=folder, on_progress=tell).finished)
+
+
+def test_an_ignored_signal_stays_ignored(tmp_path: Path) -> None:
+    assert call(ignore_and_train, tmp_path / "run") == (0, "True\n")
 
 
 def test_a_short_training_is_evaluated_at_its_end() -> None:

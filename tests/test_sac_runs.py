@@ -31,12 +31,15 @@ BUDGET = OnlineBudget(steps=100, evaluate_every=50, evaluation_episodes=1)
         ({"shift": ()}, "at least one number"),
         ({"shift": (float("nan"),)}, "bias must be finite"),
         ({"tau": 0.0}, "tau must be in"),
-        ({"learning_rate": -1.0}, "learning_rate must be above 0"),
+        ({"learning_rate": -1.0}, "learning_rate must be finite and above 0"),
         ({"initial": "one"}, "initial must be 'random' or 'zero', got 'one'"),
         ({"warm_up": -1}, "warm_up must be a whole number of 0 or more"),
         ({"n_step": 0}, "n_step must be a whole number of 1 or more"),
-        ({"temperature": -0.1}, "temperature must be 0 or more or None, got -0.1"),
-        ({"temperature": float("inf")}, "temperature must be 0 or more or None, got inf"),
+        ({"temperature": -0.1}, "temperature must be finite and 0 or more or None, got -0.1"),
+        (
+            {"temperature": float("inf")},
+            "temperature must be finite and 0 or more",
+        ),
         (
             {"temperature": None, "target_entropy": float("nan")},
             "target_entropy must be finite or None, got nan",
@@ -77,7 +80,7 @@ def test_from_the_command_line(tmp_path: Any, capsys: pytest.CaptureFixture[str]
     assert main([*command, "--shift", "-0.5", "0", "0.5", *small]) == 0
     assert "over 2 seeds" in capsys.readouterr().out
     assert main(["resume", str(folder)]) == 0
-    assert main(["play", str(folder), "--seed=1"]) == 0
+    assert main(["play", str(folder), "--run-seed=1"]) == 0
     with np.load(folder / "parameters.npz") as parameters:
         assert "['lead'].leader" in parameters
         assert not any("optimiser" in name for name in parameters)

@@ -123,7 +123,11 @@ def test_progress_is_that_of_the_leader_between_its_episodes() -> None:
 @pytest.mark.parametrize(
     ("kind", "changes", "match"),
     [
-        ("progress-softmax", {"temperature": 0.0}, "temperature must be above 0, got 0.0"),
+        (
+            "progress-softmax",
+            {"temperature": 0.0},
+            "temperature must be finite and above 0",
+        ),
         ("progress-argmax", {"epsilon": 2.0}, "epsilon must be in"),
         ("optimistic", {"beta": -1.0}, "beta must be in"),
     ],

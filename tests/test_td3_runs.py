@@ -2,7 +2,6 @@
 
 import copy
 import gc
-import signal
 import weakref
 from dataclasses import replace
 from functools import partial
@@ -49,10 +48,10 @@ def test_evaluation_does_not_touch_training() -> None:
         ({"shift": (float("nan"),)}, "bias must be finite"),
         ({"twins": 0}, "twins must be a whole number of 1 or more, below 2.31, got 0"),
         ({"policy_delay": 0}, "policy_delay must be a whole number of 1 or more"),
-        ({"noise": -0.1}, "noise must be 0 or more"),
+        ({"noise": -0.1}, "noise must be finite and 0 or more"),
         ({"tau": 0.0}, "tau must be in"),
-        ({"noise": float("nan")}, "noise must be 0 or more, got nan"),
-        ({"learning_rate": -1.0}, "learning_rate must be above 0"),
+        ({"noise": float("nan")}, "noise must be finite and 0 or more, got nan"),
+        ({"learning_rate": -1.0}, "learning_rate must be finite and above 0"),
         ({"network": (16, 16)}, r"network must be a Network, got \(16, 16\)"),
         ({"mask": 1.5}, "mask must be in"),
         ({"own_actors": True, "selection": Mean()}, "cannot be mixed"),
@@ -162,7 +161,7 @@ def test_from_the_command_line(tmp_path: Any, capsys: pytest.CaptureFixture[str]
     assert main([*command, "--shift", "-0.5", "0", "0.5", *small]) == 0
     assert "over 2 seeds" in capsys.readouterr().out
     assert main(["resume", str(folder)]) == 0
-    assert main(["play", str(folder), "--seed=1"]) == 0
+    assert main(["play", str(folder), "--run-seed=1"]) == 0
     with np.load(folder / "parameters.npz") as parameters:
         assert "['lead'].leader" in parameters  # so that a film shows who led at the end
     assert (folder / "episode.gif").read_bytes().startswith(b"GIF")
@@ -181,7 +180,7 @@ def stopped_and_resumed(agent: Any, folder: Path) -> Any:
 
     def stop(step: int, _: Any) -> None:
         if step == 120:
-            signal.raise_signal(signal.SIGTERM)
+            raise KeyboardInterrupt
 
     assert not train(agent, env, seeds=2, budget=budget, folder=cut, on_progress=stop).finished
     resumed = train(agent, env, seeds=2, budget=budget, folder=cut)

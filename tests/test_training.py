@@ -72,7 +72,9 @@ def test_seeds_together_and_alone_see_the_same(undisturbed: Path) -> None:
 
 @pytest.mark.parametrize("at", [50, 100, 250, 399])
 def test_an_interrupted_run_ends_the_same(at: int, undisturbed: Path, tmp_path: Path) -> None:
-    folder = tmp_path / "run"
+    """The script's own handler is called when the run has stopped, and the script goes on."""
+    folder, heard = tmp_path / "run", []
+    before = signal.signal(signal.SIGTERM, lambda number, _: heard.append(number))
 
     def interrupt(step: int, _: Any) -> None:
         if step == at:
@@ -81,7 +83,8 @@ def test_an_interrupted_run_ends_the_same(at: int, undisturbed: Path, tmp_path: 
     stopped = train(
         AGENT, "MountainCar-v0", seeds=2, budget=BUDGET, folder=folder, on_progress=interrupt
     )
-    assert (stopped.finished, stopped.step) == (False, at)
+    signal.signal(signal.SIGTERM, before)
+    assert (stopped.finished, stopped.step, heard) == (False, at, [signal.SIGTERM])
     assert (folder / "parameters.npz").exists() == (at > BUDGET.checkpoint_every)
     assert resume(folder).finished
     assert contents(folder) == contents(undisturbed)
@@ -273,7 +276,7 @@ def test_a_run_can_be_watched(tmp_path: Path, capsys: pytest.CaptureFixture[str]
     assert (folder / "episode.gif").read_bytes().startswith(b"GIF")
     assert main(["play", str(folder), f"--film={tmp_path / 'film.mp4'}"]) == 0
     assert (tmp_path / "film.mp4").read_bytes()[4:8] == b"ftyp"
-    assert main(["play", str(folder), "--seed=7"]) == 2
+    assert main(["play", str(folder), "--run-seed=7"]) == 2
     assert "seeds [0], not 7" in capsys.readouterr().err
     assert main(["play", str(folder), "--film=x.avi"]) == 2
     assert main(["resume", str(tmp_path)]) == 2

@@ -1,9 +1,12 @@
 """Arithmetic on floats and on arrays of NumPy, JAX and torch, which keeps their kind."""
 
 import math
+import numbers
 from typing import Any
 
 import numpy as np
+
+from rewardshift.errors import InputError, shown
 
 
 def affine(scale: Any, offset: Any, value: Any) -> Any:
@@ -51,9 +54,20 @@ def where(mask: np.ndarray, this: Any, other: Any) -> Any:
     return _namespace(this).where(mask, this, other)
 
 
-def from_list(values: Any) -> Any:
-    """A list or tuple as an array; everything else unchanged."""
-    return np.asarray(values) if isinstance(values, list | tuple) else values
+def as_numbers(name: str, values: Any) -> Any:
+    """A number, a list as an array, or an array of any kind; raises InputError for all else."""
+    if type(values) is float:
+        return values
+    try:
+        given = np.asarray(values) if isinstance(values, list | tuple) else values
+        if hasattr(given, "dtype"):
+            if getattr(given.dtype, "kind", "f") not in "USMmc":  # texts, times, complex numbers
+                return given
+        elif isinstance(given, numbers.Real):
+            return float(given)
+    except (OverflowError, ValueError):  # a whole number that no float holds; a ragged list
+        pass
+    raise InputError(f"{name} must be a number or an array of numbers, got {shown(values)}")
 
 
 def log(gamma: Any) -> Any:

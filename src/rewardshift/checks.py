@@ -32,8 +32,8 @@ class Must(NamedTuple):
 
 
 Finite = Annotated[float, Must("finite")]
-Positive = Annotated[float, Must("above 0", lambda value: value > 0)]
-NonNegative = Annotated[float, Must("0 or more", lambda value: value >= 0)]
+Positive = Annotated[float, Must("finite and above 0", lambda value: value > 0)]
+NonNegative = Annotated[float, Must("finite and 0 or more", lambda value: value >= 0)]
 Share = Annotated[float, Must("in [0, 1]", lambda value: 0 <= value <= 1)]
 Rate = Annotated[float, Must("in (0, 1]", lambda value: 0 < value <= 1)]
 Discount = Annotated[float, Must("in [0, 1)", lambda value: 0 <= value < 1)]
@@ -50,11 +50,16 @@ def check(config: Any) -> None:
     """
     hints = get_type_hints(type(config), include_extras=True)
     for field in fields(config):
-        kind, value = hints[field.name], getattr(config, field.name)
-        try:
-            object.__setattr__(config, field.name, convert(kind, value))
-        except (TypeError, ValueError, OverflowError):
-            raise InputError(f"{field.name} must be {_words(kind)}, got {shown(value)}") from None
+        value = checked(field.name, hints[field.name], getattr(config, field.name))
+        object.__setattr__(config, field.name, value)
+
+
+def checked(name: str, kind: Any, value: Any) -> Any:
+    """The value, converted to the type; raises InputError with its name if it does not fit."""
+    try:
+        return convert(kind, value)
+    except (TypeError, ValueError, OverflowError):
+        raise InputError(f"{name} must be {_words(kind)}, got {shown(value)}") from None
 
 
 def convert(kind: Any, value: Any) -> Any:

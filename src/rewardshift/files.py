@@ -19,7 +19,7 @@ from typing import IO, Any, BinaryIO, Literal
 
 import numpy as np
 
-from rewardshift.errors import InputError
+from rewardshift.errors import InputError, shown
 
 # The exceptions that a damaged file causes in json, NumPy, h5py and zipfile, and in the code that
 # uses its contents.
@@ -32,6 +32,13 @@ DAMAGE = (
 LEFTOVER = ".half"  # suffix of partially written files
 NO_FILE = "a pipe, a device or a folder"
 LOCK = ".lock"  # name of the file whose lock holds a folder
+
+
+def as_path(name: str, path: Any) -> Path:
+    """The path; raises InputError with its name if it is not a text or a path."""
+    if isinstance(path, str | Path) and "\0" not in str(path):
+        return Path(path)
+    raise InputError(f"{name} must be a path, got {shown(path)}")
 
 
 def write_atomic(path: Path, content: bytes | str) -> None:

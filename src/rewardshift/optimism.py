@@ -2,8 +2,10 @@
 
 from typing import Any, Literal, get_args
 
-from rewardshift.errors import InputError
-from rewardshift.shift import Shift
+from rewardshift.arrays import as_numbers
+from rewardshift.checks import Count, Discount, Rate, checked
+from rewardshift.errors import InputError, shown
+from rewardshift.shift import Shift, without_arrays
 
 Goal = Literal["explore", "exploit"]
 
@@ -15,6 +17,8 @@ def optimistic_value(lower: Any, upper: Any, beta: Any) -> Any:
         lower, upper: A cautious and an optimistic estimate, both on the primal scale.
         beta: The weight of the optimistic estimate, from 0 to 1.
     """
+    lower, upper = as_numbers("lower", lower), as_numbers("upper", upper)
+    beta = as_numbers("beta", beta)
     return (1 - beta) * lower + beta * upper
 
 
@@ -28,7 +32,9 @@ def equivalent_bias(b_plus: Any, b_minus: Any, beta: Any) -> Any:
         b_plus, b_minus: The bias of the cautious and of the optimistic estimate.
         beta: As in `optimistic_value`.
     """
-    return (1 - beta) * b_plus + beta * b_minus
+    return optimistic_value(
+        as_numbers("b_plus", b_plus), as_numbers("b_minus", b_minus), as_numbers("beta", beta)
+    )
 
 
 def suggest_shift(
@@ -54,9 +60,9 @@ def suggest_shift(
     >>> round(suggest_shift("explore", 0.0, 1.0, gamma=0.99).bias, 6)
     -0.01
     """
-    if goal not in get_args(Goal):
-        raise InputError(f"goal must be 'explore' or 'exploit', got {goal!r}")
-    unshifted = Shift(0.0, scale, gamma)
+    if not isinstance(goal, str) or goal not in get_args(Goal):
+        raise InputError(f"goal must be 'explore' or 'exploit', got {shown(goal)}")
+    unshifted = without_arrays(Shift(0.0, scale, gamma))
     unshifted.optimism(value_low, value_high)  # refuses an empty range
     if goal == "explore":
         bias = min(0.0, -(1 - gamma) * scale * value_high)
@@ -81,9 +87,5 @@ def lifetime(gamma: float, tau: float, every: int = 1) -> float:
     >>> round(lifetime(gamma=0.99, tau=0.005, every=2))  # TD3, in the settings of its authors
     40000
     """
-    if not (0 <= gamma < 1 and 0 < tau <= 1 and every >= 1):
-        raise InputError(
-            "a lifetime needs gamma in [0, 1), tau in (0, 1] and every of 1 or more, got"
-            f" {gamma!r}, {tau!r} and {every!r}"
-        )
-    return every / (tau * (1 - gamma))
+    discount, share = checked("gamma", Discount, gamma), checked("tau", Rate, tau)
+    return checked("every", Count, every) / (share * (1 - discount))

@@ -21,8 +21,8 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
-from rewardshift.arrays import affine, as_numpy, expm1, from_list, like, log
-from rewardshift.errors import InputError
+from rewardshift.arrays import affine, as_numbers, as_numpy, expm1, like, log
+from rewardshift.errors import InputError, shown
 from rewardshift.extras import needs
 
 Terminal = Literal["zero", "absorbing", "goal"]
@@ -82,9 +82,9 @@ class Shift:
         _check("bias", self.bias, "finite")
         _check("scale", self.scale, "finite and above 0", lambda k: k > 0)
         _check("gamma", self.gamma, "in [0, 1)", lambda g: (g >= 0) & (g < 1))
-        if self.terminal not in get_args(Terminal):
+        if not isinstance(self.terminal, str) or self.terminal not in get_args(Terminal):
             raise InputError(
-                f"terminal must be 'zero', 'absorbing' or 'goal', got {self.terminal!r}"
+                f"terminal must be 'zero', 'absorbing' or 'goal', got {shown(self.terminal)}"
             )
 
     def __eq__(self, other: object) -> bool:
@@ -105,7 +105,7 @@ class Shift:
                 time limit does not count. `terminal="zero"` does not use it; the others refuse
                 flags whose shape would make the result larger than the reward.
         """
-        reward, ended = from_list(reward), from_list(terminated)
+        reward, ended = as_numbers("reward", reward), as_numbers("terminated", terminated)
         shifted = affine(self.scale, self.bias, reward)
         if not self.credits_ends:
             return shifted
@@ -138,7 +138,8 @@ class Shift:
         """
         if self.terminal == "goal":
             raise InputError("terminal='goal' needs each reward: it has no multi-step return")
-        total, steps, ended = from_list(total), from_list(steps), from_list(terminated)
+        total, steps = as_numbers("total", total), as_numbers("steps", steps)
+        ended = as_numbers("terminated", terminated)
         _check("steps", steps, "1 or more", lambda n: n >= 1)
         _check_shape("steps", steps, "total", total)
         offset = self.value_offset
@@ -172,11 +173,12 @@ class Shift:
         For a member with `b > 0` this is the paper's lower bound `Q_LB`, for one with
         `b < 0` the upper bound `Q_UB`.
         """
+        value = as_numbers("value", value)
         return (value - like(self.value_offset, value)) / like(self.scale, value)
 
     def from_primal(self, value: Any) -> Any:
         """A value on the primal scale, moved to the shifted scale: `k q + b / (1 - gamma)`."""
-        return affine(self.scale, self.value_offset, value)
+        return affine(self.scale, self.value_offset, as_numbers("value", value))
 
     @property
     def initial_value(self) -> Any:
@@ -192,12 +194,13 @@ class Shift:
         Args:
             value_low, value_high: The range of the primal values (discounted returns).
         """
-        if not -math.inf < value_low < value_high < math.inf:
+        low, high = as_numbers("value_low", value_low), as_numbers("value_high", value_high)
+        if not (np.ndim(low) == np.ndim(high) == 0 and -math.inf < low < high < math.inf):
             raise InputError(
                 "the range of values must be finite with low < high,"
-                f" got {value_low!r} to {value_high!r}"
+                f" got {shown(value_low)} to {shown(value_high)}"
             )
-        return (self.initial_value - value_low) / (value_high - value_low)
+        return (self.initial_value - low) / (high - low)
 
 
 def as_shift(value: "float | Mapping[str, Any] | Shift") -> Shift:
@@ -214,7 +217,7 @@ def as_shift(value: "float | Mapping[str, Any] | Shift") -> Shift:
         return Shift(**value)
     if isinstance(value, int | float | np.number):
         return Shift(value)
-    raise InputError(f"expected a number, a dict or a Shift, got {value!r}")
+    raise InputError(f"expected a number, a dict or a Shift, got {shown(value)}")
 
 
 def as_single_shift(value: "float | Mapping[str, Any] | Shift") -> Shift:
@@ -234,13 +237,12 @@ def without_arrays(shift: Shift) -> Shift:
 
 def _as_number(name: str, value: Any) -> Any:
     """Converts Python and NumPy scalars to Python floats, which change no array's dtype."""
-    if isinstance(value, numbers.Real):
-        return float(value)
     if value is None and name == "gamma":
         return None
-    if not hasattr(value, "dtype"):
-        raise InputError(f"{name} must be a number or an array of numbers, got {value!r}")
-    return value
+    if isinstance(value, list | tuple):
+        raise InputError(f"{name} must be a number or an array of numbers, got {shown(value)}")
+    given = as_numbers(name, value)
+    return float(given) if isinstance(given, numbers.Real) else given
 
 
 def _same(this: Any, other: Any) -> bool:

@@ -19,7 +19,7 @@ from gymnasium.vector import VectorEnv, VectorWrapper
 
 from rewardshift.arrays import as_numpy, where
 from rewardshift.auto import AUTO, Auto, as_rule
-from rewardshift.errors import InputError
+from rewardshift.errors import InputError, shown
 from rewardshift.shift import Shift, as_single_shift
 
 METADATA_KEY = "reward_shift"
@@ -106,6 +106,8 @@ class ShiftReward(Shifting, gym.Wrapper[ObsType, ActType, ObsType, ActType], Rec
         shift: ShiftArgument,
         gamma: float | None = None,
     ) -> None:
+        if not isinstance(env, gym.Env):
+            raise InputError(f"env must be a gymnasium.Env, got {shown(env)}")
         gym.Wrapper.__init__(self, env)
         refuse_second_shift(env, env.metadata.get(METADATA_KEY))
         given = self._begin(shift, gamma)
@@ -185,6 +187,8 @@ class VectorShiftReward(Shifting, VectorWrapper, RecordConstructorArgs):
         shift: ShiftArgument,
         gamma: float | None = None,
     ) -> None:
+        if not isinstance(env, VectorEnv):
+            raise InputError(f"env must be a gymnasium.vector.VectorEnv, got {shown(env)}")
         VectorWrapper.__init__(self, env)
         refuse_second_shift(env, env.metadata.get(METADATA_KEY))
         given = self._begin(shift, gamma)

@@ -30,6 +30,7 @@ from rewardshift.training.online import OnlineBudget
 from rewardshift.training.runs import Run, offline_run, online_run
 
 Budget = OnlineBudget | OfflineBudget
+RunSeed = Annotated[int | None, tyro.conf.arg(metavar="INT")]  # None: the run's first seed
 LONG = OnlineBudget(steps=1_000_000, capacity=1_000_000, evaluate_every=5_000)
 
 # The agents by name, each with its default budget, whose type says whether it learns online.

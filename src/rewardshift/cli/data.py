@@ -9,6 +9,7 @@ from typing import Annotated, Any
 
 import tyro
 
+from rewardshift.cli.agents import RunSeed
 from rewardshift.cli.progress import counting_bar
 from rewardshift.data.card import discounted_returns, summarise
 from rewardshift.data.dataset import Dataset
@@ -35,7 +36,7 @@ def collect_data(
     noise: float = 0.0,
     random_actions: float = 0.0,
     seed: int = 0,
-    run_seed: int = 0,
+    run_seed: RunSeed = None,
     folder: Annotated[Path | None, tyro.conf.arg(metavar="PATH")] = None,
 ) -> None:
     """Collect a Minari data set with the policy of a run.
@@ -50,7 +51,7 @@ def collect_data(
         noise: Standard deviation of the noise on continuous actions, on the scale [-1, 1].
         random_actions: The probability of a random action.
         seed: The seed of the episodes, the noise and the random actions.
-        run_seed: The one of the run's seeds whose policy acts.
+        run_seed: The one of the run's seeds whose policy acts; by default the first.
         folder: A new or empty folder for the data set; by default Minari's own place.
     """
     config, policy = read_config(run), load(run, run_seed)
@@ -64,7 +65,7 @@ def collect_data(
     }
     with counting_bar(id, transitions, "transitions") as count:
         dataset = collect(policy, **settings, on_progress=lambda n, seen: count(n, lambda: seen))
-    given = {**settings, "run_seed": run_seed}
+    given = {**settings, "run_seed": policy.seed}
     options = [f"--{name.replace('_', '-')}={value}" for name, value in given.items()]
     command = ["rewardshift", "collect", run.resolve().name, f"--id={id}", *options]
     algorithm = type(config.agent).__name__

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import numpy as np
 import tyro
 
-from rewardshift.cli.agents import Job
+from rewardshift.cli.agents import Job, RunSeed
 from rewardshift.cli.progress import counting_bar
 from rewardshift.rollout.play import record_episode
 from rewardshift.training.folder import read_config
@@ -28,7 +28,7 @@ def train_agent(job: Job) -> None:
     """
     run = job.prepare()
     folder = job.options.out or Path("runs") / run.config.name
-    with _training_bar(folder.name, run.config.budget.steps) as on_progress:
+    with _training_bar(folder, run.config.budget.steps) as on_progress:
         result = run.start(folder, on_progress)
     _print_run(folder, result)
 
@@ -48,7 +48,7 @@ def resume_run(
     """
     config = read_config(folder)
     total = config.longer(steps).budget.steps if steps is not None else config.budget.steps
-    with _training_bar(folder.name, total) as on_progress:
+    with _training_bar(folder, total) as on_progress:
         result = resume(folder, on_progress, steps=steps)
     _print_run(folder, result)
 
@@ -58,19 +58,19 @@ def evaluate(
     /,
     *,
     episodes: int = 10,
-    seed: Annotated[int | None, tyro.conf.arg(metavar="INT")] = None,
-    start: int = 0,
+    run_seed: RunSeed = None,
+    seed: int = 0,
 ) -> None:
     """Run greedy episodes of a trained policy and print their returns.
 
     Args:
         path: The run's folder, or a file that `Policy.save` wrote.
         episodes: The number of episodes.
-        seed: The one of the run's seeds whose policy acts; by default the first.
-        start: The seed of the episodes.
+        run_seed: The one of the run's seeds whose policy acts; by default the first.
+        seed: The seed of the episodes.
     """
-    policy = load(path, seed)
-    found = policy.evaluate(episodes, seed=start)
+    policy = load(path, run_seed)
+    found = policy.evaluate(episodes, seed=seed)
     returns = found.returns
     print(f"mean return {returns.mean():.6g}, from {returns.min():.6g} to {returns.max():.6g}")
     print(f"mean length {found.lengths.mean():.6g}, {episodes} episodes, step {policy.step}")
@@ -83,7 +83,7 @@ def play(
     /,
     *,
     film: Annotated[Path | None, tyro.conf.arg(metavar="PATH")] = None,
-    seed: int = 0,
+    run_seed: RunSeed = None,
     episode: int = 0,
 ) -> None:
     """Record an episode of a run as a GIF or MP4.
@@ -91,21 +91,33 @@ def play(
     Args:
         folder: The run's folder.
         film: The file to write, .gif or .mp4; by default episode.gif in the run's folder.
-        seed: The one of the run's seeds whose policy acts.
+        run_seed: The one of the run's seeds whose policy acts; by default the first.
         episode: The number of the episode; each number has another start.
     """
     path = film or folder / "episode.gif"
-    total = record_episode(load(folder, seed), path, episode)
+    total = record_episode(load(folder, run_seed), path, episode)
     print(f"return {total:g}: {path}")
 
 
 @contextlib.contextmanager
-def _training_bar(name: str, steps: int) -> Iterator[OnProgress]:
-    """A bar with the returns of the last evaluation."""
-    with counting_bar(name, steps, "steps") as count:
-        yield lambda step, rows: count(
-            step, lambda: [row.evaluation_return for row in _last_rows(rows)]
+def _training_bar(folder: Path, steps: int) -> Iterator[OnProgress]:
+    """A bar with the returns of the last evaluation; an interrupt says how to continue."""
+    reached = 0
+
+    def on_progress(step: int, rows: Sequence[Any]) -> None:
+        nonlocal reached
+        reached = step
+        count(step, lambda: [row.evaluation_return for row in _last_rows(rows)])
+
+    try:
+        with counting_bar(folder.name, steps, "steps") as count:
+            yield on_progress
+    except KeyboardInterrupt:
+        print(
+            f"stopped at step {reached}; go on from the last checkpoint with:"
+            f" rewardshift resume {folder}"
         )
+        raise
 
 
 def _last_rows(rows: Sequence[Any]) -> list[Any]:
@@ -114,12 +126,6 @@ def _last_rows(rows: Sequence[Any]) -> list[Any]:
 
 
 def _print_run(folder: Path, result: Result) -> None:
-    if not result.finished:
-        print(
-            f"stopped at step {result.step}; go on from the last checkpoint with:"
-            f" rewardshift resume {folder}"
-        )
-        raise KeyboardInterrupt
     last = _last_rows(result.rows)
     returns = np.mean([row.evaluation_return for row in last])
     rates = [rate for row in last if (rate := getattr(row, "success_rate", None)) is not None]

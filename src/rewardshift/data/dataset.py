@@ -8,7 +8,7 @@ from typing import Literal
 import numpy as np
 from jaxtyping import Bool, Float, Num
 
-from rewardshift.checks import Count, Natural, check
+from rewardshift.checks import Count, Natural, check, checked
 from rewardshift.errors import InputError, shown
 
 Pick = Literal["episodes", "transitions"]
@@ -75,6 +75,15 @@ class Dataset:
     parts: tuple[Subset, ...] = ()
 
     def __post_init__(self) -> None:
+        for field, kind in (("name", str), ("env", str | None), ("note", str)):
+            checked(field, kind, getattr(self, field))
+        for field in FIELDS:
+            values = getattr(self, field)
+            if not (hasattr(values, "dtype") and np.ndim(values)):
+                raise InputError(
+                    f"the data set {self.name!r}: {field!r} must be an array with a row for each"
+                    f" transition, got {shown(values)}"
+                )
         count = len(self.reward)
         if count == 0:
             raise InputError(f"the data set {self.name!r} has no transitions")

@@ -6,6 +6,7 @@ from rewardshift.data.dataset import Dataset, Subset
 from rewardshift.data.files import read_file
 from rewardshift.data.minari_sets import PREFIX, holds_minari, read_minari
 from rewardshift.errors import InputError
+from rewardshift.files import as_path
 
 ENDINGS = (".hdf5", ".h5", ".npz")
 
@@ -30,7 +31,7 @@ def whole_name(source: str) -> str:
 
 
 def _load(source: str | Path) -> Dataset:
-    path = Path(source)
+    path = as_path("source", source)
     if str(source).startswith(PREFIX) or holds_minari(path):
         return read_minari(source)
     if path.suffix.lower() in ENDINGS:

@@ -5,7 +5,7 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 
-from rewardshift.envs.tasks import GOAL_KEYS
+from rewardshift.envs.observations import GOAL_KEYS
 from rewardshift.errors import InputError
 
 Observation = dict[str, np.ndarray]

@@ -6,7 +6,8 @@ from typing import Any, NamedTuple, NoReturn
 import gymnasium as gym
 import numpy as np
 
-from rewardshift.envs.tasks import GOAL_KEYS, MakeEnv, env_maker, flatten, task_spec
+from rewardshift.envs.observations import GOAL_KEYS
+from rewardshift.envs.tasks import MakeEnv, env_maker, flatten, task_spec
 from rewardshift.errors import InputError, one_line
 from rewardshift.wrappers import layers
 

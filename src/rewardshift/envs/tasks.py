@@ -1,9 +1,6 @@
 """Tasks as agents see them: flat observations, and actions in [-1, 1] or discrete."""
 
-import contextlib
-import importlib.util
-import io
-import sys
+import math
 from collections.abc import Callable
 from functools import partial
 from types import FunctionType
@@ -13,19 +10,25 @@ import gymnasium as gym
 import numpy as np
 
 from rewardshift.checks import Count, Finite, Natural, convert
+from rewardshift.envs.names import FUNCTION, find_env
+from rewardshift.envs.observations import (
+    GOAL_KEYS,
+    Structure,
+    flat_size,
+    frozen,
+    goal_structure,
+    space_of,
+    structure_of,
+)
 from rewardshift.errors import InputError, blaming, one_line
-from rewardshift.extras import require
 from rewardshift.wrappers import METADATA_KEY
 
 MakeEnv = Callable[[], gym.Env[Any, Any]]
 
-# The parts of a goal task's observations, in the order of a flat observation.
-GOAL_KEYS = ("observation", "achieved_goal", "desired_goal")
 GOALS = set(GOAL_KEYS)
 GOAL_SPACES = (gym.spaces.Box, gym.spaces.MultiBinary, gym.spaces.MultiDiscrete)
-# Libraries that register their tasks when they are imported.
-LIBRARIES = ("minigrid", "gymnasium_robotics")
-FUNCTION = "function "  # prefix of the names of environments that a function makes
+# The parts of MiniGrid's observations, of which agents see the image.
+MINIGRID = {"image", "direction", "mission"}
 
 
 class TaskSpec(NamedTuple):
@@ -36,7 +39,9 @@ class TaskSpec(NamedTuple):
     the other field is 0. In a goal task an observation ends with the achieved and then the desired
     goal, of `goal_size` numbers each; in other tasks `goal_size` is 0. `shape` is the shape of an
     observation before flattening; it is empty if that is not a single array. `low` and `high` are
-    the bounds of continuous actions on the environment's own scale.
+    the bounds of continuous actions on the environment's own scale. `structure` is that of the
+    environment's own observations, see `structure_of`; it is empty if `shape` or `goal_size` alone
+    tells it.
     """
 
     features: int
@@ -47,13 +52,36 @@ class TaskSpec(NamedTuple):
     shape: tuple[int, ...] = ()
     low: tuple[float, ...] = ()
     high: tuple[float, ...] = ()
+    structure: Structure = ()
+
+    def to_json(self) -> dict[str, Any]:
+        """The fields, without an empty structure."""
+        body = self._asdict()
+        return body if self.structure else {name: body[name] for name in KINDS}
 
     @classmethod
     def from_json(cls, body: dict[str, Any]) -> "TaskSpec":
-        """The spec from its fields in JSON; raises ValueError if they are damaged."""
-        if set(body) != set(cls._fields):
-            raise ValueError(f"a task has the fields {', '.join(cls._fields)}")
-        return cls(**{name: convert(KINDS[name], value) for name, value in body.items()})
+        """The spec from the result of `to_json`; raises ValueError if it is damaged."""
+        if set(body) - {"structure"} != set(KINDS):
+            raise ValueError(f"a task has the fields {', '.join(KINDS)}")
+        fields = {name: convert(kind, body[name]) for name, kind in KINDS.items()}
+        spec = cls(**fields, structure=frozen(body.get("structure", ())))
+        if flat_size(spec._whole_structure()) != spec.features:
+            raise ValueError(f"its observations do not have {spec.features} numbers")
+        return spec
+
+    @property
+    def space(self) -> gym.Space[Any]:
+        """The environment's own observation space, without bounds; of MiniGrid, the image's."""
+        return space_of(self._whole_structure())
+
+    def _whole_structure(self) -> Structure:
+        if self.structure:
+            return self.structure
+        if self.goal_size:
+            sizes = (self.features - 2 * self.goal_size, self.goal_size, self.goal_size)
+            return goal_structure([(size,) for size in sizes])
+        return ("Box", self.shape or (self.features,))
 
     def own_scale(self, action: np.ndarray) -> np.ndarray:
         """Converts continuous actions in [-1, 1] to the environment's own scale."""
@@ -81,7 +109,7 @@ class TaskSpec(NamedTuple):
         return observation[..., -self.goal_size :]
 
 
-# The types of a `TaskSpec`'s fields, to check those from a file.
+# The types of a `TaskSpec`'s fields but the structure, to check those from a file.
 KINDS: dict[str, Any] = {
     "features": Count,
     "dtype": Literal["uint8", "float32"],
@@ -100,14 +128,6 @@ class UnitBox(gym.wrappers.RescaleAction[Any, Any, Any]):
 
 class FlatObservation(gym.wrappers.FlattenObservation[Any, Any, Any]):
     """Our flattening of observations, as a class that differs from an environment's own."""
-
-
-def own_space(env: gym.Env[Any, Any]) -> gym.Space[Any]:
-    """The observation space of an environment of `env_maker`, before our flattening."""
-    inner = env.env if isinstance(env, UnitBox) else env
-    return (
-        inner.env.observation_space if isinstance(inner, FlatObservation) else env.observation_space
-    )
 
 
 def env_maker(env: str | MakeEnv, **options: Any) -> MakeEnv:
@@ -145,18 +165,13 @@ def _made(name: str, make: MakeEnv) -> gym.Env[Any, Any]:
 
 
 def _with_array(env: gym.Env[Any, Any]) -> gym.Env[Any, Any]:
-    """The environment; observations other than an array, an image or goals are flattened."""
+    """The environment; observations other than an array, goals or MiniGrid's are flattened."""
     space = env.observation_space
     if isinstance(space, gym.spaces.Box) or (
-        isinstance(space, gym.spaces.Dict) and (set(space) >= GOALS or "image" in space.spaces)
+        isinstance(space, gym.spaces.Dict) and (set(space) >= GOALS or set(space) == MINIGRID)
     ):
         return env
-    if not space.is_np_flattenable:
-        raise InputError(
-            f"the observations of {env}, {space}, cannot be flattened into a fixed number of"
-            " numbers: take a Box, Discrete, MultiBinary or MultiDiscrete, or a Dict or Tuple of"
-            " these"
-        )
+    structure_of(space)  # refuses other spaces
     return FlatObservation(env)
 
 
@@ -173,42 +188,6 @@ def _function_name(function: Any) -> str:
     if isinstance(function, FunctionType | type):
         return f"{function.__module__}.{function.__qualname__}"
     return repr(function)
-
-
-def find_env(env: str) -> gym.envs.registration.EnvSpec:
-    """The spec of a registered name; imports the name's module, or `LIBRARIES` if necessary."""
-    module, _, name = env.rpartition(":")
-    if module and all(part.isidentifier() for part in module.split(".")):
-        import_foreign(module)  # as `gymnasium.make` does
-        return gym.spec(name)
-    for library in filter(importlib.util.find_spec, LIBRARIES):
-        with contextlib.suppress(gym.error.NameNotFound):
-            return gym.spec(env)
-        with contextlib.redirect_stderr(io.StringIO()):  # a note about tasks of the Adroit hand
-            importlib.import_module(library)
-    if env.startswith("Fetch"):
-        require("gymnasium_robotics", "robotics")
-    return gym.spec(env)
-
-
-def check_imported(env: str) -> None:
-    """Raises if the module of an environment's id from a file is not imported.
-
-    `find_env` imports the module of an id such as `module:Name-v0`. Only the user may ask for that:
-    a file must not decide what is imported.
-    """
-    module, colon, _ = env.rpartition(":")
-    if colon and not env.startswith(FUNCTION) and module not in sys.modules:
-        raise InputError(
-            f"the environment {env!r} is from the module {module!r}, which is not imported: import"
-            f" it first, or on the command line: rewardshift --import {module} ..."
-        )
-
-
-def import_foreign(module: str) -> None:
-    """Imports a module that the user names; raises ForeignError if its code fails."""
-    with blaming(f"the module {module!r}, while it was imported,", but=(ImportError,)):
-        importlib.import_module(module)
 
 
 def _in_unit_box(env: gym.Env[Any, Any]) -> gym.Env[Any, Any]:
@@ -278,26 +257,30 @@ def _observation_spec(env: gym.Env[Any, Any]) -> TaskSpec:
     match env.observation_space:
         # The first is MiniGrid's.
         case gym.spaces.Dict(spaces={"image": gym.spaces.Box() as box}) | (gym.spaces.Box() as box):
-            dtype = "uint8" if box.dtype == np.uint8 else "float32"
-            shape = box.shape if own_space(env) is env.observation_space else ()
-            return TaskSpec(_size(box), dtype, shape=shape)
-        case gym.spaces.Dict(spaces=spaces) if set(spaces) == set(GOAL_KEYS) and all(
+            spec = TaskSpec(math.prod(box.shape), "uint8" if box.dtype == np.uint8 else "float32")
+            inner = env.env if isinstance(env, UnitBox) else env
+            if isinstance(inner, FlatObservation):
+                return spec._replace(structure=structure_of(inner.env.observation_space))
+            return spec._replace(shape=box.shape)
+        case gym.spaces.Dict(spaces=spaces) if set(spaces) == GOALS and all(
             isinstance(space, GOAL_SPACES) for space in spaces.values()
         ):
-            sizes = {name: _size(spaces[name]) for name in GOAL_KEYS}
-            if spaces["achieved_goal"].shape != spaces["desired_goal"].shape:
-                raise InputError(
-                    "achieved_goal and desired_goal must have the same shape; in"
-                    f" {env} they have {spaces['achieved_goal'].shape} and"
-                    f" {spaces['desired_goal'].shape}"
-                )
-            return TaskSpec(sum(sizes.values()), "float32", goal_size=sizes["desired_goal"])
+            return _goal_spec(env, [spaces[name].shape or () for name in GOAL_KEYS])
         case other:
             raise InputError(
-                "observations must be a Box, a Dict with an image, or a Dict of Box, MultiBinary"
-                f" or MultiDiscrete named {', '.join(GOAL_KEYS)}; {env} has {other}"
+                "observations must be a Box, MiniGrid's Dict with an image, or a Dict of Box,"
+                f" MultiBinary or MultiDiscrete named {', '.join(GOAL_KEYS)}; {env} has {other}"
             )
 
 
-def _size(space: gym.Space[Any]) -> int:
-    return int(np.prod(space.shape or ()))
+def _goal_spec(env: gym.Env[Any, Any], shapes: list[tuple[int, ...]]) -> TaskSpec:
+    """The observation part of a goal task's spec, from the shapes of its parts."""
+    _, achieved, desired = shapes
+    if achieved != desired:
+        raise InputError(
+            "achieved_goal and desired_goal must have the same shape; in"
+            f" {env} they have {achieved} and {desired}"
+        )
+    spec = TaskSpec(sum(map(math.prod, shapes)), "float32", goal_size=math.prod(desired))
+    vectors = all(len(shape) == 1 for shape in shapes)
+    return spec if vectors else spec._replace(structure=goal_structure(shapes))

@@ -1,12 +1,12 @@
 """Collection of a data set by a trained policy, with optional noise."""
 
-import math
 from collections.abc import Callable
 from typing import Any
 
 import gymnasium as gym
 import numpy as np
 
+from rewardshift.checks import Count, Natural, NonNegative, Share, checked
 from rewardshift.data.dataset import Dataset
 from rewardshift.envs.tasks import TaskSpec, UnitBox, env_maker, env_name
 from rewardshift.errors import InputError, blaming
@@ -40,14 +40,9 @@ def collect(
         seed: The seed of the starts of episodes, the noise and the random actions.
         on_progress: A function to call after every transition.
     """
-    if transitions < 1:
-        raise InputError(f"transitions must be 1 or more, got {transitions}")
-    if seed < 0:
-        raise InputError(f"seed must be 0 or more, got {seed}")
-    if not (noise >= 0 and math.isfinite(noise)):
-        raise InputError(f"noise must be finite and 0 or more, got {noise}")
-    if not 0 <= random_actions <= 1:
-        raise InputError(f"random_actions must be in [0, 1], got {random_actions}")
+    transitions, seed = checked("transitions", Count, transitions), checked("seed", Natural, seed)
+    noise = checked("noise", NonNegative, noise)
+    random_actions = checked("random_actions", Share, random_actions)
     if noise and not policy.spec.action_size:
         raise InputError(
             f"noise is for continuous actions, {env_name(policy.env)} has discrete ones; use"

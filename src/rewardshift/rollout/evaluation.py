@@ -69,18 +69,24 @@ class Evaluator:
         self._act = jax.jit(jax.vmap(over_episodes))
 
     def __call__(
-        self, state: Any, step: int, on_step: Callable[[], None] | None = None
+        self,
+        state: Any,
+        step: int,
+        on_step: Callable[[], None] | None = None,
+        *,
+        skip: int = 0,
     ) -> Episodes:
-        """The episodes, which depend on the state and the step alone.
+        """The episodes, which depend on the state, the step and `skip` alone.
 
         Args:
             state: The agent's state, with a leading axis over the seeds.
             step: The number of training steps so far.
             on_step: A function to call after every step of the episodes; raising in it stops them.
+            skip: The number of the first episode; each number has another start.
         """
         looking = f"of the evaluation after step {step},"
         with blaming(f"{self._name}, at the beginning {looking}"):
-            observation = first = self._engine.restart(self._starts(step))
+            observation = first = self._engine.restart(self._starts(step, skip))
         shape = (len(self._seeds), self._episodes)
         returns, discounted, discount = np.zeros(shape), np.zeros(shape), 1.0
         lengths, terminated = np.zeros(shape, np.int64), np.zeros(shape, bool)
@@ -88,10 +94,7 @@ class Evaluator:
         running, last = np.ones(shape, bool), first.copy()
         while running.any():
             if lengths.max() >= LONGEST_EPISODE:
-                raise TrainingError(
-                    f"an episode of the evaluation after step {step} has not ended in"
-                    f" {LONGEST_EPISODE} steps; does the task need gymnasium.wrappers.TimeLimit?"
-                )
+                raise endless(f"an episode of the evaluation after step {step}")
             actions = np.asarray(self._act(state, observation.reshape(*shape, -1)))
             with blaming(f"{self._name}, in step {lengths.max() + 1} {looking}"):
                 result = self._engine.step(actions.reshape(-1, *actions.shape[2:]))
@@ -109,11 +112,19 @@ class Evaluator:
         seen = (first.reshape(*shape, -1), last.reshape(*shape, -1))
         return Episodes(*seen, returns, discounted, lengths, terminated, success)
 
-    def _starts(self, step: int) -> list[int]:
+    def _starts(self, step: int, skip: int) -> list[int]:
         """The seeds of the episodes."""
-        numbers = range(1, 1 + self._episodes)
+        numbers = range(1 + skip, 1 + skip + self._episodes)
         return [derive_seed(seed, step, number) for seed in self._seeds for number in numbers]
 
     def close(self) -> None:
         """Closes the environments."""
         self._engine.close()
+
+
+def endless(what: str) -> TrainingError:
+    """The error for an episode that reaches `LONGEST_EPISODE`."""
+    return TrainingError(
+        f"{what} has not ended in {LONGEST_EPISODE} steps; does the task need"
+        " gymnasium.wrappers.TimeLimit?"
+    )

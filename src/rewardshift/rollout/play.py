@@ -12,6 +12,7 @@ import gymnasium as gym
 import imageio.v3 as imageio
 import numpy as np
 
+from rewardshift.checks import Natural, checked
 from rewardshift.envs.tasks import MakeEnv, env_maker, env_name
 from rewardshift.errors import InputError, TrainingError, blaming, one_line, shown
 from rewardshift.extras import require
@@ -41,8 +42,7 @@ def record_episode(policy: Policy, film: Path, episode: int) -> float:
         require("imageio_ffmpeg", "video")
     if film.is_dir():
         raise InputError(f"the film {str(film)!r} is a folder; name a file")
-    if episode < 0:
-        raise InputError(f"episode must be 0 or more, got {episode}")
+    checked("episode", Natural, episode)
     writable_folder(film.parent)
     if not {"MUJOCO_GL", "DISPLAY", "WAYLAND_DISPLAY"} & set(os.environ):
         os.environ["MUJOCO_GL"] = "egl"  # MuJoCo's own choice needs a screen

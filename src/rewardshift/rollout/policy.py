@@ -1,6 +1,7 @@
 """The policy of a trained agent: actions, values, evaluation, and a file that stores it."""
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property, partial
 from pathlib import Path
@@ -13,20 +14,20 @@ import numpy as np
 
 from rewardshift.agents.contract import Agent, Estimating, Valuing, WithMembers
 from rewardshift.agents.shifts import shifts_now
+from rewardshift.checks import Count, Natural, checked
+from rewardshift.envs.names import check_imported
+from rewardshift.envs.observations import as_numbers, flat_rows
 from rewardshift.envs.tasks import (
     MakeEnv,
     TaskSpec,
-    check_imported,
     env_maker,
     env_name,
-    flatten,
-    own_space,
     probe_spec,
     refuse_shifted,
     task_spec,
 )
 from rewardshift.errors import InputError, one_line, shown
-from rewardshift.files import DAMAGE, arrays_in, opened, writable_folder, write_atomic
+from rewardshift.files import DAMAGE, arrays_in, as_path, opened, writable_folder, write_atomic
 from rewardshift.learners import Learner
 from rewardshift.rollout.evaluation import Episodes, Evaluation, Evaluator
 from rewardshift.rollout.parts import check_restorable, part_from_json, part_to_json
@@ -35,6 +36,7 @@ from rewardshift.rollout.vectors import vector_episodes
 from rewardshift.shift import Shift
 
 FORMAT = 1
+MOST_AT_ONCE = 100  # environments that an evaluation makes
 ABOUT = "about"  # the name of the array that holds a policy file's JSON
 
 
@@ -79,7 +81,8 @@ class Policy:
         """The action for an observation, or the actions for a batch of them.
 
         Args:
-            observation: The environment's observation, or a flat one. A batch has one more axis.
+            observation: The environment's observation, or a flat one. A batch is as of a vector
+                environment: one more axis in every array.
 
         Returns:
             The action for the environment's `step`.
@@ -126,27 +129,30 @@ class Policy:
             episodes: The number of episodes. The rows of a vector environment share them, and each
                 row does the same number.
             env: The environment, if not the policy's own: a registered name, a function that makes
-                it, an environment, or a vector environment. The last two are not closed.
+                it, an environment, or a vector environment. The last two are not closed. Up to 100
+                environments of a name or a function run side by side.
             seed: The seed of the episodes.
         """
-        if episodes < 1:
-            raise InputError(f"episodes must be 1 or more, got {episodes}")
+        episodes, seed = checked("episodes", Count, episodes), checked("seed", Natural, seed)
         given = self.env if env is None else env
         if isinstance(env, gym.vector.VectorEnv):
             refuse_shifted(env)
             return vector_episodes(env, self.act, episodes, gamma=self.agent.gamma, seed=seed)
+        at_hand = isinstance(env, gym.Env)
+        make = (lambda: env) if at_hand else given
+        self._check_task(
+            task_spec(refuse_shifted(env_maker(make)())) if at_hand else probe_spec(make)
+        )
+        at_once = 1 if at_hand else min(episodes, MOST_AT_ONCE)
+        evaluator = Evaluator(self.agent, make, "gymnasium", (seed,), at_once)
         state = jax.tree.map(lambda leaf: jnp.asarray(leaf)[None], self.state)
-        if isinstance(env, gym.Env):  # one environment runs the episodes one after another
-            self._check_task(task_spec(refuse_shifted(env_maker(lambda: env)())))
-            evaluator = Evaluator(self.agent, lambda: env, "gymnasium", (seed,), 1)
-            runs = [_row(evaluator(state, number)) for number in range(episodes)]
-            return Evaluation(*map(np.concatenate, zip(*runs, strict=True)))
-        self._check_task(probe_spec(given))
-        evaluator = Evaluator(self.agent, given, "gymnasium", (seed,), episodes)
         try:
-            return _row(evaluator(state, 0))
+            runs = [_row(evaluator(state, 0, skip=n)) for n in range(0, episodes, at_once)]
         finally:
-            evaluator.close()
+            if not at_hand:
+                evaluator.close()
+        columns = map(np.concatenate, zip(*runs, strict=True))
+        return Evaluation(*(column[:episodes] for column in columns))
 
     def _check_task(self, found: TaskSpec) -> None:
         """Raises if a task is not one for this policy."""
@@ -159,12 +165,12 @@ class Policy:
 
     def save(self, path: Path | str) -> None:
         """Writes the policy to a file for `rewardshift.load`."""
-        path = Path(path)
+        path = as_path("path", path)
         check_restorable(self.agent)
         about = {
             "format": FORMAT,
             "agent": part_to_json(self.agent),
-            "spec": self.spec._asdict(),
+            "spec": self.spec.to_json(),
             "env": env_name(self.env),
             "seed": self.seed,
             "step": self.step,
@@ -202,35 +208,26 @@ class Policy:
 
     def _flat(self, observation: Any) -> tuple[np.ndarray, bool]:
         """A batch of flat observations, and whether the input was a single observation."""
-        spec = self.spec
-        if isinstance(observation, dict) and (spec.goal_size or "image" in observation):
-            part = observation["desired_goal" if spec.goal_size else "image"]
-            single = np.size(part) == (spec.goal_size or spec.features)
-            if single:
-                return flatten(observation, spec)[None], True
-            rows = [{k: v[i] for k, v in observation.items()} for i in range(len(part))]
-            return np.stack([flatten(row, spec) for row in rows]), False
-        shapes = {(spec.features,), spec.shape or (spec.features,)}
-        array = np.empty(()) if isinstance(observation, dict | tuple) else np.asarray(observation)
-        shape = array.shape
+        spec, given = self.spec, observation
+        if spec.shape and isinstance(observation, Mapping):  # MiniGrid's
+            given = observation.get("image")
+        found = flat_rows(self._space, given)
+        array = as_numbers(given)
         # Of a task that we flatten, whole numbers are its own observations and never flat ones.
-        known = bool(spec.shape or spec.goal_size) or array.dtype.kind == "f"
-        if known and (shape in shapes or shape[1:] in shapes):
-            return array.astype(spec.dtype).reshape(-1, spec.features), shape in shapes
-        if not spec.shape and self._space.contains(observation):
-            return np.asarray(gym.spaces.flatten(self._space, observation), spec.dtype)[None], True
-        wanted = " or ".join(str(shape) for shape in sorted(shapes, key=len))
-        raise InputError(
-            f"a policy acts on an observation of the shape {wanted}, or on a batch of them, got the"
-            f" shape {shape}"
-        )
+        if found is None and array is not None and (array.dtype.kind == "f" or not spec.structure):
+            found = flat_rows(gym.spaces.Box(-np.inf, np.inf, (spec.features,)), array)
+        if found is None:
+            raise InputError(
+                f"a policy acts on an observation of {self._space}, or a flat one of"
+                f" {spec.features} numbers, or a batch of either with one more axis in every array,"
+                f" got {shown(observation)}"
+            )
+        rows, single = found
+        return rows.astype(spec.dtype), single
 
     @cached_property
     def _space(self) -> gym.Space[Any]:
-        """The environment's own observation space."""
-        made = env_maker(self.env)()
-        made.close()
-        return own_space(made)
+        return self.spec.space
 
 
 def _row(found: Episodes) -> Evaluation:

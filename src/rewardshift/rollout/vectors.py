@@ -7,7 +7,7 @@ import gymnasium as gym
 import numpy as np
 
 from rewardshift.errors import InputError, blaming
-from rewardshift.rollout.evaluation import Evaluation
+from rewardshift.rollout.evaluation import LONGEST_EPISODE, Evaluation, endless
 
 Mode = gym.vector.AutoresetMode
 
@@ -35,20 +35,25 @@ def vector_episodes(
             f"a vector environment needs autoreset to be evaluated in, {envs} has none"
         )
     rows, share = envs.num_envs, -(-episodes // envs.num_envs)
-    observation, _ = envs.reset(seed=seed)
+    with blaming(f"the vector environment {envs}, when reset,"):
+        observation, _ = envs.reset(seed=seed)
     total, discounted, length = np.zeros(rows), np.zeros(rows), np.zeros(rows, np.int64)
     resetting, finished = np.zeros(rows, bool), np.zeros(rows, np.int64)
     found: list[tuple[Any, ...]] = []
     while (finished < share).any():
+        if length.max() >= LONGEST_EPISODE:
+            raise endless(f"an episode of {envs}")
+        actions = act(observation)
         with blaming(f"the vector environment {envs}"):
-            observation, reward, terminated, truncated, _ = envs.step(act(observation))
+            observation, reward, terminated, truncated, infos = envs.step(actions)
         counted = ~resetting  # a row that is only being reset pays nothing
         total += counted * reward
         discounted += counted * gamma**length * reward
         length += counted
         ended = counted & (terminated | truncated)
+        last = infos.get("final_info", {}) if mode is Mode.SAME_STEP else infos
         found += [
-            (total[row], discounted[row], length[row], terminated[row], np.nan)
+            (total[row], discounted[row], length[row], terminated[row], _success(last, row))
             for row in np.flatnonzero(ended & (finished < share))
         ]
         finished += ended
@@ -56,3 +61,11 @@ def vector_episodes(
             numbers[ended] = 0
         resetting = ended if mode is Mode.NEXT_STEP else resetting
     return Evaluation(*(np.array(column) for column in zip(*found, strict=True)))
+
+
+def _success(infos: dict[str, Any], row: Any) -> float:
+    """Whether a row's info says that its goal is reached, as in `Step`; NaN if it does not."""
+    for name in ("is_success", "success"):
+        if name in infos and infos.get(f"_{name}", np.ones(row + 1))[row]:
+            return float(infos[name][row])
+    return np.nan

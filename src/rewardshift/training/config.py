@@ -8,11 +8,12 @@ from hashlib import sha256
 from typing import Any
 
 from rewardshift.agents.contract import Agent
-from rewardshift.checks import Count, check
+from rewardshift.checks import Count, check, checked
 from rewardshift.data.dataset import Dataset, Subset
 from rewardshift.data.loading import load_dataset
 from rewardshift.envs.engines import EngineName
-from rewardshift.envs.tasks import TaskSpec, check_imported
+from rewardshift.envs.names import check_imported
+from rewardshift.envs.tasks import TaskSpec
 from rewardshift.errors import InputError
 from rewardshift.rollout.parts import part_from_json, part_to_json
 from rewardshift.rollout.seeding import check_seeds
@@ -93,7 +94,7 @@ class RunConfig:
             "format": FORMAT,
             "agent": part_to_json(self.agent),
             "env": self.env,
-            "spec": self.spec._asdict(),
+            "spec": self.spec.to_json(),
             "seeds": list(self.seeds),
             "budget": _fields(self.budget),
             "earlier_steps": list(self.earlier_steps),
@@ -126,7 +127,7 @@ class RunConfig:
 
     def longer(self, steps: int) -> "RunConfig":
         """The same run with more steps."""
-        now = self.budget.steps
+        steps, now = checked("steps", Count, steps), self.budget.steps
         if steps < now:
             raise InputError(f"the run has {now} steps already; steps must be more, got {steps}")
         if steps == now:

@@ -19,7 +19,13 @@ def check_folder(folder: Path, config: RunConfig) -> None:
         )
     check_restorable(config.agent)
     if (folder / "config.json").exists():
-        if read_config(folder).digest not in config.digests:
+        kept = read_config(folder)
+        if config.digest in kept.digests[1:]:
+            raise InputError(
+                f"the run in {str(folder)!r} was extended from {config.budget.steps} to"
+                f" {kept.budget.steps} steps; to go on with it: rewardshift resume {folder}"
+            )
+        if kept.digest not in config.digests:
             raise InputError(
                 f"the folder {str(folder)!r} holds a run with another configuration;"
                 " choose another folder, or go on with that run: rewardshift resume"

@@ -20,11 +20,16 @@ from rewardshift.training.trainer import OnProgress, Snapshot, Trainer
 def run_in_folder(
     config: RunConfig, trainer: Trainer, folder: Path, on_progress: OnProgress | None
 ) -> bool:
-    """Trains to the end and returns True; returns False if it is stopped earlier."""
+    """Trains to the end and returns True; returns False if it is stopped earlier.
+
+    SIGINT and SIGTERM stop it between two steps, so that no file is half written. The signal then
+    takes the effect that it has outside of the training: by default it ends the process.
+    """
     segments = _restore(trainer, folder, config)
     if trainer.step:
         _write_outcome(trainer, folder, config)  # the files may be lost or damaged
-    with _stop_requests() as asked:
+    finished = False
+    with _stop_requests() as asked, contextlib.suppress(KeyboardInterrupt):
 
         def on_step(step: int, rows: Sequence[Any]) -> None:
             if on_progress is not None:
@@ -32,15 +37,15 @@ def run_in_folder(
             if asked:
                 raise KeyboardInterrupt
 
-        try:
-            while trainer.step < config.budget.steps:
-                before, clock = trainer.step, time.perf_counter()
-                trainer.run_to_checkpoint(on_step)
-                segments = _save(trainer, folder, config, segments, before)
-                note_time(folder, trainer.step, time.perf_counter() - clock)
-        except KeyboardInterrupt:
-            return False
-    return True
+        while trainer.step < config.budget.steps:
+            before, clock = trainer.step, time.perf_counter()
+            trainer.run_to_checkpoint(on_step)
+            segments = _save(trainer, folder, config, segments, before)
+            note_time(folder, trainer.step, time.perf_counter() - clock)
+        finished = True
+    if asked:
+        signal.raise_signal(asked[0])
+    return finished
 
 
 def _save(
@@ -87,7 +92,10 @@ def _restore(trainer: Trainer, folder: Path, config: RunConfig) -> dict[str, str
 
 @contextlib.contextmanager
 def _stop_requests() -> Iterator[list[int]]:
-    """Collects SIGINT and SIGTERM in a list instead of stopping the process."""
+    """Collects SIGINT and SIGTERM in a list instead of stopping the process.
+
+    A signal that the process ignores, or that code outside of Python handles, stays as it is.
+    """
     asked: list[int] = []
 
     def note(number: int, _: Any) -> None:
@@ -95,7 +103,9 @@ def _stop_requests() -> Iterator[list[int]]:
 
     main = threading.current_thread() is threading.main_thread()  # only it can handle signals
     numbers = [signal.SIGINT, signal.SIGTERM] if main else []
-    previous = {number: signal.signal(number, note) for number in numbers}
+    theirs = (signal.SIG_IGN, None)
+    ours = [number for number in numbers if signal.getsignal(number) not in theirs]
+    previous = {number: signal.signal(number, note) for number in ours}
     try:
         yield asked
     finally:

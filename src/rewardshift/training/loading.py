@@ -7,8 +7,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from rewardshift.checks import Natural, checked
 from rewardshift.errors import InputError, one_line
-from rewardshift.files import DAMAGE, arrays_in, opened
+from rewardshift.files import DAMAGE, arrays_in, as_path, opened
 from rewardshift.rollout.policy import (
     Policy,
     acting_state,
@@ -32,7 +33,7 @@ def load(path: Path | str, seed: int | None = None) -> Policy:
         path: The run's folder, or a file that `Policy.save` wrote.
         seed: The one of the run's seeds whose policy to load; by default the first.
     """
-    path = Path(path)
+    path = as_path("path", path)
     if path.is_file():
         if seed is not None:
             raise InputError(f"{str(path)!r} holds the policy of one seed; leave seed out")
@@ -70,7 +71,7 @@ def load(path: Path | str, seed: int | None = None) -> Policy:
 
 def row_of(config: RunConfig, seed: int) -> int:
     """The row of a seed in a run."""
-    if seed not in config.seeds:
+    if checked("seed", Natural, seed) not in config.seeds:
         raise InputError(f"the run has the seeds {list(config.seeds)}, not {seed}")
     return config.seeds.index(seed)
 

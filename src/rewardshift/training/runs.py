@@ -18,9 +18,10 @@ from rewardshift.agents.contract import Agent, OnlineAgent
 from rewardshift.data.dataset import Dataset, Subset
 from rewardshift.data.loading import load_dataset, whole_name
 from rewardshift.envs.engines import EngineName
-from rewardshift.envs.tasks import MakeEnv, check_imported
-from rewardshift.errors import InputError
-from rewardshift.files import held, writable_folder
+from rewardshift.envs.names import check_imported
+from rewardshift.envs.tasks import MakeEnv
+from rewardshift.errors import InputError, shown
+from rewardshift.files import as_path, held, writable_folder
 from rewardshift.rollout.policy import Policy, acting_state, policy_state
 from rewardshift.training.config import DataConfig, RunConfig
 from rewardshift.training.deciding import make_config, make_offline_config
@@ -81,7 +82,9 @@ class Run:
 
     def start(self, folder: Path | str | None, on_progress: OnProgress | None = None) -> Result:
         """Starts or continues the run; see `train`."""
-        place = None if folder is None else Path(folder)
+        place = None if folder is None else as_path("folder", folder)
+        if not (on_progress is None or callable(on_progress)):
+            raise InputError(f"on_progress must be a function, got {shown(on_progress)}")
         if place is not None:
             check_folder(place, self.config)
         # Made before the folder is claimed: a run that does not fit into memory leaves no files.
@@ -111,7 +114,8 @@ def online_run(
     engine: EngineName = "auto",
 ) -> Run:
     """The run that `train` starts, with the same arguments."""
-    return _online(make_config(agent, env, seeds, budget or OnlineBudget(), engine), env)
+    chosen = OnlineBudget() if budget is None else budget
+    return _online(make_config(agent, env, seeds, chosen, engine), env)
 
 
 def _online(config: RunConfig, env: str | MakeEnv) -> Run:
@@ -143,7 +147,8 @@ def offline_run(
         check_imported(str(place))  # the data set names it
     # An absolute path, so that the run can continue from another working folder.
     source = DataConfig(whole_name(loaded.name), loaded.digest, loaded.parts)
-    config = make_offline_config(agent, place, seeds, budget or OfflineBudget(), source)
+    chosen = OfflineBudget() if budget is None else budget
+    config = make_offline_config(agent, place, seeds, chosen, source)
     return _offline(config, loaded, place)
 
 
@@ -221,7 +226,7 @@ def resume(
             on the length, such as DQN's linear epsilon, follow the new length from there on. The
             folder records every earlier length.
     """
-    config = read_config(Path(folder))
+    config = read_config(as_path("folder", folder))
     if steps is not None:
         config = config.longer(steps)
     if config.data is not None:
