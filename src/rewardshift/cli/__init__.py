@@ -1,7 +1,7 @@
 """The command line.
 
 `rewardshift train | resume | evaluate | play | collect | data | list | reproduce | report |
-suggest`.
+suggest | doctor`.
 """
 
 import errno

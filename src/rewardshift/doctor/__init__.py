@@ -92,7 +92,7 @@ def diagnose(
         normaliser=view.normaliser,
         signal=signal,
         belief=belief,
-        untried=None if data is None else untried_of(view, data, states, signal, rng),
+        untried=None if data is None else untried_of(view, data, states, bounds, signal, rng),
         ends=ends_of(view, parts, states, signal, rng),
         start=start_of(view, _firsts(parts[-1]), (signal.low, signal.high), rng),
         members=members_of(view, pairs, states, signal, rng),
@@ -105,7 +105,10 @@ def check_env(view: View, env: gym.Env[Any, Any], seed: int) -> None:
     if not isinstance(env, gym.Env):
         raise InputError(f"env must be one Gymnasium environment, got {shown(env)}")
     one = view.do(view.uniform(1, np.random.default_rng(0))[0])
-    if np.shape(one) != env.action_space.shape or one not in env.action_space:
+    fits = np.shape(one) == env.action_space.shape and one in env.action_space
+    if isinstance(view.actions, gym.spaces.Discrete):
+        fits = view.actions == env.action_space
+    if not fits:
         raise InputError(
             f"the agent acts in {view.actions}, which does not fit the environment {env} with"
             f" {env.action_space}"

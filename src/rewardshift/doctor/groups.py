@@ -49,8 +49,9 @@ class Untried:
     """Values of the actions in the data and of others in the same states, on the trained scale.
 
     `nearby` actions are seen ones with a little noise, for continuous actions only. `policy` is the
-    value of the policy's own actions. `advantage` is `unseen - seen`, and `pull` is
-    `policy - seen`, both in units of the signal's width.
+    value of the policy's own actions. `advantage` is `unseen - seen` and `pull` is `policy - seen`,
+    both in units of the signal's width; for `pull`, the distance of `seen` from every possible
+    return is added to it.
     """
 
     states: int

@@ -26,8 +26,9 @@ MOSTLY_SEEN = 0.5  # a return of which more than this is a bootstrap says little
 
 def signal_of(view: View, parts: list[Transitions]) -> Signal:
     """The signal in transitions of all sources."""
-    reward = np.concatenate([np.asarray(part.reward, np.float64) for part in parts])
-    ended = np.concatenate([np.asarray(part.terminated, bool) for part in parts])
+    reward, ended = (
+        np.concatenate(column) for column in zip(*(part.rewards for part in parts), strict=True)
+    )
     primal = value_bounds(reward, ended, view.gamma)
     kinds, counts = np.unique(reward, return_counts=True)
     common = kinds[counts.argmax()]
@@ -50,11 +51,7 @@ def signal_of(view: View, parts: list[Transitions]) -> Signal:
 def trained_bounds(view: View, parts: list[Transitions]) -> Bounds:
     """The bounds of values on the scale that the agent was trained on."""
     each = [
-        value_bounds(
-            np.asarray(view.trained.reward(np.asarray(part.reward, np.float64), part.terminated)),
-            np.asarray(part.terminated),
-            view.gamma,
-        )
+        value_bounds(np.asarray(view.trained.reward(*part.rewards)), part.rewards[1], view.gamma)
         for part in parts
     ]
     return Bounds(min(one.low for one in each), max(one.high for one in each))
@@ -85,13 +82,19 @@ def belief_of(view: View, data: Transitions, source: str, signal: Signal, bounds
 
 
 def untried_of(
-    view: View, data: Transitions, states: int, signal: Signal, rng: np.random.Generator
+    view: View,
+    data: Transitions,
+    states: int,
+    bounds: Bounds,
+    signal: Signal,
+    rng: np.random.Generator,
 ) -> Untried:
     """Values of seen and unseen actions, on a sample of the data."""
     rows = sampled(data, states, rng)
     seen_at, action = take(data.observation, rows), np.asarray(data.action)[rows]
     seen = values_at(view.value, seen_at, action, "the agent")
     policy = values_at(view.value, seen_at, np.asarray(view.act(seen_at)), "the agent").mean()
+    beyond = max(0.0, seen.mean() - bounds.high, bounds.low - seen.mean())
     nearby = None
     if isinstance(view.actions, gym.spaces.Discrete):
         mean, unseen = _of_discrete(view, data, states, rng)
@@ -106,7 +109,7 @@ def untried_of(
         nearby=nearby,
         policy=float(policy),
         advantage=None if unseen is None else _share(unseen - mean, signal.width),
-        pull=_share(policy - seen.mean(), signal.width),
+        pull=_share(policy - seen.mean(), signal.width and signal.width + beyond),
     )
 
 
@@ -192,6 +195,8 @@ def members_of(
     rows = sampled(data, states, rng)
     at = take(data.observation, rows)
     visited = values_at(view.members, at, np.asarray(data.action)[rows], "a member")
+    if len(visited) == 1:
+        return None
     unvisited = values_at(view.members, at, view.uniform(len(rows), rng), "a member")
     about, beyond = (float(values.std(axis=0).mean()) for values in (visited, unvisited))
     return Members(len(visited), about, beyond, _share(about, signal.high - signal.low))
@@ -210,7 +215,7 @@ def motion_of(
     per_1000 = float(np.abs(now - then).mean() * 1000 / view.earlier.updates)
     if view.target is None:
         return Motion(per_1000, None, None)
-    reward = np.asarray(view.trained.reward(np.asarray(data.reward), data.terminated))
+    reward = np.asarray(view.trained.reward(*data.rewards))
     moves = 1000 * view.target.tau / view.target.every
     allowed = float(moves * np.abs(reward).max())
     return Motion(per_1000, allowed, _share(per_1000, allowed))

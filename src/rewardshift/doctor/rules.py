@@ -140,9 +140,11 @@ def _untried(diagnosis: "Diagnosis") -> Finding | None:
 
 
 def _ends(diagnosis: "Diagnosis") -> Finding | None:
-    ends = diagnosis.ends
+    ends, belief = diagnosis.ends, diagnosis.belief
     if ends is None or ends.share is None or ends.share < THROUGH_ENDS:
         return None
+    if belief is not None and (belief.beyond or 0.0) > BEYOND:
+        return None  # without ends, values would still be possible: something else is wrong
     return _finding(
         "ends",
         f"It values terminal transitions {ends.excess:.4g} above their reward, as if the episode"

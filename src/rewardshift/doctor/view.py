@@ -121,6 +121,7 @@ class Transitions:
         next_observation: The observation that followed, if it is stored.
         ended: Whether the episode ended after the row, for any reason. With it, rows are
             consecutive and the returns in the data are known.
+        whole: The rewards and the terminal flags of all transitions, if the rows are a sample.
     """
 
     observation: Any
@@ -129,6 +130,7 @@ class Transitions:
     terminated: np.ndarray
     next_observation: Any = None
     ended: np.ndarray | None = None
+    whole: tuple[np.ndarray, np.ndarray] | None = None
 
     def __post_init__(self) -> None:
         count = len(self.reward)
@@ -143,6 +145,12 @@ class Transitions:
 
     def __len__(self) -> int:
         return len(self.reward)
+
+    @property
+    def rewards(self) -> tuple[np.ndarray, np.ndarray]:
+        """The rewards and the terminal flags of all transitions."""
+        reward, terminated = self.whole or (self.reward, self.terminated)
+        return np.asarray(reward, np.float64), np.asarray(terminated, bool)
 
 
 def rows_in(column: Any) -> int:
