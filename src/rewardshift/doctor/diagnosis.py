@@ -53,7 +53,7 @@ class Diagnosis:
 
     def scalars(self) -> dict[str, float]:
         """Every known number by `group/name`, for a log."""
-        groups = ((name, getattr(self, name)) for name in GROUPS)
+        groups = ((name, getattr(self, name)) for name in KINDS)
         return {
             f"{name}/{field.name}": float(value)
             for name, group in groups
@@ -66,7 +66,7 @@ class Diagnosis:
         """Everything as plain JSON; unknown numbers are null."""
         groups = {
             name: None if group is None else dataclasses.asdict(group)
-            for name in GROUPS
+            for name in KINDS
             for group in [getattr(self, name)]
         }
         return {
@@ -96,7 +96,15 @@ class Diagnosis:
         return "\n".join((self.table(), "", *self.sentences))
 
 
-GROUPS = ("signal", "belief", "untried", "ends", "start", "members", "motion")
+KINDS: dict[str, type[Any]] = {
+    "signal": Signal,
+    "belief": Belief,
+    "untried": Untried,
+    "ends": Ends,
+    "start": Start,
+    "members": Members,
+    "motion": Motion,
+}
 WIDTH = 52
 QUESTIONS: tuple[tuple[str, str, Mapping[str, str]], ...] = (
     (
@@ -176,9 +184,19 @@ UNKNOWN = {
     "belief": "unknown: it needs an environment, or data with the ends of episodes",
     "untried": "unknown: it needs a replay or data",
     "ends": "no terminal transition was seen",
-    "members": "there is one critic",
+    "members": "there is one critic, or its critics cannot be read one by one",
     "motion": "unknown: it needs an earlier Q function",
 }
+
+
+def numbers_known() -> tuple[str, ...]:
+    """The names of all numbers, as `Diagnosis.scalars` has them."""
+    return tuple(
+        f"{group}/{field.name}"
+        for group, kind in KINDS.items()
+        for field in dataclasses.fields(kind)
+        if field.name not in ("source", "points")
+    )
 
 
 def _number(value: Any) -> str:

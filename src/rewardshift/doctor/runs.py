@@ -2,11 +2,13 @@
 
 import contextlib
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import gymnasium as gym
 import jax
+import jax.numpy as jnp
 import numpy as np
 
 from rewardshift.agents.contract import OnlineAgent
@@ -78,28 +80,29 @@ def _policies(folder: Path, config: RunConfig, row: int) -> list[Policy]:
             " the doctor takes runs without one"
         )
 
-    def init(seeds: Any) -> Any:
-        keys = jax.vmap(lambda seed: jax.random.split(jax.random.key(seed))[0])(seeds)
-        return jax.vmap(lambda key: agent.init(key, spec))(keys)
-
-    fresh = jax.jit(init)(np.asarray(config.seeds))
-    template = jax.tree.map(lambda leaf: np.empty(leaf.shape, leaf.dtype), fresh)
+    fresh, rows = _fresh(agent, spec, config.seeds[row]), len(config.seeds)
+    template = jax.tree.map(lambda leaf: np.empty((rows, *leaf.shape), leaf.dtype), fresh)
     kept = read_agents(folder / "checkpoints", config.digests, template)
     if not kept:
         raise InputError(
             f"the run in {str(folder)!r} has no checkpoint yet: rewardshift resume {folder}"
         )
-    return [
-        Policy(
-            agent,
-            spec,
-            jax.tree.map(lambda leaf: jax.numpy.asarray(leaf[row]), state),
-            config.env,
-            config.seeds[row],
-            step,
-        )
-        for step, state in [(0, fresh), *kept]
-    ]
+    states = [(0, fresh)]
+    states += [(step, jax.tree.map(lambda leaf: jnp.asarray(leaf[row]), one)) for step, one in kept]
+    seed = config.seeds[row]
+    return [Policy(agent, spec, state, config.env, seed, step) for step, state in states]
+
+
+# The agent is static and the state is not, so that seeds and checkpoints share what is compiled.
+@partial(jax.jit, static_argnums=(0, 1))
+def _fresh(agent: Any, spec: TaskSpec, seed: Any) -> Any:
+    """The agent's state before its first update, as a training of this seed begins."""
+    return agent.init(jax.random.split(jax.random.key(seed))[0], spec)
+
+
+@partial(jax.jit, static_argnums=0)
+def _greedy(agent: Any, state: Any, observations: Any) -> Any:
+    return jax.vmap(lambda observation: agent.greedy(state, observation))(observations)
 
 
 def _view(config: RunConfig, policies: list[Policy]) -> View:
@@ -114,7 +117,7 @@ def _view(config: RunConfig, policies: list[Policy]) -> View:
     since = updates - max(0, before[-1].step - warm_up) if before else 0
     return View(
         value=_leading(last, leader),
-        act=lambda observations: np.asarray(last.act(observations)),
+        act=lambda seen: spec.own_scale(np.asarray(_greedy(agent, last.state, seen))),
         actions=_own_actions(spec),
         gamma=agent.gamma,
         shift=shift,

@@ -13,6 +13,7 @@ import gymnasium as gym
 import numpy as np
 
 from rewardshift.doctor import Diagnosis, Earlier, Target, Transitions, View, diagnose
+from rewardshift.doctor.untouched import same_randomness
 from rewardshift.doctor.walk import OnEpisode
 from rewardshift.errors import InputError, one_line, shown
 from rewardshift.extras import needs
@@ -22,11 +23,11 @@ from rewardshift.integrations.sb3_values import (
     critics_of,
     fresh_critics,
     frozen_critics,
-    untouched,
 )
 from rewardshift.shift import Shift, as_single_shift
 
 with needs("sb3"):
+    import torch
     from stable_baselines3.common.base_class import BaseAlgorithm
     from stable_baselines3.common.callbacks import BaseCallback
     from stable_baselines3.common.off_policy_algorithm import OffPolicyAlgorithm
@@ -62,7 +63,7 @@ def doctor(
     """
     view = replace(view_of(model, shift), earlier=earlier)
     data = _replayed(model, _own_shift(model, shift))
-    with untouched(model), _opened(model, env) as made:
+    with _untouched(model), _opened(model, env) as made:
         return diagnose(
             view,
             made,
@@ -114,7 +115,7 @@ class DoctorCallback(BaseCallback):
     def _init_callback(self) -> None:
         check(self.model)
         view_of(self.model)
-        with untouched(self.model), _opened(self.model, self._env):
+        with same_randomness(), _opened(self.model, self._env):
             pass
         self._next = self.num_timesteps + self._every
 
@@ -249,6 +250,20 @@ def _replayed(model: Any, shift: Shift) -> Transitions:
         terminated=terminated,
         next_observation=None if compact else flat(buffer.next_observations),
     )
+
+
+@contextlib.contextmanager
+def _untouched(model: BaseAlgorithm) -> Iterator[None]:
+    """Restores the random generators and the mode of the model's networks afterwards."""
+    policy = model.policy
+    modules = policy.modules() if isinstance(policy, torch.nn.Module) else ()
+    modes = {module: module.training for module in modules}
+    try:
+        with same_randomness():
+            yield
+    finally:
+        for module, mode in modes.items():
+            module.training = mode
 
 
 @contextlib.contextmanager

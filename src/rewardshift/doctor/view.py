@@ -8,7 +8,7 @@ import gymnasium as gym
 import numpy as np
 
 from rewardshift.errors import InputError, shown
-from rewardshift.shift import Shift, as_single_shift
+from rewardshift.shift import Shift, as_shift, as_single_shift
 
 # Values of actions in states, one for each pair; and the actions of a policy in states.
 QFunction = Callable[[Any, np.ndarray], np.ndarray]
@@ -77,15 +77,16 @@ class View:
     def __post_init__(self) -> None:
         if not (isinstance(self.gamma, int | float) and 0 <= self.gamma < 1):
             raise InputError(f"gamma must be in [0, 1), got {shown(self.gamma)}")
-        shift = as_single_shift(self.shift)
+        shift = as_shift(self.shift)
         if shift.gamma not in (None, self.gamma):
             raise InputError(f"the agent has gamma={self.gamma}, but the shift is {shift}")
+        as_single_shift(self.trained)
         check_actions(self.actions)
 
     @property
     def trained(self) -> Shift:
         """The scale that the agent was trained on: the shift with the agent's discount."""
-        return replace(as_single_shift(self.shift), gamma=self.gamma)
+        return replace(as_shift(self.shift), gamma=self.gamma)
 
     def uniform(self, count: int, rng: np.random.Generator) -> np.ndarray:
         """Random actions, the same for the same generator."""

@@ -1,9 +1,7 @@
 """The critics of models of Stable-Baselines3 and SBX, read without changing them."""
 
-import contextlib
 import copy
-import random
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -46,27 +44,11 @@ def fresh_critics(model: BaseAlgorithm, seed: int = 0) -> Critics | None:
     if read is _of_sbx:
         return None
     policy: Any = model.policy
-    with untouched(model):
+    with torch.random.fork_rng():
         torch.manual_seed(seed)
         made = type(policy)(**policy._get_constructor_parameters()).to(policy.device)
     made.set_training_mode(False)
     return partial(read, made, made.q_net if read is _of_q_network else made.critic)
-
-
-@contextlib.contextmanager
-def untouched(model: BaseAlgorithm) -> Iterator[None]:
-    """Restores the global random generators and the mode of the model's networks afterwards."""
-    python, numpy, training = random.getstate(), np.random.get_state(), None  # noqa: NPY002
-    if isinstance(model.policy, torch.nn.Module):
-        training = {module: module.training for module in model.policy.modules()}
-    try:
-        with torch.random.fork_rng():
-            yield
-    finally:
-        random.setstate(python)
-        np.random.set_state(numpy)  # noqa: NPY002
-        for module, mode in (training or {}).items():
-            module.training = mode
 
 
 def _parts(model: BaseAlgorithm) -> tuple[Any, Any]:
