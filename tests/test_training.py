@@ -22,10 +22,10 @@ from rewardshift.agents.intrinsic import RND
 from rewardshift.cli import main
 from rewardshift.errors import InputError, TrainingError
 from rewardshift.networks import MLP
-from rewardshift.training.diagnostics import visited_pairs
 from rewardshift.training.folder import read_config
 from rewardshift.training.online import OnlineBudget
 from rewardshift.training.runs import resume, train
+from rewardshift.visits import visited_pairs
 
 AGENT = DQN(shift=(-0.5, 0.5), network=MLP((8,)), batch_size=8, intrinsic=RND(-1.0, width=8))
 BUDGET = OnlineBudget(
@@ -194,8 +194,8 @@ def test_the_mechanism_is_visible() -> None:
 
 def test_visited_pairs_are_told_exactly() -> None:
     observations = np.array([[1, 2], [3, 4], [1, 2], [1, 2]], np.uint8)
-    states, taken = visited_pairs(observations, np.array([0, 1, 2, 0]), 3)
-    found = {tuple(s.tolist()): t.tolist() for s, t in zip(states, taken, strict=True)}
+    first, taken = visited_pairs(observations, np.array([0, 1, 2, 0]), 3)
+    found = {tuple(s.tolist()): t.tolist() for s, t in zip(observations[first], taken, strict=True)}
     assert found == {(1, 2): [True, False, True], (3, 4): [False, True, False]}
 
 

@@ -35,6 +35,7 @@ class Shifting:
 
     _shift: Shift
     _shifted: Callable[[Any, Any], Any]  # maps primal rewards and terminal flags
+    metadata: dict[str, Any]
 
     @property
     def shift(self) -> Shift:
@@ -68,6 +69,7 @@ class Shifting:
             raise InputError(f"'auto' needs finite rewards, the environment paid {rewards}")
         if size:
             self._use(*rule.shifts(size, self._shift.gamma))
+            self.metadata = {**self.metadata, METADATA_KEY: self._shift}
         return self._shift.reward(rewards, terminated)
 
 
@@ -112,7 +114,7 @@ class ShiftReward(Shifting, gym.Wrapper[ObsType, ActType, ObsType, ActType], Rec
         refuse_second_shift(env, env.metadata.get(METADATA_KEY))
         given = self._begin(shift, gamma)
         RecordConstructorArgs.__init__(self, **given)
-        self.metadata = {**env.metadata, METADATA_KEY: given["shift"]}
+        self.metadata = {**env.metadata, METADATA_KEY: self._shift}
         if any(isinstance(layer, gym.wrappers.Autoreset) for layer in layers(env)):
             raise InputError(
                 f"{env} takes a step to reset itself, which would be shifted as well; put the shift"
@@ -193,7 +195,7 @@ class VectorShiftReward(Shifting, VectorWrapper, RecordConstructorArgs):
         refuse_second_shift(env, env.metadata.get(METADATA_KEY))
         given = self._begin(shift, gamma)
         RecordConstructorArgs.__init__(self, **given)
-        self.metadata = {**env.metadata, METADATA_KEY: given["shift"]}
+        self.metadata = {**env.metadata, METADATA_KEY: self._shift}
         self._next_step_resets = _autoreset_mode(env) == NEXT_STEP
         self._resetting = np.zeros(self.num_envs, dtype=bool)
 

@@ -6,6 +6,7 @@ import tyro
 
 from rewardshift.cli.agents import jobs
 from rewardshift.cli.data import collect_data, data
+from rewardshift.cli.doctor import examine
 from rewardshift.cli.figures import list_figures, report, reproduce
 from rewardshift.cli.parts import REGISTRY, PartError
 from rewardshift.cli.suggest import suggest
@@ -27,6 +28,7 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "report": report,
     "watch": watch,
     "suggest": suggest,
+    "doctor": examine,
 }
 
 

@@ -16,7 +16,7 @@ from rewardshift.agents.contract import Agent
 from rewardshift.checks import Finite, check
 from rewardshift.data.dataset import Subset
 from rewardshift.envs.engines import EngineName
-from rewardshift.envs.tasks import check_imported
+from rewardshift.envs.names import check_imported
 from rewardshift.errors import InputError, shown
 from rewardshift.experiments.curves import METRICS, curves_of
 from rewardshift.experiments.figure import Claim, Curve, Figure, Method, Panel, Preset, Unit

@@ -121,6 +121,25 @@ def from_d3rlpy(
     return lambda observations, actions: known.to_primal(algo.predict_value(observations, actions))
 
 
+def trained_shift(algo: QLearningAlgoBase[Any, Any], dataset: ReplayBuffer) -> Shift:
+    """The shift of the rewards that an agent learns from: the data set's, or its scaler's."""
+    first = dataset.episodes[0]
+    if isinstance(first, _ShiftedEpisode):
+        return first.shift
+    scaler = algo.reward_scaler
+    if scaler is None:
+        return Shift(0.0)
+    bias, one, two = (float(value) for value in scaler.transform_numpy(np.array([0.0, 1.0, 2.0])))
+    if not np.isclose(two - one, one - bias) or one <= bias:
+        raise InputError(f"{scaler} is not a shift and a positive scale, so values have no scale")
+    return Shift(bias, one - bias)
+
+
+def is_shifted(episode: EpisodeBase) -> bool:
+    """Whether an episode is one of `shift_dataset`."""
+    return isinstance(episode, _ShiftedEpisode)
+
+
 class _CheckedScaler(ConstantShiftRewardScaler):  # type: ignore[misc]
     """A scaler that is never `built`, so that every `fit` of d3rlpy shows it the data to check."""
 

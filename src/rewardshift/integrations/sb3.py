@@ -1,7 +1,6 @@
 """The shift for Stable-Baselines3 and SBX, and a log of its effect on their values."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import partial
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import accumulate
 from typing import Any
 
@@ -10,15 +9,14 @@ import numpy as np
 
 from rewardshift.errors import InputError
 from rewardshift.extras import needs
+from rewardshift.integrations.sb3_values import critics_of
 from rewardshift.shift import Shift
 from rewardshift.wrappers import METADATA_KEY, ShiftArgument, Shifting, refuse_second_shift
 
 with needs("sb3"):
-    import torch
     from stable_baselines3.common.base_class import BaseAlgorithm
     from stable_baselines3.common.callbacks import BaseCallback
     from stable_baselines3.common.off_policy_algorithm import OffPolicyAlgorithm
-    from stable_baselines3.common.policies import ContinuousCritic
     from stable_baselines3.common.vec_env import (
         VecEnv,
         VecEnvWrapper,
@@ -30,9 +28,6 @@ with needs("sb3"):
         VecEnvObs,
         VecEnvStepReturn,
     )
-    from stable_baselines3.dqn.policies import DQNPolicy
-
-QFunction = Callable[[Any, np.ndarray], np.ndarray]
 
 
 class VecShiftReward(Shifting, VecEnvWrapper):
@@ -80,7 +75,7 @@ class VecShiftReward(Shifting, VecEnvWrapper):
                 " of shifted ones; put it outside: VecNormalize(VecShiftReward(venv, shift))"
             )
         super().__init__(venv)
-        refuse_second_shift(venv, next(iter(_shifts(venv)), None))
+        refuse_second_shift(venv, next(iter(shifts_around(venv)), None))
         self._begin(shift, gamma)
 
     def reset(self) -> VecEnvObs:
@@ -137,7 +132,7 @@ def check(model: BaseAlgorithm) -> None:
     venv, gamma = model.get_env(), getattr(model, "gamma", None)
     if venv is None:
         raise InputError("the model has no environments yet: call model.set_env(venv) first")
-    for shift in _shifts(venv):
+    for shift in shifts_around(venv):
         if shift.credits_ends and shift.gamma != gamma:
             raise InputError(
                 f"the model has gamma={gamma}, but its environments are shifted by {shift}:"
@@ -173,7 +168,7 @@ class OverestimationCallback(BaseCallback):
 
     def _init_callback(self) -> None:
         check(self.model)
-        self._q_of = _q_function(self.model)
+        self._critics = critics_of(self.model)
 
     def _on_training_start(self) -> None:
         # Forgets earlier steps: a return needs only later ones.
@@ -191,6 +186,9 @@ class OverestimationCallback(BaseCallback):
             if done:
                 self._log(row, self._what_follows(self.locals["infos"][row]))
         return True
+
+    def _q_of(self, observation: Any, action: np.ndarray) -> np.ndarray:
+        return self._critics(observation, action).min(axis=0)
 
     def _what_follows(self, info: Mapping[str, Any]) -> float:
         """0 after a terminal state; after a time limit, the estimate of the last state."""
@@ -213,47 +211,6 @@ class OverestimationCallback(BaseCallback):
         self._rewards[row].clear()
 
 
-def _q_function(model: BaseAlgorithm) -> QFunction:
-    """The Q function of a model, for actions in the form that its replay buffer holds."""
-    policy: Any = model.policy
-    if isinstance(policy, DQNPolicy):
-        return partial(_of_q_network, policy)
-    if isinstance(getattr(policy, "critic", None), ContinuousCritic):
-        return partial(_of_critics, policy)
-    of_sbx = hasattr(policy, "qf_state") and not hasattr(policy.qf_state, "batch_stats")
-    if of_sbx and not getattr(policy, "dropout_rate", None):
-        return partial(_of_sbx, policy)
-    raise InputError(
-        f"{type(model).__name__} has no Q that can be read here;"
-        " DQN, DDPG, TD3 and SAC of Stable-Baselines3 or SBX have, if they use no dropout"
-    )
-
-
-@torch.no_grad()
-def _of_q_network(policy: Any, observations: Any, actions: np.ndarray) -> np.ndarray:
-    values = policy.q_net(policy.obs_to_tensor(observations)[0]).cpu().numpy()
-    return _taken(values, actions)
-
-
-@torch.no_grad()
-def _of_critics(policy: Any, observations: Any, actions: np.ndarray) -> np.ndarray:
-    taken = torch.as_tensor(actions, dtype=torch.float32, device=policy.device)
-    values = policy.critic(policy.obs_to_tensor(observations)[0], taken)
-    return torch.cat(values, dim=1).amin(dim=1).cpu().numpy()
-
-
-def _of_sbx(policy: Any, observations: Any, actions: np.ndarray) -> np.ndarray:
-    batch, _ = policy.prepare_obs(observations)
-    if isinstance(policy.action_space, gym.spaces.Discrete):
-        return _taken(np.asarray(policy.qf.apply(policy.qf_state.params, batch)), actions)
-    values = policy.qf.apply(policy.qf_state.params, batch, actions)
-    return np.asarray(values).min(axis=0)[:, 0]
-
-
-def _taken(values: np.ndarray, actions: np.ndarray) -> np.ndarray:
-    return np.take_along_axis(values, actions.reshape(-1, 1), axis=1)[:, 0]
-
-
 def _discounted_returns(rewards: Sequence[float], gamma: float, following: float) -> list[float]:
     """The return from each step on, for the last step first."""
     steps = reversed(rewards)
@@ -273,7 +230,7 @@ def _terminated(infos: Mapping[str, Any] | Iterable[Mapping[str, Any]]) -> Any:
         ) from None
 
 
-def _shifts(venv: VecEnv) -> list[Shift]:
+def shifts_around(venv: VecEnv) -> list[Shift]:
     """The shifts around a `VecEnv`: a wrapper's, or those of the environments inside."""
     wrapper = unwrap_vec_wrapper(venv, VecShiftReward)
     if wrapper is not None:

@@ -9,6 +9,7 @@ checkpoint writes only the new ones. The last two checkpoints are kept.
 
 import io
 import json
+from collections.abc import Iterator
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
@@ -19,6 +20,7 @@ import numpy as np
 from rewardshift.errors import InputError, one_line
 from rewardshift.files import (
     DAMAGE,
+    arrays_in,
     own_folder,
     read_own,
     read_sealed,
@@ -26,7 +28,7 @@ from rewardshift.files import (
     write_atomic,
     write_sealed,
 )
-from rewardshift.rollout.trees import npz_bytes, read_npz
+from rewardshift.rollout.trees import fill, leaf_name, npz_bytes, read_npz
 
 FORMAT = 3
 KEPT = 2
@@ -114,20 +116,76 @@ def load_checkpoint(
         raise InputError(problem) from error
 
 
-def _read(
-    path: Path, configs: tuple[str, ...], template: Any, record: np.dtype[np.void] | None
-) -> Checkpoint:
-    folder = path.parent
+def read_agents(folder: Path, configs: tuple[str, ...], template: Any) -> list[tuple[int, Any]]:
+    """The agent's states in all kept checkpoints, each with its step, oldest first.
+
+    Args:
+        folder: The folder of the run's checkpoints.
+        configs: The digests of the configurations that a checkpoint may have.
+        template: A state of the agent, with a leading axis over the seeds.
+    """
+    refuse_links(folder)
+    found = []
+    for path in sorted(folder.glob("checkpoint-*.json")):
+        try:
+            body = _manifest(path, configs)
+            with arrays_in(_read_whole(folder / _state(body["step"]), body["state"])) as arrays:
+                mine = [name for name in arrays.files if name.startswith(leaf_name("agent"))]
+                leaves = {name: arrays[name] for name in mine}
+            found.append((body["step"], fill({"agent": template}, leaves)["agent"]))
+        except DAMAGE as error:
+            raise InputError(
+                f"the checkpoint {str(path)!r} cannot be used: {one_line(error)}"
+            ) from error
+    return found
+
+
+def read_segments(
+    folder: Path, configs: tuple[str, ...], record: np.dtype[np.void]
+) -> Iterator[np.ndarray]:
+    """The transitions in the newest checkpoint, part by part, oldest first, by row.
+
+    Args:
+        folder: The folder of the run's checkpoints.
+        configs: The digests of the configurations that the checkpoint may have.
+        record: The layout of a transition.
+    """
+    refuse_links(folder)
+    for path in sorted(folder.glob("checkpoint-*.json"))[-1:]:
+        try:
+            for segment, digest in _segments(folder, _manifest(path, configs)).items():
+                part = np.load(_read_whole(segment, digest), allow_pickle=False)
+                yield part.view(record)
+        except DAMAGE as error:
+            raise InputError(
+                f"the checkpoint {str(path)!r} cannot be used: {one_line(error)}"
+            ) from error
+
+
+def _manifest(path: Path, configs: tuple[str, ...]) -> dict[str, Any]:
     body = read_sealed(path, version=FORMAT)
     if body["config"] not in configs:
         raise ValueError("it is of a run with another configuration")
-    state = folder / _state(body["step"])
-    arrays = read_npz(_read_whole(state, body["state"]), template)
+    return body
+
+
+def _segments(folder: Path, body: dict[str, Any]) -> dict[Path, str]:
+    """The files of the transitions, with their checksums."""
     segments = {folder / name: digest for name, digest in body["segments"].items()}
     if any(path.parent != folder or path.name == ".." for path in segments):
         raise ValueError("it names a file of another folder")
+    return segments
+
+
+def _read(
+    path: Path, configs: tuple[str, ...], template: Any, record: np.dtype[np.void] | None
+) -> Checkpoint:
+    folder, body = path.parent, _manifest(path, configs)
+    state = folder / _state(body["step"])
+    arrays = read_npz(_read_whole(state, body["state"]), template)
     parts = [
-        np.load(_read_whole(path, digest), allow_pickle=False) for path, digest in segments.items()
+        np.load(_read_whole(path, digest), allow_pickle=False)
+        for path, digest in _segments(folder, body).items()
     ]
     records = None if record is None else np.concatenate(parts, axis=1).view(record)
     return Checkpoint(

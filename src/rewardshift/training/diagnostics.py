@@ -9,11 +9,11 @@ from typing import Any, NamedTuple
 
 import jax
 import numpy as np
-from jaxtyping import Bool
 
 from rewardshift.agents.shifts import shifts_now
 from rewardshift.replay import Replay, as_floats
 from rewardshift.shift import Shift
+from rewardshift.visits import visited_pairs
 
 SAMPLES = 256
 
@@ -32,26 +32,16 @@ class Diagnosis(NamedTuple):
     disagreement_unvisited: np.ndarray
 
 
-def visited_pairs(
-    observations: np.ndarray, actions: np.ndarray, num_actions: int
-) -> tuple[np.ndarray, Bool[np.ndarray, "state action"]]:
-    """The distinct observations, and the actions taken in each."""
-    rows = np.ascontiguousarray(observations).view(f"V{observations[0].nbytes}")[:, 0]
-    _, first, index = np.unique(rows, return_index=True, return_inverse=True)
-    taken = np.zeros((len(first), num_actions), bool)
-    taken[index, actions] = True
-    return observations[first], taken
-
-
 def diagnose(agent: Any, states: Any, replay: Replay, num_actions: int) -> Diagnosis:
     """The diagnosis on a sample of the states in the replay of every seed."""
     rng = np.random.default_rng(replay.added)  # the sample depends on the step alone
     rows = []
     for row, records in enumerate(replay.records[:, : replay.size]):
-        states_seen, taken = visited_pairs(records["observation"], records["action"], num_actions)
-        chosen = rng.permutation(len(states_seen))[:SAMPLES]
+        seen = records["observation"]
+        first, taken = visited_pairs(seen, records["action"], num_actions)
+        chosen = rng.permutation(len(first))[:SAMPLES]
         state = jax.tree.map(lambda leaf, row=row: leaf[row], states)
-        values = np.asarray(agent.values(state, as_floats(jax.numpy.asarray(states_seen[chosen]))))
+        values = np.asarray(agent.values(state, as_floats(jax.numpy.asarray(seen[first[chosen]]))))
         axes = (slice(None), None, None)
         biases, scales = (
             np.array([getattr(member, name) for member in shifts_now(agent, state)])[axes]

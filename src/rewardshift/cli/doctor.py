@@ -1,0 +1,57 @@
+"""The command that examines a run."""
+
+import importlib.util
+import json
+from pathlib import Path
+from typing import Annotated
+
+import tyro
+
+from rewardshift.cli.progress import counting_bar
+from rewardshift.doctor.runs import doctor
+from rewardshift.errors import InputError
+from rewardshift.files import writable_folder, write_atomic
+
+
+def examine(
+    folder: Annotated[Path, tyro.conf.Positional],
+    /,
+    *,
+    seed: Annotated[int | None, tyro.conf.arg(metavar="INT")] = None,
+    episodes: int = 10,
+    start: int = 0,
+    out: Annotated[Path | None, tyro.conf.arg(metavar="PATH")] = None,
+) -> None:
+    """Say what is wrong with the values of a trained run.
+
+    Compares its estimates with the returns that follow, and actions that it has tried with others.
+    Prints a table and sentences, and writes them to doctor.json, and a picture to doctor.png if
+    matplotlib is installed. The run does not change.
+
+    Args:
+        folder: The run's folder.
+        seed: The one of the run's seeds to look at; by default the first.
+        episodes: The number of greedy episodes.
+        start: The seed of the episodes.
+        out: The folder to write to; by default the run's.
+    """
+    if out is not None and out.is_file():
+        raise InputError(f"--out must be a folder, got the file {str(out)!r}")
+    with counting_bar(f"doctor {folder.name}", episodes, "episodes") as count:
+        found = doctor(
+            folder,
+            seed,
+            episodes=episodes,
+            start=start,
+            on_episode=lambda done: count(done, list),
+        )
+    print(found)
+    place = writable_folder(folder if out is None else out)
+    written = [place / "doctor.json"]
+    write_atomic(written[0], json.dumps(found.to_json(), indent=2) + "\n")
+    if importlib.util.find_spec("matplotlib") is not None:
+        from rewardshift.doctor.picture import draw  # noqa: PLC0415  an extra
+
+        written.append(place / "doctor.png")
+        write_atomic(written[1], draw(found, title=folder.name))
+    print(f"\nwritten: {', '.join(map(str, written))}")

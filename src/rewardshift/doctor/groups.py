@@ -1,0 +1,116 @@
+"""The groups of numbers in a diagnosis, one for each question; what is unknown is None."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Signal:
+    """What the rewards can teach.
+
+    `low` and `high` bound the primal values that rewards like these add up to. `informative` is
+    the number of transitions that terminate or pay another reward than the most common one:
+    without any, all policies look alike. `width` is the width of the bounds on the scale that the
+    agent was trained on, the unit of every share here; 0 if nothing is informative.
+    """
+
+    transitions: int
+    lowest_reward: float
+    highest_reward: float
+    terminations: int
+    informative: int
+    low: float
+    high: float
+    width: float
+
+
+@dataclass(frozen=True)
+class Belief:
+    """Estimates of the policy's actions minus the returns that followed, on the trained scale.
+
+    `source` is "episodes" of the policy, or "data": there the returns are those of whoever
+    collected it. `share` is the mean difference in units of the signal's width, `beyond` the share
+    of estimates further out than a tenth of that width from every possible return. `points` holds
+    the estimate and the return of some states.
+    """
+
+    source: str
+    states: int
+    estimate: float
+    followed: float
+    overestimation: float
+    spread: float
+    share: float | None
+    beyond: float | None
+    points: tuple[tuple[float, float], ...]
+
+
+@dataclass(frozen=True)
+class Untried:
+    """Values of the actions in the data and of others in the same states, on the trained scale.
+
+    `nearby` actions are seen ones with a little noise, for continuous actions only. `policy` is the
+    value of the policy's own actions. `advantage` is `unseen - seen` and `pull` is `policy - seen`,
+    both in units of the signal's width; for `pull`, the distance of `seen` from every possible
+    return is added to it.
+    """
+
+    states: int
+    seen: float
+    unseen: float | None
+    nearby: float | None
+    policy: float
+    advantage: float | None
+    pull: float | None
+
+
+@dataclass(frozen=True)
+class Ends:
+    """The values of terminal transitions.
+
+    `excess` is the mean of `Q(s, a) - r`, which should be 0, and `bootstrap` the value
+    `gamma Q(s', policy)` of the states after the end. `share` is the one divided by the other: 1
+    for an agent that bootstraps through the end.
+    """
+
+    transitions: int
+    excess: float
+    bootstrap: float
+    share: float | None
+
+
+@dataclass(frozen=True)
+class Start:
+    """Where a fresh network begins, and what is left of that.
+
+    `initial` is the mean value of a fresh network at the first states, on the primal scale.
+    `optimism` is its place between the lowest and the highest possible value. `lifetime` is that of
+    the offset in updates, and `left` the share that should be left after the updates so far.
+    """
+
+    initial: float | None
+    optimism: float | None
+    lifetime: float | None
+    left: float | None
+
+
+@dataclass(frozen=True)
+class Members:
+    """The standard deviation between critics or members, on the primal scale."""
+
+    count: int
+    visited: float
+    unvisited: float
+    share: float | None
+
+
+@dataclass(frozen=True)
+class Motion:
+    """The mean change of values in 1,000 updates, and what the target rule allows.
+
+    A whole move of the target network passes rewards on by one step, so it moves a value by the
+    largest reward at most. `allowed` is that times the moves in 1,000 updates.
+    """
+
+    per_1000: float
+    allowed: float | None
+    share: float | None

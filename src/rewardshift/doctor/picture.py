@@ -1,0 +1,100 @@
+"""The picture of a diagnosis: estimates against returns, and seen against unseen actions."""
+
+import io
+from collections.abc import Sequence
+
+import numpy as np
+
+from rewardshift.data.picture import plain_texts
+from rewardshift.doctor.diagnosis import Diagnosis
+from rewardshift.extras import needs
+
+with needs("paper"):
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+COLORS = {"seen": "#08519c", "policy": "#238b45", "nearby": "#6a51a3", "unseen": "#d94801"}
+LABELS = {
+    "seen": "in the data",
+    "policy": "the policy's",
+    "nearby": "nearby",
+    "unseen": "others",
+}
+
+
+def draw(found: Diagnosis, history: Sequence[tuple[int, Diagnosis]] = (), title: str = "") -> bytes:
+    """The diagnosis as a PNG.
+
+    Args:
+        found: The diagnosis.
+        history: Earlier ones with their steps, as a `DoctorCallback` keeps them: with two or more,
+            the values of seen and unseen actions are drawn over time.
+        title: A title.
+    """
+    picture = io.BytesIO()
+    with plain_texts():
+        canvas = Figure(figsize=(8, 3.6), layout="constrained")
+        left, right = canvas.subplots(1, 2)
+        _estimates(left, found)
+        if len(history) > 1:
+            _over_time(right, history)
+        else:
+            _bars(right, found)
+        for axis in (left, right):
+            axis.spines[["top", "right"]].set_visible(False)
+        canvas.suptitle(title, fontweight="bold")
+        canvas.savefig(picture, format="png", dpi=150, metadata={"Software": None})
+    return picture.getvalue()
+
+
+def _estimates(axis: Axes, found: Diagnosis) -> None:
+    axis.set_title("estimate against return, state by state", fontsize=9)
+    axis.set_xlabel("return that followed")
+    axis.set_ylabel("estimate")
+    if found.belief is None:
+        _say(axis, "no returns to compare with")
+        return
+    estimate, followed = np.array(found.belief.points).T
+    axis.scatter(followed, estimate, s=9, alpha=0.5, color="#08519c", linewidth=0)
+    ends = [min(followed.min(), estimate.min()), max(followed.max(), estimate.max())]
+    axis.plot(ends, ends, color="black", linewidth=1, linestyle="--", label="equal")
+    axis.legend(frameon=False, fontsize=8, loc="best")
+
+
+def _bars(axis: Axes, found: Diagnosis) -> None:
+    axis.set_title("values of actions, in states of the data", fontsize=9)
+    axis.set_ylabel("mean value")
+    known = {} if found.untried is None else _kinds(found)
+    if not known:
+        _say(axis, "no data to compare with")
+        return
+    names = list(known)
+    axis.bar(
+        [LABELS[name] for name in names], list(known.values()), color=[COLORS[n] for n in names]
+    )
+    axis.axhline(0, color="black", linewidth=0.8)
+
+
+def _over_time(axis: Axes, history: Sequence[tuple[int, Diagnosis]]) -> None:
+    axis.set_title("values of actions, in states of the data", fontsize=9)
+    axis.set_xlabel("environment steps")
+    axis.set_ylabel("mean value")
+    for name, color in COLORS.items():
+        points = [
+            (step, known[name])
+            for step, found in history
+            if found.untried is not None and name in (known := _kinds(found))
+        ]
+        if points:
+            axis.plot(*zip(*points, strict=True), "o-", ms=3, color=color, label=LABELS[name])
+    axis.legend(frameon=False, fontsize=8, loc="best")
+
+
+def _kinds(found: Diagnosis) -> dict[str, float]:
+    """The known values of actions of each kind."""
+    values = {name: getattr(found.untried, name) for name in COLORS}
+    return {name: value for name, value in values.items() if value is not None}
+
+
+def _say(axis: Axes, words: str) -> None:
+    axis.text(0.5, 0.5, words, ha="center", va="center", transform=axis.transAxes)

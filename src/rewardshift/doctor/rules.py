@@ -1,0 +1,165 @@
+"""The rules that turn the numbers of a diagnosis into sentences.
+
+The thresholds were set on other seeds and other tasks than those of the table in the docs, which
+`benchmarks/doctor.py` makes.
+"""
+
+from typing import TYPE_CHECKING, Literal, NamedTuple
+
+from rewardshift.optimism import suggest_shift
+
+if TYPE_CHECKING:
+    from rewardshift.doctor.diagnosis import Diagnosis
+
+# Shares of the possible range of values.
+OVERESTIMATION = 0.2
+UNDERESTIMATION = 0.3
+PULL = 0.2
+# The share of estimates beyond every possible return, and of a bootstrap in terminal values.
+BEYOND = 0.1
+THROUGH_ENDS = 0.7
+
+Illness = Literal[
+    "no signal", "overestimation", "underestimation", "untried actions", "ends", "normaliser"
+]
+PAGES: dict[Illness, str] = {
+    "no signal": "should-i-shift.md",
+    "overestimation": "doctor.md#overestimation",
+    "underestimation": "doctor.md#underestimation",
+    "untried actions": "doctor.md#untried-actions",
+    "ends": "pitfalls.md#termination",
+    "normaliser": "pitfalls.md",
+}
+
+
+class Finding(NamedTuple):
+    """An illness: its name, the numbers that show it, what to do first, and a page of the docs."""
+
+    name: Illness
+    sentence: str
+    advice: str
+    page: str
+
+
+def findings_of(diagnosis: "Diagnosis") -> tuple[Finding, ...]:
+    """The illnesses, the most telling first."""
+    rules = (_no_signal, _ends, _normaliser, _untried, _overestimation, _underestimation)
+    return tuple(found for rule in rules if (found := rule(diagnosis)) is not None)
+
+
+def sentences(diagnosis: "Diagnosis") -> tuple[str, ...]:
+    """The findings in words."""
+    found = findings_of(diagnosis)
+    said = [f"{one.sentence} {one.advice} See {one.page}." for one in found]
+    if not found:
+        said.append("Nothing stands out: a shift is unlikely to help values like these.")
+    start = diagnosis.start
+    if diagnosis.shift.bias and start.left is not None and start.left > 0.01:
+        said.append(
+            f"About {start.left:.0%} of the shift's offset should still be there where there is"
+            " data: what it does to the end of training shows after five lifetimes."
+        )
+    return tuple(said)
+
+
+def _finding(name: Illness, sentence: str, advice: str) -> Finding:
+    return Finding(name, sentence, advice, PAGES[name])
+
+
+def _no_signal(diagnosis: "Diagnosis") -> Finding | None:
+    signal = diagnosis.signal
+    if signal.informative:
+        return None
+    pays = signal.highest_reward
+    sentence = (
+        f"All {signal.transitions} transitions pay {pays:g} and nothing else tells policies apart:"
+        " it has not seen a goal yet."
+    )
+    if pays < 0:
+        advice = (
+            "A Q that starts at zero is optimistic already, so a negative shift adds little:"
+            " explore longer, or in another way."
+        )
+    else:
+        bias = suggest_shift("explore", 0.0, 1.0, gamma=diagnosis.gamma).bias
+        advice = (
+            f"Try a negative shift first: {bias:.4g} times the return of a success"
+            " (rewardshift suggest --goal explore)."
+        )
+    return _finding("no signal", sentence, advice)
+
+
+def _overestimation(diagnosis: "Diagnosis") -> Finding | None:
+    belief = diagnosis.belief
+    if belief is None or belief.share is None or belief.overestimation <= 0:
+        return None
+    far = belief.source == "episodes" and belief.share > OVERESTIMATION
+    if not (far or (belief.beyond or 0.0) > BEYOND):
+        return None
+    return _finding(
+        "overestimation",
+        f"It expects {belief.estimate:.4g} where {belief.followed:.4g} follows:"
+        f" {belief.share:.0%} of the possible range too much, and {belief.beyond or 0:.0%} of its"
+        " estimates are beyond every possible return.",
+        "Use a slower target network, twin critics or a lower learning rate; online, a shift does"
+        " not repair it.",
+    )
+
+
+def _underestimation(diagnosis: "Diagnosis") -> Finding | None:
+    belief = diagnosis.belief
+    if belief is None or belief.source != "episodes" or belief.share is None:
+        return None
+    if belief.share > -UNDERESTIMATION:
+        return None
+    return _finding(
+        "underestimation",
+        f"It expects {belief.estimate:.4g} where {belief.followed:.4g} follows.",
+        "Check that time limits are bootstrapped and that rewards are not clipped; early in"
+        " training, wait.",
+    )
+
+
+def _untried(diagnosis: "Diagnosis") -> Finding | None:
+    untried, signal = diagnosis.untried, diagnosis.signal
+    if untried is None or untried.pull is None or untried.pull <= PULL:
+        return None
+    advice = "Collect data with the policy"
+    if signal.low < signal.high:
+        bias = suggest_shift("exploit", signal.low, signal.high, gamma=diagnosis.gamma).bias
+        if bias > 0:
+            advice += f", or offline try a positive shift first, {bias:.4g}"
+        else:
+            advice += "; a zero Q is below every return already, so a positive shift adds little"
+    return _finding(
+        "untried actions",
+        f"It values its own actions at {untried.policy:.4g} and those in the data at"
+        f" {untried.seen:.4g}: {untried.pull:.0%} of the possible range more.",
+        f"{advice}.",
+    )
+
+
+def _ends(diagnosis: "Diagnosis") -> Finding | None:
+    ends, belief = diagnosis.ends, diagnosis.belief
+    if ends is None or ends.share is None or ends.share < THROUGH_ENDS:
+        return None
+    if belief is not None and (belief.beyond or 0.0) > BEYOND:
+        return None  # without ends, values would still be possible: something else is wrong
+    return _finding(
+        "ends",
+        f"It values terminal transitions {ends.excess:.4g} above their reward, as if the episode"
+        f" went on ({ends.share:.0%} of the value of what would follow).",
+        "Check the terminal flag in its targets; a shift would not help.",
+    )
+
+
+def _normaliser(diagnosis: "Diagnosis") -> Finding | None:
+    if diagnosis.normaliser != "outside" or not diagnosis.shift.bias:
+        return None
+    return _finding(
+        "normaliser",
+        "The rewards are rescaled outside of the shift: the agent learns from"
+        f" {diagnosis.shift.scale:.4g} r {diagnosis.shift.bias:+.4g} now, and from something else"
+        " later.",
+        "Turn off the normalisation of rewards, or set the scale of the shift yourself.",
+    )

@@ -1,0 +1,202 @@
+"""The doctor for our own runs, from their checkpoints and their replay or data set."""
+
+import contextlib
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import gymnasium as gym
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from rewardshift.agents.contract import OnlineAgent
+from rewardshift.doctor import Diagnosis, Earlier, Target, Transitions, View, diagnose
+from rewardshift.doctor.walk import OnEpisode
+from rewardshift.envs.tasks import (
+    MakeEnv,
+    TaskSpec,
+    UnitBox,
+    env_maker,
+    flatten,
+    refuse_shifted,
+    task_spec,
+)
+from rewardshift.errors import InputError
+from rewardshift.replay import RecordLayout
+from rewardshift.rollout.policy import Policy
+from rewardshift.training.checkpoints import read_agents, read_segments
+from rewardshift.training.config import RunConfig
+from rewardshift.training.folder import read_config
+from rewardshift.training.loading import row_of
+
+KEPT = 20_000  # transitions of a replay that are looked at
+
+
+def doctor(
+    folder: Path | str,
+    seed: int | None = None,
+    *,
+    env: str | MakeEnv | None = None,
+    episodes: int = 10,
+    states: int = 512,
+    start: int = 0,
+    on_episode: OnEpisode | None = None,
+) -> Diagnosis:
+    """A diagnosis of a run at its last checkpoint.
+
+    Args:
+        folder: The run's folder, which is only read.
+        seed: The one of the run's seeds to look at; by default the first.
+        env: The environment, if it is not the run's own: a registered name, or a function that
+            makes it.
+        episodes, states, on_episode: See `diagnose`.
+        start: The seed of the episodes and samples.
+    """
+    folder = Path(folder)
+    config = read_config(folder)
+    row = row_of(config, config.seeds[0] if seed is None else seed)
+    view = _view(config, _policies(folder, config, row))
+    data = _data(folder, config, row)
+    with _opened(config.env if env is None else env, config.spec) as made:
+        return diagnose(
+            view,
+            made,
+            data,
+            episodes=episodes,
+            states=states,
+            seed=start,
+            on_episode=on_episode,
+        )
+
+
+def _policies(folder: Path, config: RunConfig, row: int) -> list[Policy]:
+    """The policies of a row: untrained, and at every kept checkpoint."""
+    agent, spec = config.agent, config.spec
+    if getattr(agent, "intrinsic", None) is not None:
+        raise InputError(
+            "the agent adds an intrinsic reward, so its values cannot be compared with returns;"
+            " the doctor takes runs without one"
+        )
+
+    fresh, rows = _fresh(agent, spec, config.seeds[row]), len(config.seeds)
+    template = jax.tree.map(lambda leaf: np.empty((rows, *leaf.shape), leaf.dtype), fresh)
+    kept = read_agents(folder / "checkpoints", config.digests, template)
+    if not kept:
+        raise InputError(
+            f"the run in {str(folder)!r} has no checkpoint yet: rewardshift resume {folder}"
+        )
+    states = [(0, fresh)]
+    states += [(step, jax.tree.map(lambda leaf: jnp.asarray(leaf[row]), one)) for step, one in kept]
+    seed = config.seeds[row]
+    return [Policy(agent, spec, state, config.env, seed, step) for step, state in states]
+
+
+# The agent is static and the state is not, so that seeds and checkpoints share what is compiled.
+@partial(jax.jit, static_argnums=(0, 1))
+def _fresh(agent: Any, spec: TaskSpec, seed: Any) -> Any:
+    """The agent's state before its first update, as a training of this seed begins."""
+    return agent.init(jax.random.split(jax.random.key(seed))[0], spec)
+
+
+@partial(jax.jit, static_argnums=0)
+def _greedy(agent: Any, state: Any, observations: Any) -> Any:
+    return jax.vmap(lambda observation: agent.greedy(state, observation))(observations)
+
+
+def _view(config: RunConfig, policies: list[Policy]) -> View:
+    """The view of the last policy; the one before it is its past."""
+    fresh, *before, last = policies
+    agent, spec = config.agent, config.spec
+    leader = int(getattr(getattr(last.state, "lead", None), "leader", 0))
+    shift = last.value(*_one_pair(spec)).shifts[leader]
+    warm_up = agent.warm_up if isinstance(agent, OnlineAgent) and config.data is None else 0
+    updates = max(0, last.step - warm_up)
+    tau = getattr(agent, "tau", None)
+    since = updates - max(0, before[-1].step - warm_up) if before else 0
+    return View(
+        value=_leading(last, leader),
+        act=lambda seen: spec.own_scale(np.asarray(_greedy(agent, last.state, seen))),
+        actions=_own_actions(spec),
+        gamma=agent.gamma,
+        shift=shift,
+        members=lambda observations, actions: last.value(observations, actions).primal,
+        fresh=_leading(fresh, leader),
+        target=None if tau is None else Target(tau, agent.period, updates),
+        earlier=Earlier(_leading(before[-1], leader), since) if before else None,
+        see=lambda raw: flatten(raw, spec),
+        do=_plain,
+    )
+
+
+def _leading(policy: Policy, leader: int) -> Any:
+    """The Q function of the leading member, on its own scale."""
+    return lambda observations, actions: policy.value(observations, actions).shifted[leader]
+
+
+def _plain(action: Any) -> Any:
+    """An action as the environment takes it."""
+    return int(action) if np.ndim(action) == 0 else action
+
+
+def _one_pair(spec: TaskSpec) -> tuple[np.ndarray, np.ndarray]:
+    """A pair of an observation and an action, as a batch; only for the shape of its values."""
+    drawn = np.zeros(1, np.int64) if spec.num_actions else np.asarray([spec.low], np.float32)
+    return np.zeros((1, spec.features), spec.dtype), drawn
+
+
+def _own_actions(spec: TaskSpec) -> gym.Space[Any]:
+    if spec.num_actions:
+        return gym.spaces.Discrete(spec.num_actions)
+    low, high = np.asarray(spec.low, np.float32), np.asarray(spec.high, np.float32)
+    return gym.spaces.Box(low, high, dtype=np.float32)
+
+
+def _data(folder: Path, config: RunConfig, row: int) -> Transitions:
+    """The transitions that the run learned from."""
+    if config.data is None:
+        return _replayed(folder, config, row)
+    data = config.data.load()
+    return Transitions(
+        observation=data.observation,
+        action=data.action,
+        reward=data.reward,
+        terminated=data.terminated,
+        next_observation=data.next_observation,
+    )
+
+
+def _replayed(folder: Path, config: RunConfig, row: int) -> Transitions:
+    """A sample of the replay, read part by part, with the rewards of all of it."""
+    spec = config.spec
+    record = RecordLayout(spec.features, spec.dtype, spec.action_size).record
+    rng = np.random.default_rng(0)
+    some, rewards, ends = [], [], []
+    segments = read_segments(folder / "checkpoints", config.digests, record)
+    share = min(1.0, KEPT / min(config.budget.steps, getattr(config.budget, "capacity", KEPT)))
+    for part in segments:
+        mine = part[row]
+        some.append(mine[rng.random(len(mine)) < share])
+        rewards.append(mine["reward"].copy())
+        ends.append(mine["terminated"] != 0)
+    rows = np.concatenate(some)
+    actions = rows["action"]
+    return Transitions(
+        observation=rows["observation"],
+        action=spec.own_scale(actions) if spec.action_size else actions,
+        reward=rows["reward"],
+        terminated=rows["terminated"] != 0,
+        next_observation=rows["next_observation"],
+        whole=(np.concatenate(rewards), np.concatenate(ends)),
+    )
+
+
+@contextlib.contextmanager
+def _opened(env: str | MakeEnv, spec: TaskSpec) -> Iterator[gym.Env[Any, Any]]:
+    """The environment with its own actions; raises if its task is not the run's."""
+    with contextlib.closing(refuse_shifted(env_maker(env)())) as made:
+        found = task_spec(made)
+        if found != spec:
+            raise InputError(f"the run was trained on {spec}; this environment has {found}")
+        yield made.env if isinstance(made, UnitBox) else made

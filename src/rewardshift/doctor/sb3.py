@@ -1,0 +1,286 @@
+"""The doctor for models of Stable-Baselines3 and SBX: afterwards, or while they learn.
+
+It reads the model, its replay and an environment of its own. It changes neither the model, nor its
+replay, nor a random state, so training goes on with the same bits.
+"""
+
+import contextlib
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+
+from rewardshift.doctor import Diagnosis, Earlier, Target, Transitions, View, diagnose
+from rewardshift.doctor.untouched import same_randomness
+from rewardshift.doctor.walk import OnEpisode
+from rewardshift.errors import InputError, one_line, shown
+from rewardshift.extras import needs
+from rewardshift.integrations.sb3 import check, shifts_around
+from rewardshift.integrations.sb3_values import (
+    Critics,
+    critics_of,
+    fresh_critics,
+    frozen_critics,
+)
+from rewardshift.shift import Shift, as_single_shift
+
+with needs("sb3"):
+    import torch
+    from stable_baselines3.common.base_class import BaseAlgorithm
+    from stable_baselines3.common.callbacks import BaseCallback
+    from stable_baselines3.common.off_policy_algorithm import OffPolicyAlgorithm
+    from stable_baselines3.common.vec_env import VecEnv
+
+
+def doctor(
+    model: BaseAlgorithm,
+    env: str | gym.Env[Any, Any],
+    *,
+    shift: float | Shift | None = None,
+    earlier: Earlier | None = None,
+    episodes: int = 10,
+    states: int = 512,
+    seed: int = 0,
+    on_episode: OnEpisode | None = None,
+) -> Diagnosis:
+    """A diagnosis of a trained model: DQN, DDPG, TD3 or SAC, with its replay.
+
+    Args:
+        model: The model. One that was loaded needs `model.load_replay_buffer(...)` first.
+        env: An environment for episodes of the policy, or its registered name: not one that the
+            model trains in. A shift around it is undone.
+        shift: The shift that the model was trained with; by default that around its environments.
+        earlier: The Q function of an earlier time, for the movement; see `DoctorCallback`.
+        episodes, states, seed, on_episode: See `diagnose`.
+
+    >>> from stable_baselines3 import DQN
+    >>> model = DQN("MlpPolicy", "CartPole-v1", learning_starts=50, seed=0).learn(200)
+    >>> found = doctor(model, "CartPole-v1", episodes=1)
+    >>> found.untried.states, found.signal.high
+    (200, 100.0)
+    """
+    view = replace(view_of(model, shift), earlier=earlier)
+    data = _replayed(model, _own_shift(model, shift))
+    with _untouched(model), _opened(model, env) as made:
+        return diagnose(
+            view,
+            made,
+            data,
+            episodes=episodes,
+            states=states,
+            seed=seed,
+            on_episode=on_episode,
+        )
+
+
+class DoctorCallback(BaseCallback):
+    """Logs a diagnosis during `learn`, as `doctor/...` in the model's logger.
+
+    With `tensorboard_log=` they are curves in TensorBoard. `history` keeps every diagnosis with its
+    step, for a picture.
+
+    Args:
+        env: As in `doctor`.
+        every: Environment steps between two diagnoses.
+        episodes, states: See `diagnose`.
+
+    >>> from stable_baselines3 import DQN
+    >>> model = DQN("MlpPolicy", "CartPole-v1", learning_starts=50, seed=0)
+    >>> callback = DoctorCallback("CartPole-v1", every=100, episodes=1)
+    >>> _ = model.learn(200, callback=callback, log_interval=1000)
+    >>> [step for step, _ in callback.history]
+    [100, 200]
+    """
+
+    model: OffPolicyAlgorithm
+
+    def __init__(
+        self,
+        env: str | gym.Env[Any, Any],
+        every: int = 10_000,
+        *,
+        episodes: int = 5,
+        states: int = 512,
+    ) -> None:
+        super().__init__()
+        if not (isinstance(every, int) and every >= 1):
+            raise InputError(f"every must be a whole number of 1 or more, got {shown(every)}")
+        self._env, self._every = env, every
+        self._size = {"episodes": episodes, "states": states}
+        self.history: list[tuple[int, Diagnosis]] = []
+        self._before: tuple[Critics, int] | None = None
+
+    def _init_callback(self) -> None:
+        check(self.model)
+        view_of(self.model)
+        with same_randomness(), _opened(self.model, self._env):
+            pass
+        self._next = self.num_timesteps + self._every
+
+    def _on_step(self) -> bool:
+        # The last step is not stored yet; a replay without any comes with the first one.
+        if self.num_timesteps >= self._next and _stored(self.model):
+            self._next += self._every
+            self._look()
+        return True
+
+    def _look(self) -> None:
+        earlier, now = None, int(self.model._n_updates)
+        if self._before is not None:
+            critics, then = self._before
+            earlier = Earlier(_lowest(self.model, critics), now - then)
+        found = doctor(self.model, self._env, earlier=earlier, **self._size)  # type: ignore[arg-type]
+        self._before = frozen_critics(self.model), now
+        self.history.append((self.num_timesteps, found))
+        for name, value in found.scalars().items():
+            self.logger.record(f"doctor/{name}", value)
+
+
+def view_of(model: BaseAlgorithm, shift: float | Shift | None = None) -> View:
+    """The doctor's view of a model; actions are in the form of its replay buffer."""
+    if not isinstance(model, BaseAlgorithm):
+        raise InputError(f"expected a model of Stable-Baselines3 or SBX, got {shown(model)}")
+    if not isinstance(model, OffPolicyAlgorithm):
+        raise InputError(
+            f"{type(model).__name__} learns on policy and has no Q function: the doctor takes DQN,"
+            " DDPG, TD3 and SAC"
+        )
+    critics, fresh = critics_of(model), fresh_critics(model)
+    own, sigma = _own_shift(model, shift), _divisor(model)
+    trained = Shift(own.bias / sigma, own.scale / sigma, model.gamma, own.terminal)
+    space = model.action_space
+    continuous = isinstance(space, gym.spaces.Box)
+    policy: Any = model.policy
+
+    def act(observations: Any) -> np.ndarray:
+        actions, _ = policy.predict(_normalised(model, observations), deterministic=True)
+        return np.asarray(policy.scale_action(actions) if continuous else actions)
+
+    def members(observations: Any, actions: np.ndarray) -> np.ndarray:
+        values = critics(_normalised(model, observations), actions)
+        return np.asarray(trained.to_primal(values.astype(np.float64)))
+
+    return View(
+        value=_lowest(model, critics),
+        act=act,
+        actions=_stored_space(space),
+        gamma=model.gamma,
+        shift=trained,
+        members=members,
+        fresh=None if fresh is None else _lowest(model, fresh),
+        target=_target(model),
+        do=policy.unscale_action if continuous else int,
+        normaliser="none" if sigma == 1.0 else "outside",
+    )
+
+
+def _lowest(model: BaseAlgorithm, critics: Critics) -> Any:
+    """The smallest of several critics, as targets take it."""
+    return lambda observations, actions: critics(_normalised(model, observations), actions).min(
+        axis=0
+    )
+
+
+def _stored_space(space: gym.Space[Any]) -> gym.Space[Any]:
+    """The space of actions in a replay buffer: continuous ones are in [-1, 1]."""
+    if isinstance(space, gym.spaces.Box) and space.is_bounded():
+        return gym.spaces.Box(-1.0, 1.0, space.shape, np.float32)
+    return space
+
+
+def _normalised(model: BaseAlgorithm, observations: Any) -> Any:
+    outer = model.get_vec_normalize_env()
+    return observations if outer is None else outer.normalize_obs(observations)
+
+
+def _divisor(model: BaseAlgorithm) -> float:
+    """What a `VecNormalize` divides rewards by; 1 without one."""
+    outer = model.get_vec_normalize_env()
+    if outer is None or not outer.norm_reward:
+        return 1.0
+    return float(np.sqrt(outer.ret_rms.var + outer.epsilon))
+
+
+def _own_shift(model: BaseAlgorithm, given: float | Shift | None) -> Shift:
+    """The shift of the rewards in the replay."""
+    if given is not None:
+        return as_single_shift(given)
+    venv = model.get_env()
+    return next(iter([] if venv is None else shifts_around(venv)), Shift(0.0))
+
+
+def _target(model: Any) -> Target:
+    """The rule of the target network, in updates."""
+    every: float = getattr(model, "policy_delay", 0) or getattr(model, "target_update_interval", 1)
+    updates = int(model._n_updates)
+    if isinstance(model.action_space, gym.spaces.Discrete):  # counts environment steps
+        trained = max(1, model.num_timesteps - model.learning_starts)
+        every = max(1.0, every * updates / trained)
+    return Target(float(model.tau), float(every), updates)
+
+
+def _stored(model: Any) -> int:
+    """The number of rows in a replay buffer."""
+    return 0 if model.replay_buffer is None else int(model.replay_buffer.size())
+
+
+def _replayed(model: Any, shift: Shift) -> Transitions:
+    """The transitions of the replay buffer, with primal rewards; observations are not copied."""
+    size, buffer = _stored(model), model.replay_buffer
+    if size == 0:
+        raise InputError(
+            f"the {type(model).__name__} has no replay to look at: call learn, or"
+            " load_replay_buffer, first"
+        )
+
+    def flat(array: Any) -> Any:
+        if isinstance(array, dict):
+            return {name: flat(part) for name, part in array.items()}
+        return array[:size].reshape(-1, *array.shape[2:])
+
+    actions, terminated = flat(buffer.actions), flat(buffer.dones * (1 - buffer.timeouts)) > 0
+    rewards = flat(buffer.rewards).astype(np.float64)
+    compact = getattr(buffer, "optimize_memory_usage", False)
+    return Transitions(
+        observation=flat(buffer.observations),
+        action=actions[:, 0] if isinstance(model.action_space, gym.spaces.Discrete) else actions,
+        reward=(rewards - shift.reward(np.zeros(len(rewards)), terminated)) / shift.scale,
+        terminated=terminated,
+        next_observation=None if compact else flat(buffer.next_observations),
+    )
+
+
+@contextlib.contextmanager
+def _untouched(model: BaseAlgorithm) -> Iterator[None]:
+    """Restores the random generators and the mode of the model's networks afterwards."""
+    policy = model.policy
+    modules = policy.modules() if isinstance(policy, torch.nn.Module) else ()
+    modes = {module: module.training for module in modules}
+    try:
+        with same_randomness():
+            yield
+    finally:
+        for module, mode in modes.items():
+            module.training = mode
+
+
+@contextlib.contextmanager
+def _opened(model: BaseAlgorithm, env: Any) -> Iterator[gym.Env[Any, Any]]:
+    """The environment for the episodes; one made here of a name is closed."""
+    if isinstance(env, VecEnv):
+        raise InputError(f"the doctor takes one environment or its name, got the VecEnv {env}")
+    if isinstance(env, str):
+        try:
+            made = gym.make(env)
+        except (gym.error.Error, ImportError) as error:
+            raise InputError(f"no environment {env!r}: {one_line(error)}") from error
+        with contextlib.closing(made):
+            yield made
+        return
+    venv: Any = model.get_env()
+    own = getattr(venv.unwrapped, "envs", []) if venv is not None else []
+    if isinstance(env, gym.Env) and any(env.unwrapped is one.unwrapped for one in own):
+        raise InputError(f"the model trains in {env}: give the doctor an environment of its own")
+    yield env

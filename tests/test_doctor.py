@@ -1,0 +1,230 @@
+"""The doctor's numbers, on tasks whose values are known."""
+
+import json
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from probes import Aim, Probe, delayed_value
+
+from rewardshift import Shift, ShiftReward
+from rewardshift.doctor import Diagnosis, Earlier, Target, Transitions, View, diagnose
+from rewardshift.doctor.view import value_bounds
+from rewardshift.errors import InputError
+
+NAME: Any = "CartPole-v1"
+GAMMA = 0.9
+SHIFT = Shift(-0.5, gamma=GAMMA)
+LENGTH = 4
+STATES = np.eye(LENGTH, dtype=np.float32)
+
+
+def exact(shift: Shift, above: float = 0.0) -> Any:
+    """The values of a `Probe`, and a constant on top."""
+    values = np.array([delayed_value(shift, LENGTH - 1 - at) for at in range(LENGTH)])
+
+    def value(observations: Any, actions: Any) -> Any:
+        return values[observations.argmax(axis=-1)] + above
+
+    return value
+
+
+def first_action(observations: Any) -> np.ndarray:
+    return np.zeros(len(observations), np.int64)
+
+
+def view(value: Any = None, shift: Any = SHIFT, **more: Any) -> View:
+    given = {"act": first_action, "actions": gym.spaces.Discrete(2), "gamma": GAMMA}
+    return View(value=value or exact(SHIFT), shift=shift, **{**given, **more})
+
+
+def corridor(**more: Any) -> Probe:
+    return Probe(LENGTH, pays=(1.0, 1.0), **more)
+
+
+def replay(*, action: Any = 0, reward: float = 1.0) -> Transitions:
+    """One episode of the corridor, three times over."""
+    rows = np.tile(np.arange(LENGTH), 3)
+    last = rows == LENGTH - 1
+    return Transitions(
+        observation=STATES[rows],
+        action=np.asarray(action) if np.ndim(action) else np.full(len(rows), action),
+        reward=np.where(last, reward, 0.0),
+        terminated=last,
+        next_observation=STATES[np.minimum(rows + 1, LENGTH - 1)],
+        ended=last,
+    )
+
+
+def groups(found: Diagnosis) -> tuple[Any, ...]:
+    return found.signal, found.belief, found.untried, found.ends, found.start
+
+
+def by_action(_: Any, actions: Any) -> Any:
+    return np.where(actions == 1, 5.0, 1.0)
+
+
+def distance(_: Any, actions: Any) -> Any:
+    return -np.abs(actions[:, 0] - 1.0)
+
+
+def zeros(_: Any, actions: Any) -> Any:
+    return np.zeros(len(actions))
+
+
+def two_members(_: Any, actions: Any) -> Any:
+    return np.stack([np.zeros(len(actions)), 2.0 * np.ones(len(actions))])
+
+
+@pytest.mark.parametrize("above", [0.0, 2.0, -3.0])
+@pytest.mark.parametrize("terminal", ["zero", "absorbing"])
+def test_overestimation_is_what_is_added_to_the_truth(above: float, terminal: Any) -> None:
+    shift = Shift(-0.5, 2.0, GAMMA, terminal)
+    found = diagnose(view(exact(shift, above), shift), corridor(), episodes=2)
+    assert found.belief is not None
+    assert found.belief.source == "episodes"
+    assert found.belief.states == 2 * LENGTH
+    assert found.belief.overestimation == pytest.approx(above)
+    assert found.belief.spread == pytest.approx(0.0, abs=1e-6)
+    assert found.ends is not None
+    assert found.ends.excess == pytest.approx(above)
+
+
+def test_a_time_limit_is_bootstrapped() -> None:
+    forever = Shift(0.0, gamma=GAMMA).reward(1.0) / (1 - GAMMA)  # 1 a step, without an end
+
+    class Steady(Probe):
+        def step(self, action: Any) -> Any:
+            observation, _, terminated, truncated, info = super().step(action)
+            return observation, 1.0, terminated, truncated, info
+
+    env = Steady(LENGTH, terminates=False, pays=(1.0, 1.0))
+    one = view(lambda observations, _: np.full(len(observations), forever), 0.0)
+    found = diagnose(one, env, episodes=3)
+    assert found.belief is not None
+    assert found.belief.overestimation == pytest.approx(0.0, abs=1e-9)
+    assert found.ends is None
+
+
+def test_a_shift_around_the_environment_is_undone() -> None:
+    plain = diagnose(view(), corridor(), episodes=2)
+    shifted = diagnose(view(), ShiftReward(corridor(), -0.5), episodes=2)
+    assert groups(plain) == groups(shifted)
+
+
+def test_returns_in_the_data_are_used_without_an_environment() -> None:
+    found = diagnose(view(exact(SHIFT, 1.0)), data=replay())
+    assert found.belief is not None
+    assert found.belief.source == "data"
+    assert found.belief.overestimation == pytest.approx(1.0)
+
+
+def test_seen_and_unseen_discrete_actions() -> None:
+    found = diagnose(view(by_action, act=lambda o: np.ones(len(o), np.int64)), data=replay())
+    untried = found.untried
+    assert untried is not None
+    assert (untried.seen, untried.unseen, untried.policy) == (1.0, 5.0, 5.0)
+    assert untried.nearby is None
+    both = replay(action=np.array([0, 1, 0])[np.repeat(np.arange(3), LENGTH)])
+    everything = diagnose(view(by_action), data=both).untried
+    assert everything is not None
+    assert everything.unseen is None  # in every state both actions were taken
+
+
+def test_seen_nearby_and_unseen_continuous_actions() -> None:
+    env = Aim(LENGTH, goal=1.0)
+    data = replay(action=np.ones((3 * LENGTH, 1), np.float32))
+    act = lambda observations: np.full((len(observations), 1), 2.0, np.float32)  # noqa: E731
+    one = View(value=distance, act=act, actions=env.action_space, gamma=GAMMA)
+    untried = diagnose(one, env, data, episodes=1).untried
+    assert untried is not None
+    assert (untried.seen, untried.policy) == (0.0, -1.0)
+    assert untried.nearby is not None
+    assert untried.unseen is not None
+    assert untried.unseen < untried.nearby < 0
+
+
+def test_where_it_began_and_what_is_left() -> None:
+    start = diagnose(view(fresh=zeros, target=Target(1.0, 10, 100)), corridor(), episodes=1).start
+    assert start.initial == pytest.approx(5.0)  # 0.5 / (1 - 0.9)
+    assert start.optimism == pytest.approx(5.0)  # of a range from 0 to 1
+    assert start.lifetime == pytest.approx(100)
+    assert start.left == pytest.approx(np.exp(-1))
+
+
+def test_members_and_motion() -> None:
+    earlier = Earlier(exact(SHIFT, -3.0), 500)
+    one = view(members=two_members, earlier=earlier, target=Target(0.01, 2, 1000))
+    found = diagnose(one, data=replay())
+    assert found.members is not None
+    assert (found.members.count, found.members.visited) == (2, 1.0)
+    assert found.motion is not None
+    assert found.motion.per_1000 == pytest.approx(6.0)
+    assert found.motion.allowed == pytest.approx(5 * 0.5)  # five whole moves, rewards of 0.5
+
+
+@given(
+    rewards=st.lists(st.floats(-10, 10), min_size=1, max_size=20),
+    ends=st.booleans(),
+    gamma=st.floats(0, 0.99),
+)
+def test_no_return_is_beyond_the_bounds(rewards: list[float], ends: bool, gamma: float) -> None:
+    reward, terminated = np.array(rewards), np.arange(1, len(rewards) + 1) == len(rewards) * ends
+    low, high = value_bounds(reward, terminated, gamma)
+    beyond = 0.0 if ends else (reward[~terminated].max() / (1 - gamma))
+    for reward_now in reversed(rewards):
+        beyond = reward_now + gamma * beyond
+        assert low - 1e-6 <= beyond <= high + 1e-6
+
+
+def test_nothing_but_zeros_is_no_signal() -> None:
+    found = diagnose(view(shift=0.0), data=replay(reward=0.0))
+    assert found.signal.informative == 0
+    (finding,) = found.findings
+    assert finding.name == "no signal"
+    assert "-0.1 times" in finding.advice
+    assert diagnose(view(), data=replay()).findings == ()
+
+
+def test_a_diagnosis_is_text_json_and_scalars() -> None:
+    found = diagnose(view(), corridor(), replay(), episodes=1)
+    body = json.loads(json.dumps(found.to_json(), allow_nan=False))
+    assert body["belief"]["overestimation"] == pytest.approx(0.0, abs=1e-6)
+    assert body["findings"] == []
+    assert found.scalars()["belief/share"] == body["belief"]["share"]
+    assert str(found).splitlines()[-1].startswith("Nothing stands out")
+    assert diagnose(view(), corridor(), replay(), episodes=1) == found
+
+
+@pytest.mark.parametrize(
+    ("call", "match"),
+    [
+        (lambda: diagnose(view()), "an environment, or transitions"),
+        (lambda: diagnose(view(), corridor(), episodes=0), "episodes must be .* got 0"),
+        (lambda: diagnose(view(), corridor(), seed=-1), "seed must be .* got -1"),
+        (lambda: diagnose(view(), gym.make("Pendulum-v1")), "does not fit the environment"),
+        (lambda: diagnose(view(), NAME), "one Gymnasium environment, got 'CartPole-v1'"),
+        (lambda: view(gamma=1.0), r"gamma must be in \[0, 1\), got 1.0"),
+        (lambda: view(shift=Shift(0.0, gamma=0.5)), "gamma=0.9, but the shift"),
+        (lambda: view(actions=gym.spaces.Box(-np.inf, np.inf, (1,))), "finite bounds"),
+        (lambda: view(actions=gym.spaces.MultiBinary(2)), "Discrete actions and Box"),
+        (lambda: diagnose(view(lambda *_: np.zeros(1)), data=replay()), "one value for each"),
+        (lambda: diagnose(view(lambda _, actions: np.nan * actions), data=replay()), "diverged"),
+        (lambda: Transitions(STATES[:0], STATES[:0], STATES[:0], STATES[:0]), "no transitions"),
+        (lambda: Transitions(STATES, first_action(STATES), np.ones(4), np.ones(3)), "3 rows of"),
+    ],
+)
+def test_what_cannot_be_diagnosed_is_refused(call: Any, match: str) -> None:
+    with pytest.raises(InputError, match=match):
+        call()
+
+
+def test_observations_of_another_task_are_refused() -> None:
+    def act(observations: Any) -> Any:
+        return first_action(observations @ np.ones((3, 1)))
+
+    with pytest.raises(InputError, match="cannot act on observations"):
+        diagnose(view(act=act), corridor())

@@ -1,0 +1,203 @@
+"""The doctor for models of Stable-Baselines3 and SBX: right, and without a trace."""
+
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+import pytest
+import sbx
+import torch
+from gymnasium.wrappers import TimeLimit
+from probes import Aim, Probe
+from stable_baselines3 import A2C, DDPG, DQN, PPO, SAC, TD3
+from stable_baselines3.common.callbacks import BaseCallback
+from stable_baselines3.common.env_util import make_vec_env
+from stable_baselines3.common.vec_env import VecNormalize
+
+from rewardshift import Shift, ShiftReward
+from rewardshift.doctor.sb3 import DoctorCallback, doctor
+from rewardshift.errors import InputError
+from rewardshift.integrations.sb3 import VecShiftReward
+
+SMALL: dict[str, Any] = {
+    "learning_starts": 20,
+    "batch_size": 8,
+    "buffer_size": 500,
+    "seed": 0,
+    "device": "cpu",
+}
+
+
+def discrete() -> gym.Env[Any, Any]:
+    return Probe(4, pays=(1.0, 1.0))
+
+
+def continuous() -> gym.Env[Any, Any]:
+    return Aim(4, goal=0.0)
+
+
+def made(algorithm: Any, env: Any = None, **more: Any) -> Any:
+    task = discrete if algorithm in (DQN, sbx.DQN) else continuous
+    return algorithm(
+        "MlpPolicy",
+        env or make_vec_env(task),
+        **{**SMALL, "policy_kwargs": {"net_arch": [8]}, **more},
+    )
+
+
+MODELS = [DQN, DDPG, TD3, SAC, sbx.DQN, sbx.TD3, sbx.SAC]
+
+
+@pytest.mark.parametrize("algorithm", MODELS, ids=lambda one: one.__module__.split(".")[-1])
+def test_every_model_has_numbers(algorithm: Any) -> None:
+    model = made(algorithm).learn(60)
+    env = discrete() if algorithm in (DQN, sbx.DQN) else continuous()
+    found = doctor(model, env, episodes=2)
+    assert found.belief is not None
+    assert found.belief.states == 8
+    assert found.untried is not None
+    assert found.untried.states == 60
+    assert (found.members is None) == (algorithm in (DQN, DDPG, sbx.DQN))
+    assert (found.start.initial is None) == algorithm.__module__.startswith("sbx")
+    assert found.start.lifetime is not None
+    assert found.signal.informative > 0
+
+
+class Looking(BaseCallback):
+    """Calls the doctor in the middle of a training."""
+
+    def _on_step(self) -> bool:
+        if self.num_timesteps == 50:
+            doctor(self.model, discrete() if self.model.action_space.shape == () else continuous())
+        return True
+
+
+def parameters(model: Any) -> list[np.ndarray]:
+    return [value.numpy() for value in model.policy.state_dict().values()]
+
+
+@pytest.mark.parametrize("algorithm", [DQN, TD3, SAC], ids=lambda one: one.__name__)
+@pytest.mark.parametrize("how", ["between", "within", "callback"])
+def test_training_goes_on_with_the_same_bits(algorithm: Any, how: str) -> None:
+    task = discrete if algorithm is DQN else continuous
+    alone = made(algorithm).learn(60).learn(60, reset_num_timesteps=False)
+    seen = made(algorithm)  # only now: it seeds the generators that all models share
+    callback = {"within": Looking(), "callback": DoctorCallback(task(), 25, episodes=1)}.get(how)
+    seen.learn(60, callback=callback)
+    if how == "between":
+        doctor(seen, task())
+    seen.learn(60, callback=callback, reset_num_timesteps=False)
+    for one, other in zip(parameters(alone), parameters(seen), strict=True):
+        np.testing.assert_array_equal(one, other)
+    for name in ("observations", "actions", "rewards", "dones"):
+        stored = (getattr(model.replay_buffer, name) for model in (alone, seen))
+        np.testing.assert_array_equal(*stored)
+    assert alone.policy.training == seen.policy.training
+
+
+def fixed(model: Any, values: list[float]) -> Any:
+    """A DQN on the probe that values its states like this, whatever the action."""
+    layer = model.q_net.q_net[0]
+    layer.weight.data = torch.tensor([values, values], dtype=torch.float32)
+    layer.bias.data = torch.zeros(2)
+    return model
+
+
+@pytest.mark.parametrize("wrapped", ["venv", "env", "told"])
+def test_values_on_the_scale_of_the_shift(wrapped: str) -> None:
+    shift = Shift(-0.5, 2.0)
+    inside = (lambda: ShiftReward(discrete(), shift)) if wrapped != "venv" else discrete
+    venv = make_vec_env(inside)
+    model = made(
+        DQN,
+        VecShiftReward(venv, shift) if wrapped == "venv" else venv,
+        gamma=0.5,
+        policy_kwargs={"net_arch": []},
+        gradient_steps=0,
+    ).learn(60)
+    # Rewards of 0, 0, 0, 1 are -0.5, -0.5, -0.5, 1.5 to the agent.
+    fixed(model, [1.0 + value for value in (-0.6875, -0.375, 0.25, 1.5)])
+    given = shift if wrapped == "told" else None
+    found = doctor(model, discrete(), shift=given, episodes=2)
+    assert found.belief is not None
+    assert found.belief.overestimation == pytest.approx(1.0)
+    assert found.belief.spread == pytest.approx(0.0, abs=1e-6)
+    assert (found.signal.lowest_reward, found.signal.highest_reward) == (0.0, 1.0)
+    assert found.start.initial is not None
+    assert found.ends is not None
+    assert found.ends.excess == pytest.approx(1.0)
+
+
+def test_a_normaliser_outside_of_the_shift_is_told() -> None:
+    venv = VecNormalize(VecShiftReward(make_vec_env(discrete), -0.5))
+    model = made(DQN, venv).learn(100)
+    found = doctor(model, discrete(), episodes=1)
+    assert "normaliser" in [finding.name for finding in found.findings]
+    sigma = np.sqrt(venv.ret_rms.var + venv.epsilon)
+    assert found.shift.bias == pytest.approx(-0.5 / sigma)
+    assert (found.signal.lowest_reward, found.signal.highest_reward) == (0.0, 1.0)
+    quiet = made(DQN, VecNormalize(make_vec_env(discrete))).learn(60)
+    assert "normaliser" not in [finding.name for finding in doctor(quiet, discrete()).findings]
+
+
+def test_time_limits_are_not_terminal_in_the_replay() -> None:
+    model = made(DQN, make_vec_env(lambda: TimeLimit(discrete(), 3), n_envs=2)).learn(60)
+    found = doctor(model, TimeLimit(discrete(), 3), episodes=1)
+    assert found.signal.terminations == 0
+    assert found.ends is None
+
+
+def test_the_callback_logs_and_keeps_a_history() -> None:
+    model = made(TD3)
+    callback = DoctorCallback(continuous(), 40, episodes=1)
+    model.learn(100, callback=callback, log_interval=10**6)
+    assert [step for step, _ in callback.history] == [40, 80]
+    assert callback.history[0][1].motion is None
+    motion = callback.history[1][1].motion
+    assert motion is not None
+    assert motion.per_1000 > 0
+    logged = model.logger.name_to_value
+    assert logged["doctor/belief/overestimation"] == pytest.approx(
+        callback.history[1][1].scalars()["belief/overestimation"]
+    )
+
+
+def test_a_full_replay_is_read() -> None:
+    found = doctor(made(SAC, buffer_size=30).learn(60), continuous(), episodes=1)
+    assert found.untried is not None
+    assert found.untried.states == 30
+
+
+@pytest.mark.parametrize(
+    ("call", "match"),
+    [
+        (lambda: doctor(made(DQN), discrete()), "DQN has no replay"),
+        (
+            lambda: doctor(PPO("MlpPolicy", discrete(), n_steps=8, batch_size=4), discrete()),
+            "PPO learns on policy",
+        ),
+        (lambda: doctor(A2C("MlpPolicy", discrete()), discrete()), "A2C learns on policy"),
+        (lambda: doctor("DQN", discrete()), "expected a model .* got 'DQN'"),  # type: ignore[arg-type]
+        (
+            lambda: doctor(made(DQN).learn(30), Probe(5, pays=(1.0, 1.0))),
+            "cannot act on observations",
+        ),
+        (lambda: doctor(made(DQN).learn(30), "Pendulum-v1"), "does not fit the environment"),
+        (lambda: doctor(made(DQN).learn(30), "MountainCar-v0"), "does not fit the environment"),
+        (lambda: doctor(made(DQN).learn(30), "None-v0"), "no environment 'None-v0'"),
+        (lambda: doctor(made(DQN).learn(30), make_vec_env(discrete)), "got the VecEnv"),  # type: ignore[arg-type]
+        (lambda: doctor(made(sbx.CrossQ), continuous()), "CrossQ has no Q"),
+        (lambda: DoctorCallback(discrete(), 0), "every must be .* got 0"),
+        (lambda: made(DQN).learn(30, DoctorCallback("None-v0")), "no environment"),
+    ],
+)
+def test_what_cannot_be_diagnosed_is_refused(call: Any, match: str) -> None:
+    with pytest.raises(InputError, match=match):
+        call()
+
+
+def test_the_environments_of_the_training_are_refused() -> None:
+    env = discrete()
+    model = made(DQN, env).learn(30)
+    with pytest.raises(InputError, match="environment of its own"):
+        doctor(model, env)
