@@ -260,3 +260,18 @@ def test_the_shift_of_a_wrapper_stays() -> None:
     with pytest.raises(AttributeError):
         venv.shift = Shift(0.5)  # type: ignore[misc]
     assert venv.shift == Shift(-0.5)
+
+
+@pytest.mark.parametrize("kind", [DummyVecEnv, SubprocVecEnv])
+def test_auto_chooses_one_shift_for_all_environments(kind: Any) -> None:
+    inside = make_vec_env("MountainCar-v0", n_envs=2, vec_env_cls=kind)
+    venv = VecShiftReward(inside, "auto", gamma=0.5)
+    venv.reset()
+    _, rewards, _, infos = venv.step(np.array([0, 1]))
+    assert rewards.tolist() == [-1.5, -1.5]
+    assert infos[0]["primal_reward"] == -1.0
+    assert venv.shift == Shift(-0.5, 1.0, 0.5, "goal")
+    check(DQN("MlpPolicy", venv, gamma=0.5))
+    with pytest.raises(InputError, match="needs the same discount"):
+        check(DQN("MlpPolicy", venv, gamma=0.9))
+    venv.close()
