@@ -38,6 +38,7 @@ bench: $(VENV)/dev.done
 	$(BIN)/python benchmarks/wrappers.py
 	$(BIN)/python benchmarks/maze.py
 	$(BIN)/python benchmarks/online.py
+	$(BIN)/python benchmarks/sweep.py
 	$(BIN)/python benchmarks/control.py
 	$(BIN)/python benchmarks/offline.py
 	$(BIN)/python benchmarks/fetch.py

@@ -3,6 +3,10 @@
 import csv
 import json
 import shlex
+import signal
+import subprocess
+import sys
+import time
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -266,6 +270,32 @@ def test_the_command_tells_and_goes_on(tmp_path: Path, capsys: pytest.CaptureFix
     assert contents(Path(out)) == before
 
 
+def test_an_interrupted_sweep_goes_on_to_the_same_results(tmp_path: Path) -> None:
+    line = [*FLAGS, "--steps", "3000", "--checkpoint-every", "10", "--evaluate-every", "1000"]
+    command = ["sweep", "dqn", *line, "--shift", "-0.5", "--seeds", "1", "--jobs", "1", "--out"]
+    code = "from rewardshift.cli import console; console()"
+    stopped = tmp_path / "stopped"
+    begun = subprocess.Popen(
+        [sys.executable, "-c", code, *command, str(stopped)],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    while begun.poll() is None and not list(stopped.glob("sweep/running/*/checkpoints/*")):
+        time.sleep(0.05)
+    begun.send_signal(signal.SIGINT)
+    _, told = begun.communicate()
+    assert begun.returncode == 130
+    assert "the same command goes on from here" in told
+    assert not list(stopped.glob("sweep/units/*.json"))
+    (config,) = stopped.glob("sweep/running/*/config.json")
+    assert main([*command, str(stopped)]) == 0
+    assert not config.exists()  # the unit went on in its folder, and is finished
+    assert main([*command, str(tmp_path / "whole")]) == 0
+    results = [out / "sweep" / "results.csv" for out in (stopped, tmp_path / "whole")]
+    assert results[0].read_bytes() == results[1].read_bytes()
+
+
 @pytest.mark.parametrize(
     ("flags", "message"),
     [
@@ -291,4 +321,23 @@ def test_a_bad_sweep_is_refused_in_one_line(
     told = capsys.readouterr().err
     assert (code, told.count("\n")) == (2, 1)
     assert message in told
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"agent": DQN},
+        {"agent": DQN(shift=(-1.0, 1.0), **TINY)},
+        {"constants": 0.5},
+        {"constants": []},
+        {"constants": ["a"]},
+        {"task": "NoSuch-v0"},
+        {"budget": OfflineBudget()},
+        {"seeds": 0},
+    ],
+)
+def test_a_bad_call_is_refused_before_any_work(changes: dict[str, Any], tmp_path: Path) -> None:
+    with as_installed(), pytest.raises(InputError):
+        again(tmp_path / "out", **changes)
     assert not (tmp_path / "out").exists()

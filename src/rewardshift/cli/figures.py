@@ -1,5 +1,6 @@
 """The commands about figures: `list`, `reproduce` and `report`."""
 
+import contextlib
 import os
 import re
 from collections.abc import Iterator
@@ -11,6 +12,7 @@ from rich.console import Console
 from rich.table import Table
 
 from rewardshift.cli.progress import run_with_progress
+from rewardshift.cli.watching import watched
 from rewardshift.errors import InputError, TrainingError, shown
 from rewardshift.experiments import FIGURES, find_figure
 from rewardshift.experiments.cluster import RayCluster
@@ -89,6 +91,7 @@ def reproduce(
     on: Literal["here", "ray"] = "here",
     address: Annotated[str | None, tyro.conf.arg(metavar="ADDRESS")] = None,
     terminal: Terminal = "zero",
+    watch: bool = False,
 ) -> None:
     """Run a figure of the paper and judge its claims.
 
@@ -107,6 +110,7 @@ def reproduce(
         address: The address of the Ray cluster; by default one is started on this machine.
         terminal: "zero" cuts the shift off at a terminal state, as the paper does;
             "absorbing" makes it exactly policy-invariant.
+        watch: Serve the page on 127.0.0.1 while it runs, like `rewardshift watch`.
     """
     with needs("paper"):  # before any work
         from rewardshift.cli import verdicts  # noqa: PLC0415
@@ -125,12 +129,14 @@ def reproduce(
     ]
     part = _parse_shard(shard)
     failed = []
-    for plan, units in [(plan, pending_units(plan, part)) for plan in plans]:
-        failed += run_with_progress(plan, units, place)
-        if part != WHOLE and missing_seeds(plan):
-            print(f"{plan.figure}: shard {shard} is done; others are missing")
-        elif gather(plan):
-            verdicts.judge_figure(plan)
+    work = [(plan, pending_units(plan, part)) for plan in plans]
+    with watched(out) if watch else contextlib.nullcontext():
+        for plan, units in work:
+            failed += run_with_progress(plan, units, place)
+            if part != WHOLE and missing_seeds(plan):
+                print(f"{plan.figure}: shard {shard} is done; others are missing")
+            elif gather(plan):
+                verdicts.judge_figure(plan)
     verdicts.make_page(out)
     if failed:
         raise TrainingError(

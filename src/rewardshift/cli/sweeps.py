@@ -48,13 +48,13 @@ class PlaceOptions:
 
     Args:
         jobs: The number of processes; by default one per core.
-        on: Where the units of work run: processes of this machine, or a Ray cluster.
+        on: Where to run: in processes of this machine, or on a Ray cluster.
         address: The address of the Ray cluster; by default one is started on this machine.
     """
 
     jobs: Annotated[int | None, tyro.conf.arg(metavar="INT")] = None
-    on: Literal["processes", "ray"] = "processes"
-    address: Annotated[str | None, tyro.conf.arg(metavar="HOST:PORT")] = None
+    on: Literal["here", "ray"] = "here"
+    address: Annotated[str | None, tyro.conf.arg(metavar="ADDRESS")] = None
 
 
 class SweepJob(NamedTuple):

@@ -1,12 +1,24 @@
 """The command that serves the page while runs go on."""
 
+import contextlib
 import threading
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated
 
 import tyro
 
 from rewardshift.extras import needs
+
+
+@contextlib.contextmanager
+def watched(out: Path, port: int | None = None) -> Iterator[None]:
+    """Serves the page of a folder, and prints its address."""
+    with needs("paper"):
+        from rewardshift.report.watch import serving  # noqa: PLC0415
+    with serving(out, port) as server:
+        print(f"watching {out}: {server.address} (Ctrl-C ends it)", flush=True)
+        yield
 
 
 def watch(
@@ -22,10 +34,7 @@ def watch(
         out: The folder of `reproduce`, of `sweep` or of a run.
         port: The port; by default the first free one from 8765 on.
     """
-    with needs("paper"):
-        from rewardshift.report.watch import serving  # noqa: PLC0415
-    with serving(out, port) as server:
-        print(f"watching {out}: {server.address} (Ctrl-C ends it)", flush=True)
+    with watched(out, port):
         try:
             threading.Event().wait()
         except KeyboardInterrupt:

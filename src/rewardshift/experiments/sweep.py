@@ -207,6 +207,8 @@ def with_bias(agent: Any, bias: float) -> Any:
 
 def _single(agent: Any) -> Shift:
     """The agent's only shift."""
+    if isinstance(agent, type) or not isinstance(agent, Agent):
+        raise InputError(f"agent must be an agent, such as DQN(), got {shown(agent)}")
     given = getattr(agent, "shift", None)
     if given is None:
         raise InputError(

@@ -40,6 +40,10 @@ def render_page(
     style, script = _part("page.css"), _part("page.js")
     if live is not None:
         script += _part("watch.js")
+    parts = (
+        "".join(_section(folder, figures[folder.name], claims[folder.name]) for folder in folders),
+        _claims(folders, claims, figures) if figures else "",
+    )
     # The policy forbids the page every request, and every script and style but its own. A watched
     # page may ask its own server.
     return Template(_part("page.html")).substitute(
@@ -50,10 +54,9 @@ def render_page(
         connect="; connect-src 'self'" if live is not None else "",
         live=live or "",
         header=_header(figures),
-        claims=_claims(folders, claims, figures) if figures else "",
-        sections="".join(
-            _section(folder, figures[folder.name], claims[folder.name]) for folder in folders
-        ),
+        body="".join(
+            parts if SWEEP in figures else reversed(parts)
+        ),  # a sweep's answer comes first
         unrun=_unrun([figure for figure in figures.values() if figure.name not in shown]),
     )
 
@@ -162,8 +165,8 @@ def _filled(
     name, command = escape(figure.name), provenance.get("command", "")
     return f"""<section class="figure" id="{name}" aria-labelledby="{name}-title">
 <h2 id="{name}-title">{escape(figure.title)}</h2>
-<p class="note">{name} · {escape(figure.scenario)} · preset {escape(provenance["preset"])} ·
-{escape(str(provenance["seeds"]))} seeds · terminal {escape(provenance["terminal"])} ·
+<p class="note">{_kind(figure, provenance)}{escape(str(provenance["seeds"]))} seeds ·
+terminal {escape(provenance["terminal"])} ·
 <a href="#claims">all claims</a></p>
 {_gap(provenance.get("missing", []))}{above}
 <img class="static" alt="{escape(in_words(figure, curves))}"
@@ -177,6 +180,15 @@ def _filled(
 </details>
 </section>
 """
+
+
+def _kind(figure: Figure, provenance: dict[str, Any]) -> str:
+    if figure.name == SWEEP:
+        return ""
+    return (
+        f"{escape(figure.name)} · {escape(figure.scenario)} ·"
+        f" preset {escape(provenance['preset'])} · "
+    )
 
 
 def _gap(missing: list[str]) -> str:

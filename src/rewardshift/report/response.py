@@ -219,9 +219,10 @@ def response_html(
     """
     points = points_of(kept.sweep, curves, claims)
     found = findings(kept, points, claims)
-    items = "".join(
-        f"<li>{escape(one.words)} To train with it: <code>{escape(one.training)}</code></li>"
-        for one in found
+    items = "".join(f"<li>{escape(one.words)}</li>" for one in found)
+    training = "".join(
+        f"<p><b>To train with it:</b> <code>{escape(text)}</code></p>\n"
+        for text in dict.fromkeys(one.training for one in found)
     )
     heads = "".join(f'<th scope="col">{escape(head)}</th>' for head in HEADS)
     rows = "".join(
@@ -232,7 +233,7 @@ def response_html(
     )
     warning = few_seeds(points)
     return f"""<ul class="findings">{items}</ul>
-{f'<p class="inconclusive">{escape(warning)}</p>' if warning else ""}
+{training}{f'<p class="inconclusive">{escape(warning)}</p>' if warning else ""}
 <img class="response" alt="{escape(in_words(points))}" src="{picture}">
 <div class="wide"><table class="response"><caption>Return against the constant: mean of the seeds
 with its 95% interval</caption><thead><tr>{heads}</tr></thead><tbody>{rows}</tbody></table></div>

@@ -5,7 +5,7 @@ from dataclasses import fields, is_dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from rewardshift.errors import TrainingError
+from rewardshift.errors import InputError, TrainingError, shown
 from rewardshift.experiments.figure import Unit
 from rewardshift.experiments.processes import Processes
 from rewardshift.experiments.results import RESULTS, read_results
@@ -69,7 +69,7 @@ def sweep(
         jobs: The number of processes. More than 1 needs a script with `if __name__ == "__main__"`.
     """
     check_count(seeds)
-    given = constants if isinstance(constants, Constants) else Constants(shift=tuple(constants))
+    given = constants if isinstance(constants, Constants) else _constants(constants)
     where = task if isinstance(task, SweepTask) else SweepTask(task)
     chosen = budget or (OnlineBudget() if where.data is None else OfflineBudget())
     made = make_sweep(agent, where, chosen, given)
@@ -83,6 +83,13 @@ def sweep(
         },
     )
     return answer(kept, seeds, Path(folder), Processes(jobs))
+
+
+def _constants(biases: Any) -> Constants:
+    try:
+        return Constants(shift=tuple(biases))
+    except TypeError:
+        raise InputError(f"constants must be numbers, or Constants, got {shown(biases)}") from None
 
 
 def _arguments(sweep: Sweep, agent: Any, seeds: int) -> str:
@@ -135,7 +142,7 @@ def answer(kept: Kept, seeds: int, out: Path, place: Place, work: Work = _work) 
     if failed:
         raise TrainingError(
             f"{len(failed)} unit{'s' * (len(failed) > 1)} of work failed; the same sweep runs what"
-            f" is missing. The first: {failed[0].error}"
+            f" is missing. The first: {(failed[0].error or '').strip().splitlines()[-1]}"
         )
     points = points_of(kept.sweep, read_results(plan.folder / RESULTS), claims)
     return Response(points, findings(kept, points, claims), write_page(out))
