@@ -7,7 +7,7 @@ D3RLPY := .venv-d3rlpy
 PIP := -m pip install --quiet --disable-pip-version-check --constraint
 INSTALL := $(BIN)/python $(PIP) constraints.txt
 
-.PHONY: demo test d3rlpy lint types docs tables bench reproduce embedded clean
+.PHONY: demo test d3rlpy lint types docs tables bench reproduce embedded release-check clean
 
 demo: $(VENV)/paper.done
 	$(BIN)/rewardshift reproduce figure1 --preset paper --out out
@@ -73,8 +73,16 @@ embedded: $(VENV)/paper.done
 	$(BIN)/rewardshift collect out/policies/hopper-medium --id rewardshift/hopper-medium-v0 --noise 0.1 $(COLLECT)/hopper-medium
 	$(BIN)/rewardshift collect out/policies/walker2d-medium --id rewardshift/walker2d-medium-v0 --noise 0.1 $(COLLECT)/walker2d-medium
 
+# The wheel and the sdist of a release, in dist/: built, checked by twine, installed into empty
+# environments (the plug-in; agents; all) and used there, with every Python on the path that we support.
+release-check: $(VENV)/dev.done
+	rm -rf dist
+	$(BIN)/python -m build --outdir dist
+	$(BIN)/twine check --strict dist/*
+	$(BIN)/pytest --noconftest --override-ini addopts= --quiet tests/with_release.py
+
 clean:
-	rm -rf $(VENV) $(D3RLPY) out docs/_build
+	rm -rf $(VENV) $(D3RLPY) out dist docs/_build
 
 $(VENV)/paper.done: pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \

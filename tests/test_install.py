@@ -82,9 +82,9 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return built
 
 
-def install(wheel: Path, extra: str, folder: Path) -> Path:
+def install(wheel: Path, extra: str, folder: Path, interpreter: str = sys.executable) -> Path:
     """A new environment with the wheel; returns its commands."""
-    run(sys.executable, "-m", "venv", "--without-pip", folder, folder=folder.parent)
+    run(interpreter, "-m", "venv", "--without-pip", folder, folder=folder.parent)
     python = folder / "bin" / "python"
     options = ("--no-compile", "--constraint", ROOT / "constraints.txt")
     run(*PIP, "--python", python, "install", *options, f"{wheel}{extra}", folder=folder)

@@ -11,6 +11,7 @@ from typing import Any, Literal, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 
+from rewardshift.checks import checked
 from rewardshift.envs.tasks import (
     MakeEnv,
     TaskSpec,
@@ -178,6 +179,7 @@ def make_engine(env: str | MakeEnv, rows: int, engine: EngineName = "auto") -> E
 
 def resolve_engine(env: str | MakeEnv, engine: EngineName) -> Literal["gymnasium", "envpool"]:
     """The engine that `make_engine` uses."""
+    checked("engine", EngineName, engine)
     possible = isinstance(env, str) and env in ENVPOOL_TASKS
     installed = importlib.util.find_spec("envpool") is not None
     if engine == "auto":

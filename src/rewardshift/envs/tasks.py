@@ -20,7 +20,7 @@ from rewardshift.envs.observations import (
     space_of,
     structure_of,
 )
-from rewardshift.errors import InputError, blaming, one_line
+from rewardshift.errors import InputError, blaming, one_line, shown
 from rewardshift.wrappers import METADATA_KEY
 
 MakeEnv = Callable[[], gym.Env[Any, Any]]
@@ -161,6 +161,8 @@ def _made(name: str, make: MakeEnv) -> gym.Env[Any, Any]:
     refusals = (InputError, gym.error.Error, ImportError)
     with blaming(f"the environment {name!r}, while it was made,", but=refusals):
         made = make()
+    if not isinstance(made, gym.Env):
+        raise InputError(f"the {name} must make a gymnasium.Env, it made {shown(made)}")
     return _in_unit_box(_with_array(made))
 
 

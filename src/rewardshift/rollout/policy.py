@@ -103,7 +103,10 @@ class Policy:
             action: An action for each observation, on the environment's own scale.
         """
         flat, single = self._flat(observation)
-        actions = np.asarray(action)[None] if single else np.asarray(action)
+        given = as_numbers(action)
+        if given is None or not (single or given.ndim):
+            raise InputError(f"there must be an action for each observation, got {shown(action)}")
+        actions = given[None] if single else given
         if len(actions) != len(flat):
             raise InputError(f"there are {len(flat)} observations and {len(actions)} actions")
         values = np.asarray(self._values(flat, actions))

@@ -18,10 +18,9 @@ def check_count(count: Any) -> None:
 def chosen_seeds(seeds: int | tuple[int, ...]) -> tuple[int, ...]:
     """The seeds as a tuple; a number n stands for 0 to n - 1."""
     if not isinstance(seeds, int | np.integer):
-        try:
+        if isinstance(seeds, tuple | list | range | np.ndarray) and np.ndim(seeds) == 1:
             return tuple(seeds)
-        except TypeError:
-            raise InputError(f"seeds must be a number, or numbers, got {shown(seeds)}") from None
+        raise InputError(f"seeds must be a number, or numbers, got {shown(seeds)}")
     check_count(seeds)
     return tuple(range(seeds))
 
