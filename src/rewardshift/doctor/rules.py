@@ -28,7 +28,7 @@ PAGES: dict[Illness, str] = {
     "underestimation": "doctor.md#underestimation",
     "untried actions": "doctor.md#untried-actions",
     "ends": "pitfalls.md#termination",
-    "normaliser": "pitfalls.md",
+    "normaliser": "pitfalls.md#normalisers",
 }
 
 
@@ -53,7 +53,14 @@ def sentences(diagnosis: "Diagnosis") -> tuple[str, ...]:
     said = [f"{one.sentence} {one.advice} See {one.page}." for one in found]
     if not found:
         said.append("Nothing stands out: a shift is unlikely to help values like these.")
-    start = diagnosis.start
+    start, belief = diagnosis.start, diagnosis.belief
+    unlearned = belief is not None and (belief.share or 0.0) > OVERESTIMATION
+    if unlearned and "overestimation" not in [one.name for one in found]:
+        assert belief is not None
+        said.append(
+            f"It expects {belief.estimate:.4g} where {belief.followed:.4g} follows, no more than"
+            " where it began would explain: train longer before judging its values."
+        )
     if diagnosis.shift.bias and start.left is not None and start.left > 0.01:
         said.append(
             f"About {start.left:.0%} of the shift's offset should still be there where there is"
@@ -90,20 +97,30 @@ def _no_signal(diagnosis: "Diagnosis") -> Finding | None:
 
 
 def _overestimation(diagnosis: "Diagnosis") -> Finding | None:
-    belief = diagnosis.belief
-    if belief is None or belief.share is None or belief.overestimation <= 0:
+    belief, width = diagnosis.belief, diagnosis.signal.width
+    if belief is None or not width or belief.overestimation <= 0:
         return None
-    far = belief.source == "episodes" and belief.share > OVERESTIMATION
+    unexplained = (belief.overestimation - _left_of_start(diagnosis)) / width
+    far = belief.source == "episodes" and unexplained > OVERESTIMATION
     if not (far or (belief.beyond or 0.0) > BEYOND):
         return None
     return _finding(
         "overestimation",
         f"It expects {belief.estimate:.4g} where {belief.followed:.4g} follows:"
-        f" {belief.share:.0%} of the possible range too much, and {belief.beyond or 0:.0%} of its"
-        " estimates are beyond every possible return.",
+        f" {belief.share or 0:.0%} of the possible range too much, and {belief.beyond or 0:.0%} of"
+        " its estimates are beyond every possible return.",
         "Use a slower target network, twin critics or a lower learning rate; online, a shift does"
         " not repair it.",
     )
+
+
+def _left_of_start(diagnosis: "Diagnosis") -> float:
+    """The overestimation that an optimistic start alone would leave, where there is data."""
+    start, belief = diagnosis.start, diagnosis.belief
+    if belief is None or start.initial is None or start.left is None:
+        return 0.0
+    above = float(diagnosis.shift.from_primal(start.initial)) - belief.followed
+    return start.left * max(0.0, above)
 
 
 def _underestimation(diagnosis: "Diagnosis") -> Finding | None:
