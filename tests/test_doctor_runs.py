@@ -50,7 +50,7 @@ def test_a_run_is_examined_and_stays_as_it_is(run: Path) -> None:
     before = contents(run)
     found = doctor(run, env=corridor, episodes=2)
     assert contents(run) == before
-    assert found.signal.transitions == 80 + 6  # the replay has dropped the oldest; two episodes
+    assert found.signal.transitions == 120 + 6  # all segments that the checkpoint keeps
     assert found.belief is not None
     assert found.belief.states == 6
     assert found.members is not None

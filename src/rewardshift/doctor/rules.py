@@ -15,9 +15,14 @@ if TYPE_CHECKING:
 OVERESTIMATION = 0.2
 UNDERESTIMATION = 0.3
 PULL = 0.2
+TERMINAL_VALUE = 0.3
 # The share of estimates beyond every possible return, and of a bootstrap in terminal values.
 BEYOND = 0.1
 THROUGH_ENDS = 0.7
+# The fewest transitions in the data, of which one should be terminal if episodes of the policy are.
+ENOUGH = 1000
+# With more of its start left than this, an agent had no time to learn what is rare.
+LEARNING = 0.37
 
 Illness = Literal[
     "no signal", "overestimation", "underestimation", "untried actions", "ends", "normaliser"
@@ -157,8 +162,26 @@ def _untried(diagnosis: "Diagnosis") -> Finding | None:
 
 
 def _ends(diagnosis: "Diagnosis") -> Finding | None:
-    ends, belief = diagnosis.ends, diagnosis.belief
-    if ends is None or ends.share is None or ends.share < THROUGH_ENDS:
+    ends = diagnosis.ends
+    if ends is None:
+        return None
+    advice = "Check the terminal flag in its targets; a shift would not help."
+    if ends.stored == 0 and ends.lived and diagnosis.signal.transitions > ENOUGH:
+        return _finding(
+            "ends",
+            f"{ends.lived} transitions of its episodes are terminal and none in the data is, so it"
+            " bootstraps through the ends of episodes.",
+            advice,
+        )
+    return _valued_ends(diagnosis, advice)
+
+
+def _valued_ends(diagnosis: "Diagnosis", advice: str) -> Finding | None:
+    """Ends whose values are those of ordinary states, of an agent that had the time to learn."""
+    ends, belief, left = diagnosis.ends, diagnosis.belief, diagnosis.start.left
+    if ends is None or ends.share is None or ends.far is None or (left or 0.0) > LEARNING:
+        return None
+    if ends.share < THROUGH_ENDS or abs(ends.far) < TERMINAL_VALUE:
         return None
     if belief is not None and (belief.beyond or 0.0) > BEYOND:
         return None  # without ends, values would still be possible: something else is wrong
@@ -166,7 +189,7 @@ def _ends(diagnosis: "Diagnosis") -> Finding | None:
         "ends",
         f"It values terminal transitions {ends.excess:.4g} above their reward, as if the episode"
         f" went on ({ends.share:.0%} of the value of what would follow).",
-        "Check the terminal flag in its targets; a shift would not help.",
+        advice,
     )
 
 
