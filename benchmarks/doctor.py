@@ -167,7 +167,7 @@ CASES: dict[str, Case] = {
     "no-reward": Case(
         "DQN that has not reached the goal, MountainCar",
         "no signal",
-        online(STABLE, "MountainCar-v0", 3_000),
+        online(STABLE, "MountainCar-v0", 1_000),
         online(STABLE, "MiniGrid-MultiRoom-N6-v0", 2_000),
     ),
     "wrong-ends": Case(
