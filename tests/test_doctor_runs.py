@@ -71,8 +71,7 @@ def test_continuous_actions_are_on_the_scale_of_the_environment(kind: Any, tmp_p
     found = doctor(tmp_path / "run", env=aim, episodes=1)
     assert found.untried is not None
     assert found.untried.nearby is not None
-    # Rewards of -1 to 3 and a goal at 0: actions in [-1, 1] would pay 0 at least.
-    assert found.signal.lowest_reward < -1
+    assert found.signal.lowest_reward < 0  # actions in [-1, 1] would pay 0 at least
 
 
 def test_an_offline_run_is_examined_with_its_data(tmp_path: Path) -> None:
@@ -90,7 +89,7 @@ def test_an_offline_run_is_examined_with_its_data(tmp_path: Path) -> None:
         next_observations=data.next_observation,
     )
     budget = OfflineBudget(updates=20, evaluate_every=20, evaluation_episodes=1)
-    agent = CQL(shift=0.5, gamma=0.9, **TINY)
+    agent = CQL(shift=0.5, gamma=0.9, cloning_updates=0, **TINY)
     train_offline(agent, load_dataset(path), "Pendulum-v1", budget=budget, folder=tmp_path / "run")
     found = doctor(tmp_path / "run", episodes=1)
     assert found.shift == Shift(0.5, gamma=0.9)
