@@ -228,3 +228,35 @@ def test_observations_of_another_task_are_refused() -> None:
 
     with pytest.raises(InputError, match="cannot act on observations"):
         diagnose(view(act=act), corridor())
+
+
+def test_ends_that_the_data_does_not_know_are_told() -> None:
+    rows = np.tile(np.arange(LENGTH), 300)
+    last = rows == LENGTH - 1
+    wrong = Transitions(
+        observation=STATES[rows],
+        action=first_action(rows),
+        reward=np.where(last, 1.0, 0.0),
+        terminated=np.zeros(len(rows), bool),
+        next_observation=STATES[np.minimum(rows + 1, LENGTH - 1)],
+    )
+    found = diagnose(view(), corridor(), wrong, episodes=2)
+    assert [finding.name for finding in found.findings] == ["ends"]
+    assert found.ends is not None
+    assert (found.ends.stored, found.ends.lived) == (0, 2)
+    flat = diagnose(view(lambda seen, _: np.full(len(seen), 3.0), 0.0), corridor(), episodes=2)
+    assert "ends" not in [finding.name for finding in flat.findings]  # impossible values
+
+
+def test_values_where_they_began_are_not_called_too_high() -> None:
+    def costly(**more: Any) -> Diagnosis:
+        data = replay(reward=-1.0)
+        return diagnose(
+            view(zeros, 0.0, fresh=zeros, **more), Probe(LENGTH, pays=(-1.0, -1.0)), data
+        )
+
+    fresh = costly(target=Target(0.005, 1, 10))
+    assert [finding.name for finding in fresh.findings] == []
+    assert "train longer" in fresh.sentences[-1]
+    late = costly(target=Target(0.5, 1, 10_000))
+    assert "overestimation" in [finding.name for finding in late.findings]

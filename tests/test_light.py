@@ -38,6 +38,7 @@ def loaded(statement: str) -> set[str]:
         "from rewardshift import Shift, ShiftReward, VectorShiftReward, suggest_shift",
         "import rewardshift; dir(rewardshift); rewardshift.__version__",
         "import rewardshift.cli",
+        "import rewardshift.doctor",
         "import rewardshift, gymnasium; gymnasium.make('rewardshift/BitFlip-v0')",
     ],
 )
@@ -49,6 +50,7 @@ def test_the_core_loads_nothing_heavy(statement: str) -> None:
     ("ours", "theirs"),
     [
         ("rewardshift.integrations.sb3", "stable_baselines3"),
+        ("rewardshift.doctor.sb3", "stable_baselines3"),
         ("rewardshift.integrations.minari", "minari"),
     ],
 )
@@ -122,6 +124,8 @@ def test_a_shift_is_a_pytree_in_either_order_of_imports(imports: str) -> None:
         ("matplotlib", "import rewardshift.report", "paper"),
         ("minari", "import rewardshift.integrations.minari", "minari"),
         ("stable_baselines3", "import rewardshift.integrations.sb3", "sb3"),
+        ("stable_baselines3", "import rewardshift.doctor.sb3", "sb3"),
+        ("matplotlib", "import rewardshift.doctor.picture", "paper"),
     ],
 )
 def test_what_is_missing_is_said_with_its_extra(package: str, statement: str, extra: str) -> None:

@@ -93,7 +93,7 @@ def diagnose(
         signal=signal,
         belief=belief,
         untried=None if data is None else untried_of(view, data, states, bounds, signal, rng),
-        ends=ends_of(view, parts, states, signal, rng),
+        ends=ends_of(view, data, walked, states, signal, rng),
         start=start_of(view, _firsts(parts[-1]), (signal.low, signal.high), rng),
         members=members_of(view, pairs, states, signal, rng),
         motion=motion_of(view, pairs, states, rng),

@@ -146,7 +146,8 @@ QUESTIONS: tuple[tuple[str, str, Mapping[str, str]], ...] = (
         "Does it know where episodes end?",
         "ends",
         {
-            "transitions": "terminal transitions",
+            "stored": "terminal transitions in the data",
+            "lived": "terminal transitions in the episodes",
             "excess": "their value minus their reward, 0 if learned",
             "bootstrap": "discounted value of the states after the end",
             "share": "the one in units of the other",

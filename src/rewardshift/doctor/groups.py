@@ -68,14 +68,19 @@ class Ends:
     """The values of terminal transitions.
 
     `excess` is the mean of `Q(s, a) - r`, which should be 0, and `bootstrap` the value
-    `gamma Q(s', policy)` of the states after the end. `share` is the one divided by the other: 1
-    for an agent that bootstraps through the end.
+    `gamma Q(s', policy)` of the states after the end. `share` is the one divided by the other,
+    about 1 for an agent that bootstraps through the end, and `far` is `excess` in units of the
+    signal's width. `stored` counts the terminal transitions in the data, `lived` those in the
+    episodes.
     """
 
     transitions: int
+    stored: int | None
+    lived: int | None
     excess: float
     bootstrap: float
     share: float | None
+    far: float | None
 
 
 @dataclass(frozen=True)

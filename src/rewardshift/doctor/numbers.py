@@ -145,10 +145,16 @@ def _near(space: gym.Space[object], action: np.ndarray, rng: np.random.Generator
 
 
 def ends_of(
-    view: View, parts: list[Transitions], states: int, signal: Signal, rng: np.random.Generator
+    view: View,
+    data: Transitions | None,
+    walked: Transitions | None,
+    states: int,
+    signal: Signal,
+    rng: np.random.Generator,
 ) -> Ends | None:
     """The values of terminal transitions, of the first source that has any."""
-    for part in parts:
+    stored, lived = (None if one is None else int(one.rewards[1].sum()) for one in (data, walked))
+    for part in (one for one in (data, walked) if one is not None):
         ended = np.flatnonzero(part.terminated)
         if ended.size and part.next_observation is not None:
             rows = np.sort(rng.permutation(ended)[:states])
@@ -160,9 +166,12 @@ def ends_of(
             known = 0 < 0.01 * signal.width < abs(bootstrap.mean())
             return Ends(
                 transitions=len(rows),
+                stored=stored,
+                lived=lived,
                 excess=float(excess.mean()),
                 bootstrap=float(bootstrap.mean()),
                 share=float(excess.mean() / bootstrap.mean()) if known else None,
+                far=_share(excess.mean(), signal.width),
             )
     return None
 

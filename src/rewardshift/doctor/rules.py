@@ -15,9 +15,14 @@ if TYPE_CHECKING:
 OVERESTIMATION = 0.2
 UNDERESTIMATION = 0.3
 PULL = 0.2
+TERMINAL_VALUE = 0.3
 # The share of estimates beyond every possible return, and of a bootstrap in terminal values.
 BEYOND = 0.1
 THROUGH_ENDS = 0.7
+# The fewest transitions in the data, of which one should be terminal if episodes of the policy are.
+ENOUGH = 1000
+# With more of its start left than this, an agent had no time to learn what is rare.
+LEARNING = 0.37
 
 Illness = Literal[
     "no signal", "overestimation", "underestimation", "untried actions", "ends", "normaliser"
@@ -28,7 +33,7 @@ PAGES: dict[Illness, str] = {
     "underestimation": "doctor.md#underestimation",
     "untried actions": "doctor.md#untried-actions",
     "ends": "pitfalls.md#termination",
-    "normaliser": "pitfalls.md",
+    "normaliser": "pitfalls.md#normalisers",
 }
 
 
@@ -53,7 +58,14 @@ def sentences(diagnosis: "Diagnosis") -> tuple[str, ...]:
     said = [f"{one.sentence} {one.advice} See {one.page}." for one in found]
     if not found:
         said.append("Nothing stands out: a shift is unlikely to help values like these.")
-    start = diagnosis.start
+    start, belief = diagnosis.start, diagnosis.belief
+    unlearned = belief is not None and (belief.share or 0.0) > OVERESTIMATION
+    if unlearned and "overestimation" not in [one.name for one in found]:
+        assert belief is not None
+        said.append(
+            f"It expects {belief.estimate:.4g} where {belief.followed:.4g} follows, no more than"
+            " where it began would explain: train longer before judging its values."
+        )
     if diagnosis.shift.bias and start.left is not None and start.left > 0.01:
         said.append(
             f"About {start.left:.0%} of the shift's offset should still be there where there is"
@@ -90,20 +102,30 @@ def _no_signal(diagnosis: "Diagnosis") -> Finding | None:
 
 
 def _overestimation(diagnosis: "Diagnosis") -> Finding | None:
-    belief = diagnosis.belief
-    if belief is None or belief.share is None or belief.overestimation <= 0:
+    belief, width = diagnosis.belief, diagnosis.signal.width
+    if belief is None or not width or belief.overestimation <= 0:
         return None
-    far = belief.source == "episodes" and belief.share > OVERESTIMATION
+    unexplained = (belief.overestimation - _left_of_start(diagnosis)) / width
+    far = belief.source == "episodes" and unexplained > OVERESTIMATION
     if not (far or (belief.beyond or 0.0) > BEYOND):
         return None
     return _finding(
         "overestimation",
         f"It expects {belief.estimate:.4g} where {belief.followed:.4g} follows:"
-        f" {belief.share:.0%} of the possible range too much, and {belief.beyond or 0:.0%} of its"
-        " estimates are beyond every possible return.",
+        f" {belief.share or 0:.0%} of the possible range too much, and {belief.beyond or 0:.0%} of"
+        " its estimates are beyond every possible return.",
         "Use a slower target network, twin critics or a lower learning rate; online, a shift does"
         " not repair it.",
     )
+
+
+def _left_of_start(diagnosis: "Diagnosis") -> float:
+    """The overestimation that an optimistic start alone would leave, where there is data."""
+    start, belief = diagnosis.start, diagnosis.belief
+    if belief is None or start.initial is None or start.left is None:
+        return 0.0
+    above = float(diagnosis.shift.from_primal(start.initial)) - belief.followed
+    return start.left * max(0.0, above)
 
 
 def _underestimation(diagnosis: "Diagnosis") -> Finding | None:
@@ -140,8 +162,26 @@ def _untried(diagnosis: "Diagnosis") -> Finding | None:
 
 
 def _ends(diagnosis: "Diagnosis") -> Finding | None:
-    ends, belief = diagnosis.ends, diagnosis.belief
-    if ends is None or ends.share is None or ends.share < THROUGH_ENDS:
+    ends = diagnosis.ends
+    if ends is None:
+        return None
+    advice = "Check the terminal flag in its targets; a shift would not help."
+    if ends.stored == 0 and ends.lived and diagnosis.signal.transitions > ENOUGH:
+        return _finding(
+            "ends",
+            f"{ends.lived} transitions of its episodes are terminal and none in the data is, so it"
+            " bootstraps through the ends of episodes.",
+            advice,
+        )
+    return _valued_ends(diagnosis, advice)
+
+
+def _valued_ends(diagnosis: "Diagnosis", advice: str) -> Finding | None:
+    """Ends whose values are those of ordinary states, of an agent that had the time to learn."""
+    ends, belief, left = diagnosis.ends, diagnosis.belief, diagnosis.start.left
+    if ends is None or ends.share is None or ends.far is None or (left or 0.0) > LEARNING:
+        return None
+    if ends.share < THROUGH_ENDS or abs(ends.far) < TERMINAL_VALUE:
         return None
     if belief is not None and (belief.beyond or 0.0) > BEYOND:
         return None  # without ends, values would still be possible: something else is wrong
@@ -149,7 +189,7 @@ def _ends(diagnosis: "Diagnosis") -> Finding | None:
         "ends",
         f"It values terminal transitions {ends.excess:.4g} above their reward, as if the episode"
         f" went on ({ends.share:.0%} of the value of what would follow).",
-        "Check the terminal flag in its targets; a shift would not help.",
+        advice,
     )
 
 
