@@ -52,7 +52,8 @@ class RunOptions:
 
     Args:
         scale: The factor on every reward, for all numbers of --shift.
-        terminal: The shift's treatment of terminal states: "zero" as in the paper, or "absorbing".
+        terminal: The shift's treatment of terminal states: "zero" as in the paper, "absorbing", or
+            "goal".
         seeds: The number of seeds, which run side by side.
         first_seed: The first seed; the others count up from it.
         out: The folder. The default is one in `runs/` or `sweeps/`, named after the configuration.

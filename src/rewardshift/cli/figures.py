@@ -30,7 +30,6 @@ from rewardshift.experiments.runner import (
 from rewardshift.experiments.sweeping import refuse_sweep
 from rewardshift.extras import needs
 from rewardshift.files import writable_folder
-from rewardshift.shift import Terminal
 
 
 def list_figures(*, cost: bool = False) -> None:
@@ -90,7 +89,7 @@ def reproduce(
     shard: Annotated[str, tyro.conf.arg(metavar="I/N")] = "1/1",
     on: Literal["here", "ray"] = "here",
     address: Annotated[str | None, tyro.conf.arg(metavar="ADDRESS")] = None,
-    terminal: Terminal = "zero",
+    terminal: Literal["zero", "absorbing"] = "zero",
     watch: bool = False,
 ) -> None:
     """Run a figure of the paper and judge its claims.
@@ -109,7 +108,8 @@ def reproduce(
         on: Where to run: in processes of this machine, or on a Ray cluster.
         address: The address of the Ray cluster; by default one is started on this machine.
         terminal: "zero" cuts the shift off at a terminal state, as the paper does;
-            "absorbing" makes it exactly policy-invariant.
+            "absorbing" makes it exactly policy-invariant. Figures of ours that compare treatments
+            ignore it.
         watch: Serve the page on 127.0.0.1 while it runs, like `rewardshift watch`.
     """
     with needs("paper"):  # before any work
