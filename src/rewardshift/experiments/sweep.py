@@ -29,6 +29,7 @@ from rewardshift.training.runs import Run, offline_run, online_run
 
 SWEEP = "sweep"  # the name of the figure, of its preset and of its folder
 NONE = "none"  # the method without a shift
+SEEDS_TOGETHER = 8  # of discrete agents with large networks; more rows are slower than these
 
 Range = tuple[float, float]
 
@@ -151,10 +152,15 @@ class Sweep:
             x_label="environment steps" if self.data is None else "updates",
             run=run_sweep,
             unit_spans=("method",) if rows else (),
-            seeds_per_unit=math.ceil(seeds / jobs) if rows else 1,
+            seeds_per_unit=math.ceil(seeds / jobs) if rows else self._seeds_together,
             scenario=SWEEP,
             lifetimes=lifetimes if hasattr(self.agent, "lifetime") else None,
         )
+
+    @property
+    def _seeds_together(self) -> int:
+        """The seeds of one program, if it trains one constant."""
+        return 1 if self.agent.continuous else SEEDS_TOGETHER
 
     def label(self, bias: float) -> str:
         """A constant in words, with its optimism if it is known."""
