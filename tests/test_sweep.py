@@ -3,6 +3,7 @@
 import csv
 import json
 import shlex
+import shutil
 import signal
 import subprocess
 import sys
@@ -21,6 +22,8 @@ from data_makers import random_data, save_npz
 from fuzzing import as_installed
 from hypothesis import given
 from hypothesis import strategies as st
+from selenium_axe_python.axe import Axe
+from test_page import Browser
 
 from rewardshift import (
     CQL,
@@ -131,6 +134,22 @@ def test_a_sweep_is_a_figure_on_disk(swept: Path) -> None:
     assert "a sweep of constants" in page
     assert "too few for a verdict" in page
     assert "figure1" not in page
+
+
+@pytest.mark.skipif(
+    not (shutil.which("chromium") and shutil.which("chromedriver")),
+    reason="chromium or chromium-driver is not installed",
+)
+def test_the_page_of_a_sweep_in_a_browser(swept: Path) -> None:
+    with Browser() as browser:
+        browser.get((swept / "report.html").as_uri())
+        figure = browser.show("sweep")
+        assert browser.one(f"{figure} img.response").is_displayed()
+        assert len(browser.all(f"{figure} table.response tbody tr")) == 3
+        axe = Axe(browser)
+        axe.inject()
+        assert axe.run()["violations"] == []
+        assert browser.log("browser") == []
 
 
 def test_the_report_and_the_sweep_again_change_nothing(swept: Path) -> None:

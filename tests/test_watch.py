@@ -14,9 +14,12 @@ from typing import Any
 
 import pytest
 from fuzzing import contents
+from selenium_axe_python.axe import Axe
 from test_page import Browser
 
 from rewardshift import DQN, MLP, InputError, OnlineBudget, train
+from rewardshift.cli import main
+from rewardshift.experiments import FIGURES
 from rewardshift.experiments.processes import Processes
 from rewardshift.experiments.results import unit_name
 from rewardshift.experiments.runner import RUNNING, Plan, pending_units, run_units
@@ -139,6 +142,16 @@ def test_ctrl_c_ends_the_command(run: Path, end: signal.Signals) -> None:
     assert (watching.returncode, out, err) == (0, "stopped\n", "")
 
 
+def test_a_reproduction_is_watched(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    command = ["reproduce", "figure1", "--preset", "smoke", "--seeds", "1", "--jobs", "1"]
+    assert main([*command, "--watch", "--out", str(tmp_path / "out")]) == 0
+    said = capsys.readouterr().out
+    assert f"watching {tmp_path / 'out'}: http://127.0.0.1:" in said
+    live = live_figure(tmp_path / "out" / "figure1", FIGURES["figure1"])
+    assert live is not None
+    assert live.finished
+
+
 def planned(out: Path, seeds: int = 2) -> Plan:
     task = SweepTask("CartPole-v1")
     made = make_sweep(DQN(**TINY), task, BUDGET, Constants(shift=(-0.5,)))
@@ -236,6 +249,9 @@ def test_the_page_grows_in_a_browser(run: Path, tmp_path: Path) -> None:
             return str(browser.one(f"{figure} .middle").get_attribute("d")).count("L") + 1
 
         assert points() == 2
+        axe = Axe(browser)
+        axe.inject()
+        assert axe.run()["violations"] == []
         browser.execute_script("window.mark = 'the same page'")
         write_atomic(folder / "metrics.csv", whole)
         browser.until(lambda: points() == 3)
