@@ -44,8 +44,9 @@ from rewardshift.cli import main
 from rewardshift.cli.agents import Job, jobs
 from rewardshift.cli.parts import REGISTRY
 from rewardshift.cli.sweeps import SweepJob, sweep_jobs
+from rewardshift.experiments.constants import biases_of
 from rewardshift.experiments.rows import rows_run, train_rows
-from rewardshift.experiments.sweep import Sweep, biases_of, with_bias
+from rewardshift.experiments.sweep import Sweep, with_bias
 from rewardshift.experiments.sweeping import read_sweep
 from rewardshift.report import write_report
 from rewardshift.report.statistics import mean_interval

@@ -20,10 +20,11 @@ from test_page import Browser
 from rewardshift import DQN, MLP, InputError, OnlineBudget, train
 from rewardshift.cli import main
 from rewardshift.experiments import FIGURES
+from rewardshift.experiments.constants import Constants
 from rewardshift.experiments.processes import Processes
 from rewardshift.experiments.results import unit_name
 from rewardshift.experiments.runner import RUNNING, Plan, pending_units, run_units
-from rewardshift.experiments.sweep import Constants, SweepTask, make_sweep, unit_run
+from rewardshift.experiments.sweep import SweepTask, make_sweep, unit_run
 from rewardshift.experiments.sweeping import Kept, figures_in, plan_sweep, sweep_folder
 from rewardshift.files import write_atomic
 from rewardshift.report.live import live_figure, live_run
