@@ -128,9 +128,11 @@ def test_damage_is_told_and_does_not_end_the_server(run: Path, tmp_path: Path) -
 
 @pytest.mark.parametrize("end", [signal.SIGINT, signal.SIGTERM])
 def test_ctrl_c_ends_the_command(run: Path, end: signal.Signals) -> None:
-    command = [sys.executable, "-c", "from rewardshift.cli import console; console()"]
+    # A shell starts what it runs in the background with Ctrl-C ignored.
+    heeding = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)"
+    code = f"{heeding}; from rewardshift.cli import console; console()"
     watching = subprocess.Popen(
-        [*command, "watch", str(run), "--port", "0"],
+        [sys.executable, "-c", code, "watch", str(run), "--port", "0"],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
