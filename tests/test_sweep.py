@@ -3,6 +3,7 @@
 import csv
 import json
 import shlex
+import shutil
 import signal
 import subprocess
 import sys
@@ -21,6 +22,8 @@ from data_makers import random_data, save_npz
 from fuzzing import as_installed
 from hypothesis import given
 from hypothesis import strategies as st
+from selenium_axe_python.axe import Axe
+from test_page import Browser
 
 from rewardshift import (
     CQL,
@@ -41,8 +44,9 @@ from rewardshift.cli import main
 from rewardshift.cli.agents import Job, jobs
 from rewardshift.cli.parts import REGISTRY
 from rewardshift.cli.sweeps import SweepJob, sweep_jobs
+from rewardshift.experiments.constants import biases_of
 from rewardshift.experiments.rows import rows_run, train_rows
-from rewardshift.experiments.sweep import Sweep, biases_of, with_bias
+from rewardshift.experiments.sweep import Sweep, with_bias
 from rewardshift.experiments.sweeping import read_sweep
 from rewardshift.report import write_report
 from rewardshift.report.statistics import mean_interval
@@ -131,6 +135,22 @@ def test_a_sweep_is_a_figure_on_disk(swept: Path) -> None:
     assert "a sweep of constants" in page
     assert "too few for a verdict" in page
     assert "figure1" not in page
+
+
+@pytest.mark.skipif(
+    not (shutil.which("chromium") and shutil.which("chromedriver")),
+    reason="chromium or chromium-driver is not installed",
+)
+def test_the_page_of_a_sweep_in_a_browser(swept: Path) -> None:
+    with Browser() as browser:
+        browser.get((swept / "report.html").as_uri())
+        figure = browser.show("sweep")
+        assert browser.one(f"{figure} img.response").is_displayed()
+        assert len(browser.all(f"{figure} table.response tbody tr")) == 3
+        axe = Axe(browser)
+        axe.inject()
+        assert axe.run()["violations"] == []
+        assert browser.log("browser") == []
 
 
 def test_the_report_and_the_sweep_again_change_nothing(swept: Path) -> None:
@@ -271,7 +291,7 @@ def test_the_command_tells_and_goes_on(tmp_path: Path, capsys: pytest.CaptureFix
 
 
 def test_an_interrupted_sweep_goes_on_to_the_same_results(tmp_path: Path) -> None:
-    line = [*FLAGS, "--steps", "3000", "--checkpoint-every", "10", "--evaluate-every", "1000"]
+    line = [*FLAGS, "--steps", "1000", "--checkpoint-every", "20", "--evaluate-every", "500"]
     command = ["sweep", "dqn", *line, "--shift", "-0.5", "--seeds", "1", "--jobs", "1", "--out"]
     code = "from rewardshift.cli import console; console()"
     stopped = tmp_path / "stopped"

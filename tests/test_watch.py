@@ -14,13 +14,17 @@ from typing import Any
 
 import pytest
 from fuzzing import contents
+from selenium_axe_python.axe import Axe
 from test_page import Browser
 
 from rewardshift import DQN, MLP, InputError, OnlineBudget, train
+from rewardshift.cli import main
+from rewardshift.experiments import FIGURES
+from rewardshift.experiments.constants import Constants
 from rewardshift.experiments.processes import Processes
 from rewardshift.experiments.results import unit_name
 from rewardshift.experiments.runner import RUNNING, Plan, pending_units, run_units
-from rewardshift.experiments.sweep import Constants, SweepTask, make_sweep, unit_run
+from rewardshift.experiments.sweep import SweepTask, make_sweep, unit_run
 from rewardshift.experiments.sweeping import Kept, figures_in, plan_sweep, sweep_folder
 from rewardshift.files import write_atomic
 from rewardshift.report.live import live_figure, live_run
@@ -124,9 +128,11 @@ def test_damage_is_told_and_does_not_end_the_server(run: Path, tmp_path: Path) -
 
 @pytest.mark.parametrize("end", [signal.SIGINT, signal.SIGTERM])
 def test_ctrl_c_ends_the_command(run: Path, end: signal.Signals) -> None:
-    command = [sys.executable, "-c", "from rewardshift.cli import console; console()"]
+    # A shell starts what it runs in the background with Ctrl-C ignored.
+    heeding = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)"
+    code = f"{heeding}; from rewardshift.cli import console; console()"
     watching = subprocess.Popen(
-        [*command, "watch", str(run), "--port", "0"],
+        [sys.executable, "-c", code, "watch", str(run), "--port", "0"],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -137,6 +143,16 @@ def test_ctrl_c_ends_the_command(run: Path, end: signal.Signals) -> None:
     watching.send_signal(end)
     out, err = watching.communicate(timeout=120)
     assert (watching.returncode, out, err) == (0, "stopped\n", "")
+
+
+def test_a_reproduction_is_watched(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    command = ["reproduce", "figure1", "--preset", "smoke", "--seeds", "1", "--jobs", "1"]
+    assert main([*command, "--watch", "--out", str(tmp_path / "out")]) == 0
+    said = capsys.readouterr().out
+    assert f"watching {tmp_path / 'out'}: http://127.0.0.1:" in said
+    live = live_figure(tmp_path / "out" / "figure1", FIGURES["figure1"])
+    assert live is not None
+    assert live.finished
 
 
 def planned(out: Path, seeds: int = 2) -> Plan:
@@ -236,6 +252,9 @@ def test_the_page_grows_in_a_browser(run: Path, tmp_path: Path) -> None:
             return str(browser.one(f"{figure} .middle").get_attribute("d")).count("L") + 1
 
         assert points() == 2
+        axe = Axe(browser)
+        axe.inject()
+        assert axe.run()["violations"] == []
         browser.execute_script("window.mark = 'the same page'")
         write_atomic(folder / "metrics.csv", whole)
         browser.until(lambda: points() == 3)

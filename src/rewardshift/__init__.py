@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     from rewardshift.agents.sac import SAC
     from rewardshift.agents.td3 import TD3, ddpg
     from rewardshift.data import Dataset, Subset, load_dataset
-    from rewardshift.experiments.sweep import Constants, SweepTask
+    from rewardshift.experiments.constants import Constants
+    from rewardshift.experiments.sweep import SweepTask
     from rewardshift.hindsight import Hindsight
     from rewardshift.networks import MLP, Convolution
     from rewardshift.report.sweeps import Response, sweep
@@ -79,7 +80,7 @@ _LAZY = {
     "RND": "agents.intrinsic",
     "SAC": "agents.sac",
     "TD3": "agents.td3",
-    "Constants": "experiments.sweep",
+    "Constants": "experiments.constants",
     "Convolution": "networks",
     "CountBonus": "agents.intrinsic",
     "Dataset": "data",

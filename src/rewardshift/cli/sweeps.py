@@ -25,10 +25,10 @@ from rewardshift.cli.agents import (
 from rewardshift.cli.figures import place_of
 from rewardshift.cli.flags import command, flags, shift_flags
 from rewardshift.cli.progress import run_with_progress
+from rewardshift.experiments.constants import Constants
 from rewardshift.experiments.figure import Unit, duration
 from rewardshift.experiments.runner import Outcome, Place, Plan
 from rewardshift.experiments.sweep import (
-    Constants,
     Sweep,
     SweepTask,
     make_sweep,

@@ -6,7 +6,6 @@ Its methods are the constants, its claims compare each of them with none. The de
 
 import json
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from hashlib import sha256
 from pathlib import Path
@@ -18,6 +17,7 @@ from rewardshift.data.dataset import Subset
 from rewardshift.envs.engines import EngineName
 from rewardshift.envs.names import check_imported
 from rewardshift.errors import InputError, shown
+from rewardshift.experiments.constants import Constants, biases_of
 from rewardshift.experiments.curves import METRICS, curves_of
 from rewardshift.experiments.figure import Claim, Curve, Figure, Method, Panel, Preset, Unit
 from rewardshift.experiments.rows import Rows, fits_rows, rows_run, train_rows
@@ -29,8 +29,7 @@ from rewardshift.training.runs import Run, offline_run, online_run
 
 SWEEP = "sweep"  # the name of the figure, of its preset and of its folder
 NONE = "none"  # the method without a shift
-
-Range = tuple[float, float]
+SEEDS_TOGETHER = 8  # of discrete agents with large networks; more rows are slower than these
 
 
 class SweepTask(NamedTuple):
@@ -151,10 +150,15 @@ class Sweep:
             x_label="environment steps" if self.data is None else "updates",
             run=run_sweep,
             unit_spans=("method",) if rows else (),
-            seeds_per_unit=math.ceil(seeds / jobs) if rows else 1,
+            seeds_per_unit=math.ceil(seeds / jobs) if rows else self._seeds_together,
             scenario=SWEEP,
             lifetimes=lifetimes if hasattr(self.agent, "lifetime") else None,
         )
+
+    @property
+    def _seeds_together(self) -> int:
+        """The seeds of one program, if it trains one constant."""
+        return 1 if self.agent.continuous else SEEDS_TOGETHER
 
     def label(self, bias: float) -> str:
         """A constant in words, with its optimism if it is known."""
@@ -222,28 +226,11 @@ def _single(agent: Any) -> Shift:
     return replace(as_shift(members[0]), gamma=None)
 
 
-def biases_of(optimism: Sequence[float], values: Range, shift: Shift) -> tuple[float, ...]:
-    """The biases with which an initial value of 0 has these optimisms.
-
-    Args:
-        optimism: 0 for the lowest of the values, 1 for the highest.
-        values: The lowest and the highest discounted return.
-        shift: The scale and the discount.
-    """
-    shift.optimism(*values)  # refuses an empty range
-    low, high = values
-    assert shift.gamma is not None
-    starts = [low + place * (high - low) for place in optimism]
-    biases = [-(1 - shift.gamma) * shift.scale * start for start in starts]
-    # Rounded, so that a command can name them. Adding 0 turns -0 into 0.
-    return tuple(float(f"{bias:.6g}") + 0.0 for bias in biases)
-
-
 def make_sweep(
     agent: Any,
     task: SweepTask,
     budget: OnlineBudget | OfflineBudget,
-    constants: "Constants",
+    constants: Constants,
 ) -> Sweep:
     """The sweep of these constants, checked."""
     shift = replace(_single(agent), gamma=agent.gamma)
@@ -258,41 +245,6 @@ def make_sweep(
         biases = biases_of(constants.optimism, values, shift)
     settings = (task.engine, task.data, task.subset, values)
     return Sweep(agent, task.env, biases, budget, *settings)
-
-
-@dataclass(frozen=True, kw_only=True)
-class Constants:
-    """The constants of a sweep: as they are, or as optimisms. 0, no shift, is always among them.
-
-    Args:
-        shift: The constants.
-        optimism: Their optimisms instead: where Q begins in the range of the task's values, from 0
-            (cautious everywhere) to 1 (optimistic everywhere) and beyond. Needs --values or
-            --rewards.
-        values: The lowest and the highest discounted return of an episode.
-        rewards: The lowest and the highest reward of a step, for episodes that never end. If the
-            reward is sparse, give the values instead.
-    """
-
-    shift: tuple[Finite, ...] = ()
-    optimism: tuple[Finite, ...] = ()
-    values: tuple[Finite, Finite] | None = None
-    rewards: tuple[Finite, Finite] | None = None
-
-    def __post_init__(self) -> None:
-        check(self)
-        if bool(self.shift) == bool(self.optimism):
-            raise InputError("a sweep needs constants: give either shift or optimism")
-        if self.values is not None and self.rewards is not None:
-            raise InputError("give either values or rewards")
-
-    def range_of_values(self, shift: Shift) -> Range | None:
-        """The range of the values, if it was given."""
-        if self.rewards is None:
-            return self.values
-        low, high = self.rewards
-        assert shift.gamma is not None
-        return low / (1 - shift.gamma), high / (1 - shift.gamma)
 
 
 def method_name(bias: float) -> str:

@@ -235,6 +235,7 @@ def response_html(
     return f"""<ul class="findings">{items}</ul>
 {training}{f'<p class="inconclusive">{escape(warning)}</p>' if warning else ""}
 <img class="response" alt="{escape(in_words(points))}" src="{picture}">
-<div class="wide"><table class="response"><caption>Return against the constant: mean of the seeds
+<div class="wide" tabindex="0" role="region" aria-label="Return against the constant">
+<table class="response"><caption>Return against the constant: mean of the seeds
 with its 95% interval</caption><thead><tr>{heads}</tr></thead><tbody>{rows}</tbody></table></div>
 """

@@ -6,12 +6,12 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from rewardshift.errors import InputError, TrainingError, shown
+from rewardshift.experiments.constants import Constants
 from rewardshift.experiments.figure import Unit
 from rewardshift.experiments.processes import Processes
 from rewardshift.experiments.results import RESULTS, read_results
 from rewardshift.experiments.runner import Outcome, Place, Plan, gather, pending_units, run_units
 from rewardshift.experiments.sweep import (
-    Constants,
     Sweep,
     SweepTask,
     make_sweep,

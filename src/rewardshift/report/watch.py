@@ -126,7 +126,8 @@ def _sections(going: list[Live], version: str) -> str:
     left = f"; about {duration(sum(known))} left" if any(known) else ""
     rows = "".join(_row(live) for live in going)
     table = (
-        f'<div class="wide"><table><caption>Work that goes on</caption><thead><tr>'
+        '<div class="wide" tabindex="0" role="region" aria-label="Work that goes on">'
+        "<table><caption>Work that goes on</caption><thead><tr>"
         '<th scope="col">figure</th><th scope="col">units done</th><th scope="col">begun</th>'
         f'<th scope="col">time left</th></tr></thead><tbody>{rows}</tbody></table></div>'
         if going
