@@ -165,13 +165,13 @@ def test_any_agent_has_a_policy(agent: CQL | BCQ, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"transitions": 0}, "transitions must be 1 or more, got 0"),
+        ({"transitions": 0}, "transitions must be a whole number of 1 or more"),
         ({"noise": -0.1}, "noise must be finite and 0 or more, got -0.1"),
         ({"noise": float("nan")}, "noise must be finite and 0 or more, got nan"),
         ({"noise": float("inf")}, "noise must be finite and 0 or more, got inf"),
         ({"random_actions": 1.1}, "random_actions must be in [0, 1], got 1.1"),
         ({"random_actions": float("nan")}, "random_actions must be in [0, 1], got nan"),
-        ({"seed": -1}, "seed must be 0 or more, got -1"),
+        ({"seed": -1}, "seed must be a whole number of 0 or more"),
         ({"noise": 0.1}, "noise is for continuous actions, CartPole-v1 has discrete ones"),
     ],
 )
@@ -251,7 +251,7 @@ def test_from_a_run_to_a_data_set(
         (["--id=x"], "'x' is no id of a Minari data set"),
         (["--id=../x-v0"], "'../x-v0' is no id of a Minari data set"),
         (["--id=ab/x-v0", "--noise=1"], "noise is for continuous actions"),
-        (["--id=ab/x-v0", "--transitions=0"], "transitions must be 1 or more, got 0"),
+        (["--id=ab/x-v0", "--transitions=0"], "transitions must be a whole number of 1 or more"),
         (["--id=ab/x-v0", "--run-seed=1"], "the run has the seeds [0], not 1"),
         (["--id=ab/x-v0", "--folder=file"], "is not an empty folder"),
     ],

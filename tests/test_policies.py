@@ -229,7 +229,7 @@ def test_the_command_line_evaluates(
     assert main(["evaluate", str(tmp_path / "p.npz")]) == 2
     assert "holds no policy" in capsys.readouterr().err
     assert main(["evaluate", str(car[0]), "--episodes=0"]) == 2
-    assert "episodes must be 1 or more, got 0" in capsys.readouterr().err
+    assert "episodes must be a whole number of 1 or more" in capsys.readouterr().err
 
 
 def test_a_run_goes_on_past_its_end(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -252,6 +252,8 @@ def test_a_run_goes_on_past_its_end(tmp_path: Path, capsys: pytest.CaptureFixtur
     jax.tree.map(
         np.testing.assert_array_equal, load(grown).state.critics, load(whole).state.critics
     )
+    with pytest.raises(InputError, match=r"was extended from 60 to 100 steps; to go on with it"):
+        train(agent, "Pendulum-v1", budget=BUDGET, folder=grown)
     assert main(["resume", str(grown), "--steps=100"]) == 0  # as after a stop
     assert main(["resume", str(grown), "--steps=90"]) == 2
     assert "has 100 steps already; steps must be more, got 90" in capsys.readouterr().err

@@ -356,7 +356,15 @@ def test_an_offset_falls_to_one_over_e_in_a_lifetime(gamma: float, tau: float) -
     assert lifetime(gamma, tau, every=2) == 2 * lifetime(gamma, tau)
 
 
-@pytest.mark.parametrize("bad", [(1.0, 0.5, 1), (0.9, 0.0, 1), (0.9, 0.5, 0), (0.9, 1.5, 1)])
-def test_a_lifetime_needs_numbers_that_have_one(bad: tuple[float, float, int]) -> None:
-    with pytest.raises(ValueError, match="a lifetime needs gamma in"):
+@pytest.mark.parametrize(
+    ("bad", "named"),
+    [
+        ((1.0, 0.5, 1), "gamma must be in"),
+        ((0.9, 0.0, 1), "tau must be in"),
+        ((0.9, 0.5, 0), "every must be a whole number of 1 or more"),
+        ((0.9, 1.5, 1), "tau must be in"),
+    ],
+)
+def test_a_lifetime_needs_numbers_that_have_one(bad: tuple[float, float, int], named: str) -> None:
+    with pytest.raises(InputError, match=named):
         lifetime(*bad)

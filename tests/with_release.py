@@ -18,13 +18,19 @@ from test_install import PLUG_IN, ROOT, SB3, TORCH, install, run
 
 VERSIONS = ("3.11", "3.12", "3.13", "3.14")
 HERE = f"{sys.version_info.major}.{sys.version_info.minor}"
-FOUND = [sys.executable if name == HERE else shutil.which(f"python{name}") for name in VERSIONS]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 DIST = ROOT / "dist"
 TRAIN = "train dqn --env CartPole-v1 --steps 40 --evaluate-every 20 --out run"
 
 
-@pytest.fixture(params=[python for python in FOUND if python])
+def interpreters() -> list[str]:
+    """The supported Pythons on the path that start; a shim of a version manager may not."""
+    names = [sys.executable if name == HERE else shutil.which(f"python{name}") for name in VERSIONS]
+    found = [name for name in names if name is not None]
+    return [name for name in found if not subprocess.run([name, "-c", ""], check=False).returncode]
+
+
+@pytest.fixture(params=interpreters())
 def python(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 

@@ -17,9 +17,13 @@ def check_count(count: Any) -> None:
 
 def chosen_seeds(seeds: int | tuple[int, ...]) -> tuple[int, ...]:
     """The seeds as a tuple; a number n stands for 0 to n - 1."""
+    given: Any = seeds
     if not isinstance(seeds, int | np.integer):
-        if isinstance(seeds, tuple | list | range | np.ndarray) and np.ndim(seeds) == 1:
-            return tuple(seeds)
+        try:
+            if not isinstance(given, str | bytes | dict):
+                return tuple(given)
+        except TypeError:
+            pass
         raise InputError(f"seeds must be a number, or numbers, got {shown(seeds)}")
     check_count(seeds)
     return tuple(range(seeds))
