@@ -242,6 +242,15 @@ def table(kept: dict[str, Any]) -> str:
     return "\n".join(lines)
 
 
+def keep(name: str, rows: list[dict[str, Any]]) -> None:
+    """Keeps the results of a case, and writes the table of all that are kept."""
+    kept = {**(json.loads(KEPT.read_text()) if KEPT.exists() else {}), name: rows}
+    KEPT.parent.mkdir(parents=True, exist_ok=True)
+    KEPT.write_text(json.dumps(kept, indent=2) + "\n")
+    text = PAGE.read_text()
+    PAGE.write_text(TABLE.sub(lambda found: f"{found[1]}{table(kept)}{found[2]}", text))
+
+
 def main() -> None:
     """Trains, examines, and writes the table."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -249,17 +258,11 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=10)
     parser.add_argument("names", nargs="*", metavar="NAME", help=", ".join(CASES))
     options = parser.parse_args()
-    kept = json.loads(KEPT.read_text()) if KEPT.exists() else {}
     for name in options.names or CASES:
         print(name, flush=True)
         rows = look(name, CASES[name], options.seeds, calibrate=options.calibrate)
         if not options.calibrate:
-            kept[name] = rows
-            KEPT.parent.mkdir(parents=True, exist_ok=True)
-            KEPT.write_text(json.dumps(kept, indent=2) + "\n")
-    if not options.calibrate:
-        text = PAGE.read_text()
-        PAGE.write_text(TABLE.sub(lambda found: f"{found[1]}{table(kept)}{found[2]}", text))
+            keep(name, rows)
 
 
 if __name__ == "__main__":
