@@ -46,6 +46,8 @@ NUMBERS = (
 STABLE = DQN(gamma=0.99, network=SMALL, tau=0.005, learning_rate=5e-4, double=True)
 HASTY = DQN(gamma=0.99, network=SMALL, tau=1.0, learning_rate=2e-3)
 CONTROL: dict[str, Any] = {"network": SMALL, "learning_rate": 1e-3, "batch_size": 128}
+# Its target networks follow fast, so that a few thousand updates are several lifetimes.
+LOOSE = TD3(**CONTROL, tau=0.05)
 
 
 @dataclass(frozen=True)
@@ -126,7 +128,7 @@ def offline(env: str, transitions: int, updates: int) -> Any:
             with tempfile.TemporaryDirectory() as place:
                 data = random_data(Path(place) / "little.npz", env, transitions, seed)
                 run = Path(place) / "run"
-                train_offline(TD3(**CONTROL), data, env, seeds=(seed,), budget=budget, folder=run)
+                train_offline(LOOSE, data, env, seeds=(seed,), budget=budget, folder=run)
                 yield doctor(run, seed, episodes=3)
 
     return examine
@@ -159,10 +161,10 @@ CASES: dict[str, Case] = {
         online(HASTY, "Acrobot-v1", 4_000),
     ),
     "little-data": Case(
-        "TD3 on 500 random transitions, Pendulum",
-        "untried actions",
-        offline("Pendulum-v1", 500, 3_000),
-        offline("InvertedPendulum-v5", 500, 3_000),
+        "TD3 offline on 500 random transitions, Pendulum",
+        "overestimation",
+        offline("Pendulum-v1", 500, 8_000),
+        offline("InvertedPendulum-v5", 500, 8_000),
     ),
     "no-reward": Case(
         "DQN that has not reached the goal, MountainCar",
@@ -229,6 +231,8 @@ def table(kept: dict[str, Any]) -> str:
     ]
     for name, case in CASES.items():
         rows = kept.get(name, [])
+        if not rows:
+            continue
         wanted = [] if case.illness is None else [case.illness]
         hits = [
             row
