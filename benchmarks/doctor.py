@@ -167,7 +167,7 @@ CASES: dict[str, Case] = {
         offline("InvertedPendulum-v5", 500, 8_000),
     ),
     "no-reward": Case(
-        "DQN that has not reached the goal, MountainCar",
+        "DQN after 1,000 steps, MountainCar",
         "no signal",
         online(STABLE, "MountainCar-v0", 1_000),
         online(STABLE, "MiniGrid-MultiRoom-N6-v0", 2_000),
@@ -185,7 +185,7 @@ CASES: dict[str, Case] = {
         normalised("TD3", "Pendulum-v1", 300),
     ),
     "cartpole": Case(
-        "healthy: DQN, CartPole",
+        "healthy: DQN, CartPole, returns of 110 to 243",
         None,
         online(STABLE, "CartPole-v1", 12_000),
         online(STABLE, "Acrobot-v1", 20_000),
