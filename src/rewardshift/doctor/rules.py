@@ -1,8 +1,8 @@
 """The rules that turn the numbers of a diagnosis into sentences.
 
-`benchmarks/doctor.py` measures them on agents made ill on purpose and on healthy ones. Those of
-`OVERESTIMATION` and of the ends were set with `--calibrate`, on other seeds and other tasks than
-those of the table in the docs; the docs say which of the others have not been checked so.
+`benchmarks/doctor.py` measures them on agents made ill on purpose and on healthy ones. Only
+`OVERESTIMATION` was checked on other seeds and another task than those of the table in the docs;
+the docs say what has not been checked.
 """
 
 from typing import TYPE_CHECKING, Literal, NamedTuple
