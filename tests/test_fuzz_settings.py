@@ -155,7 +155,7 @@ OPTIONS: dict[str, dict[str, st.SearchStrategy[Any]]] = {
     "train bcq": {**TRAINING, "--candidates": NUMBER, "--updates": NUMBER, "--data-seed": NUMBER},
     "train cql": {**TRAINING, "--threshold": NUMBER, "--transitions": NUMBER, "--pick": ANY},
     "resume": {},
-    "play": {"--film": ANY, "--seed": NUMBER, "--episode": NUMBER},
+    "play": {"--film": ANY, "--run-seed": NUMBER, "--episode": NUMBER},
     "collect": {"--id": ANY, "--transitions": NUMBER, "--noise": NUMBER, "--folder": ANY},
     "reproduce": {
         "--preset": ANY, "--out": ANY, "--terminal": ANY, "--address": ANY,
