@@ -99,7 +99,7 @@ def test_a_method_that_no_panel_of_a_task_shows_is_not_run_there() -> None:
 def test_budgets_are_told_in_lifetimes(name: str) -> None:
     figure = FIGURES[name].at("quick")
     if figure.lifetimes is None:
-        assert name in ("figure1", "maze-sizes")
+        assert name in ("figure1", "maze-sizes", "terminal-treatment")
         return
     quick = {task: figure.lifetimes(figure, task, "quick") for task in figure.tasks}
     known = {"fetch": 0.4, "sparse-cheetah": 75 / 40, "offline": 6.0, "offline-mechanism": 10.0}
@@ -112,5 +112,5 @@ def test_budgets_are_told_in_lifetimes(name: str) -> None:
 def test_an_unknown_figure_is_refused_with_a_hint() -> None:
     with pytest.raises(InputError, match="did you mean 'maze-sizes'"):
         find_figure("maze-size")
-    with pytest.raises(InputError, match="there are: figure1, maze-sizes, curiosity"):
+    with pytest.raises(InputError, match="there are: figure1, maze-sizes, terminal-treatment"):
         find_figure("../elsewhere")

@@ -86,14 +86,18 @@ TASKS: dict[str, Lake | Sea | Grid] = {
     **{f"DeepSea-{size}": Sea(size) for size in (10, 20, 30)},
 }
 LINES: dict[Terminal, str] = {"zero": "-", "absorbing": "--", "goal": ":"}
-COLORS = {-0.01: "#2171b5", -0.02: "#08306b", 0.02: "#d94801"}
+COLORS: dict[Terminal, dict[float, str]] = {
+    "zero": {-0.01: "#6baed6", -0.02: "#08306b", 0.02: "#d94801"},
+    "absorbing": {-0.01: "#74c476", -0.02: "#00441b", 0.02: "#a63603"},
+    "goal": {-0.01: "#9e9ac8", -0.02: "#3f007d"},
+}
 BUDGET = TabularBudget(evaluate_every=50)
-NONE = Method("none", "no shift", Shift(0.0, gamma=GAMMA), Style("#525252", "--"))
+NONE = Method("none", "no shift", Shift(0.0, gamma=GAMMA), Style("#525252", "-."))
 
 
 def _method(bias: float, terminal: Terminal) -> Method:
     shift = Shift(bias, gamma=GAMMA, terminal=terminal)
-    style = Style(COLORS[bias], LINES[terminal])
+    style = Style(COLORS[terminal][bias], LINES[terminal])
     return Method(_name(bias, terminal), f"{bias:+g}, {terminal}", shift, style)
 
 
