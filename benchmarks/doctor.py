@@ -185,13 +185,13 @@ CASES: dict[str, Case] = {
         normalised("TD3", "Pendulum-v1", 300),
     ),
     "cartpole": Case(
-        "healthy: DQN, CartPole, returns of 110 to 243",
+        "still learning: DQN, CartPole, returns of 110 to 243",
         None,
         online(STABLE, "CartPole-v1", 12_000),
         online(STABLE, "Acrobot-v1", 20_000),
     ),
     "pendulum-td3": Case(
-        "healthy: TD3, Pendulum",
+        "still learning: TD3, Pendulum, returns of -1103 to -323",
         None,
         online(TD3(**CONTROL, warm_up=1_000), "Pendulum-v1", 5_000),
         online(TD3(**CONTROL, warm_up=1_000), "MountainCarContinuous-v0", 5_000),
