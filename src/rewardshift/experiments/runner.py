@@ -35,7 +35,7 @@ from rewardshift.experiments.results import (
     write_provenance,
     write_results,
 )
-from rewardshift.files import writable_folder, write_atomic
+from rewardshift.files import read_own, writable_folder, write_atomic
 from rewardshift.rollout.seeding import check_count
 from rewardshift.shift import Terminal
 from rewardshift.training.logs import time_spent
@@ -175,7 +175,9 @@ def write_plan(plan: Plan) -> None:
         "unit_spans": figure.unit_spans,
         "seeds_per_unit": figure.seeds_per_unit,
     }
-    write_atomic(plan.folder / PLAN, json.dumps(body) + "\n")
+    path, text = plan.folder / PLAN, json.dumps(body) + "\n"
+    if not path.exists() or read_own(path) != text.encode():
+        write_atomic(path, text)
 
 
 def run_units(plan: Plan, units: list[Unit], place: Place) -> Iterator[Outcome]:
