@@ -193,13 +193,21 @@ def _literals(text: str, what: str) -> dict[str, Any]:
 
 
 def _shift_from_texts(texts: list[str], several: bool) -> Any:
-    if several and len(texts) == 1 and texts[0][:1].isalpha():
+    if several and len(texts) == 1 and not _is_number(texts[0]):
         return _part_or_error(texts[0], RULES)
     if not texts or (len(texts) > 1 and not several):
         each = ", or one for each member" if several else ""
         raise PartError(f"--shift must be a number{each}, got {' '.join(texts) or 'none'}")
     biases = tuple(map(float, texts))
     return biases if several else biases[0]
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
 
 
 def _shift_to_texts(shift: Any) -> list[str]:
