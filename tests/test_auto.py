@@ -233,8 +233,9 @@ def test_the_command_line_takes_auto(tmp_path: Path, capsys: pytest.CaptureFixtu
         assert main(["train", "dqn", *arguments, *flags]) == 0
         assert load(out).agent.shift == rule  # type: ignore[attr-defined]
         assert json.loads((out / "config.json").read_text())["agent"]["shift"]["type"] == "Auto"
-    assert main(["train", "dqn", "--env=CartPole-v1", "--shift=aut", *flags]) == 2
-    assert "shift must be one of auto" in capsys.readouterr().err
+    for wrong, words in (("aut", "--shift"), ("automatic", "auto"), ("auto(size=1)", "optimism")):
+        assert main(["train", "dqn", "--env=CartPole-v1", f"--shift={wrong}", *flags]) == 2
+        assert words in capsys.readouterr().err
 
 
 def test_values_of_a_compiled_rule_follow_the_state() -> None:

@@ -108,7 +108,7 @@ def shift_rule(info: PrimitiveTypeInfo) -> PrimitiveConstructorSpec[Any] | None:
     several = any(get_args(kind) for kind in kinds)  # whether a tuple of shifts is allowed
     return PrimitiveConstructorSpec(
         nargs="*",
-        metavar=f"FLOAT [FLOAT ...] | {RULES.metavar}" if several else "FLOAT",
+        metavar=f"FLOAT [FLOAT ...] | {_call(AUTO, _defaults(Auto))}" if several else "FLOAT",
         instance_from_str=lambda texts: _shift_from_texts(texts, several),
         is_instance=lambda value: isinstance(value, float | Shift | tuple | Auto),
         str_from_instance=_shift_to_texts,
@@ -193,21 +193,13 @@ def _literals(text: str, what: str) -> dict[str, Any]:
 
 
 def _shift_from_texts(texts: list[str], several: bool) -> Any:
-    if several and len(texts) == 1 and not _is_number(texts[0]):
+    if several and len(texts) == 1 and texts[0].startswith(AUTO):
         return _part_or_error(texts[0], RULES)
     if not texts or (len(texts) > 1 and not several):
         each = ", or one for each member" if several else ""
         raise PartError(f"--shift must be a number{each}, got {' '.join(texts) or 'none'}")
     biases = tuple(map(float, texts))
     return biases if several else biases[0]
-
-
-def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
 
 
 def _shift_to_texts(shift: Any) -> list[str]:
