@@ -34,8 +34,8 @@ def watch(
         out: The folder of `reproduce`, of `sweep` or of a run.
         port: The port; by default the first free one from 8765 on.
     """
-    with watched(out, port):
-        try:
+    try:
+        with watched(out, port):
             threading.Event().wait()
-        except KeyboardInterrupt:
-            print("stopped")
+    except KeyboardInterrupt:
+        print("stopped")
