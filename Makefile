@@ -29,7 +29,7 @@ types: $(VENV)/dev.done
 docs: $(VENV)/dev.done
 	$(BIN)/sphinx-build --fresh-env --fail-on-warning --keep-going --quiet docs docs/_build/html
 
-# docs/results.md and the tables of the README, from results/. A test fails if they are stale.
+# docs/results.md and the tables of the README and of docs/experiments.md, from results/. A test fails if they are stale.
 tables: $(VENV)/core.done
 	$(BIN)/python docs/results.py
 

@@ -1,8 +1,10 @@
-"""Makes results.md, and the tables of the README, of the results that are kept: `make tables`."""
+"""Makes results.md, and the tables of the README and of experiments.md: `make tables`."""
 
 import json
 import re
 from pathlib import Path
+
+import numpy as np
 
 from rewardshift.experiments import FIGURES
 from rewardshift.experiments.results import read_results
@@ -15,6 +17,8 @@ from rewardshift.report.verdicts import reason
 ROOT = Path(__file__).parents[1]
 RESULTS = ROOT / "results"
 TABLES = re.compile(r"(<!-- tables -->\n\n).*(\n\n<!-- end of the tables -->)", re.DOTALL)
+
+MEANS = re.compile(r"(<!-- means of (\S+) -->\n\n).*?(\n\n<!-- end of the means -->)", re.DOTALL)
 
 TOP = """# Results
 
@@ -56,6 +60,27 @@ def readme() -> str:
     return TABLES.sub(lambda found: f"{found[1]}{tables}{found[2]}", text)
 
 
+def experiments() -> str:
+    """experiments.md with the mean curves of today."""
+    text = (ROOT / "docs" / "experiments.md").read_text()
+    return MEANS.sub(lambda found: f"{found[1]}{_means(RESULTS / found[2])}{found[3]}", text)
+
+
+def _means(folder: Path) -> str:
+    """The mean of each method's curve, over steps and seeds, in the first panel of each task."""
+    figure = FIGURES[folder.name]
+    panels = {panel.task: panel for panel in reversed(figure.panels)}
+    shown = [panels[task] for task in figure.tasks]
+    values: dict[tuple[str, str], list[float]] = {}
+    for curve in read_results(folder / "results.csv"):
+        values.setdefault((curve.panel, curve.method), []).extend(curve.values)
+    lines = [["method", *(panel.title for panel in shown)], ["---"] * (1 + len(shown))]
+    for method in figure.methods:
+        means = [np.mean(values[panel.name, method.name]) for panel in shown]
+        lines.append([method.label, *(f"{m:z.2f}" if abs(m) < 10 else f"{m:.0f}" for m in means)])
+    return "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
+
+
 def _figure(folder: Path) -> str:
     """A figure with its picture and its verdicts."""
     provenance = json.loads((folder / "provenance.json").read_text())
@@ -89,3 +114,4 @@ def _figure(folder: Path) -> str:
 if __name__ == "__main__":
     (ROOT / "docs" / "results.md").write_text(results_page())
     (ROOT / "README.md").write_text(readme())
+    (ROOT / "docs" / "experiments.md").write_text(experiments())

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from data_makers import small
+from data_makers import save_npz, small
 from fuzzing import contents
 from probes import Aim, Probe
 
@@ -78,16 +78,7 @@ def test_an_offline_run_is_examined_with_its_data(tmp_path: Path) -> None:
     from rewardshift.data import load_dataset  # noqa: PLC0415
 
     data = small("Pendulum-v1")
-    path = tmp_path / "small.npz"
-    np.savez(
-        path,
-        observations=data.observation,
-        actions=data.action,
-        rewards=data.reward,
-        terminals=data.terminated,
-        timeouts=data.truncated,
-        next_observations=data.next_observation,
-    )
+    path = save_npz(tmp_path / "small.npz", data)
     budget = OfflineBudget(updates=20, evaluate_every=20, evaluation_episodes=1)
     agent = CQL(shift=0.5, gamma=0.9, cloning_updates=0, **TINY)
     train_offline(agent, load_dataset(path), "Pendulum-v1", budget=budget, folder=tmp_path / "run")

@@ -25,6 +25,12 @@ def results() -> ModuleType:
     return module
 
 
+def test_the_means_of_the_experiments_are_fresh(results: ModuleType) -> None:
+    text = (DOCS / "experiments.md").read_text()
+    assert "<!-- means of curiosity -->" in text
+    assert text == results.experiments(), "run 'make tables'"
+
+
 def test_the_results_page_is_fresh(results: ModuleType) -> None:
     assert (DOCS / "results.md").read_text() == results.results_page(), "run 'make tables'"
 

@@ -26,7 +26,7 @@ class Intrinsic(Protocol):
 
     @property
     def evaluated(self) -> Evaluated:
-        """The moment of the bonus, with the sampled batch or with the collection."""
+        """Whether a bonus is computed with the sampled batch or when a transition is stored."""
         ...
 
     def init(self, key: PRNGKeyArray, features: int) -> Any:
