@@ -2,7 +2,7 @@
 
 ``python`` blocks share one namespace per page. A ``console`` block shows commands after
 ``$`` and what they print, which must be just that; a ``bash`` block only has to succeed.
-Both run with the environment's commands in a folder that holds nothing but the examples.
+All of a page's blocks run in a folder of its own that holds nothing but the examples.
 """
 
 import os
@@ -33,9 +33,11 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 def make_folder(namespace: dict[str, Any]) -> None:
     folder = namespace["folder"] = Path(tempfile.mkdtemp())
     (folder / "examples").symlink_to(ROOT / "examples")
+    os.chdir(folder)
 
 
 def remove_folder(namespace: dict[str, Any]) -> None:
+    os.chdir(ROOT)
     shutil.rmtree(namespace["folder"])
     experiments = import_module("rewardshift.experiments")  # not before the hooks of tests/
     for name in tuple(experiments.MODULES):  # the figures that the page has registered

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 from selenium import webdriver
+from selenium.common.exceptions import StaleElementReferenceException
 from selenium.webdriver import ActionChains, Keys
 from selenium.webdriver.common.by import By
 from selenium.webdriver.remote.webelement import WebElement
@@ -54,7 +55,9 @@ class Browser(webdriver.Chrome):
         return self.find_elements(By.CSS_SELECTOR, selector)
 
     def until(self, holds: Callable[[], Any]) -> None:
-        WebDriverWait(self, 60).until(lambda _: holds())
+        """Waits; an element that the page replaces between two looks is looked for again."""
+        replaced = [StaleElementReferenceException]
+        WebDriverWait(self, 60, ignored_exceptions=replaced).until(lambda _: holds())
 
     def show(self, name: str) -> str:
         """Scrolls to a figure and waits for its curves; returns a selector of the figure."""
