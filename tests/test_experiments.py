@@ -20,6 +20,7 @@ from rewardshift.errors import InputError
 from rewardshift.experiments import FIGURES
 from rewardshift.experiments.figure import Curve
 from rewardshift.experiments.processes import Processes, _begin_work
+from rewardshift.experiments.provenance import made_with
 from rewardshift.experiments.results import (
     UnitResult,
     load_units,
@@ -30,7 +31,6 @@ from rewardshift.experiments.results import (
 from rewardshift.experiments.runner import (
     Plan,
     gather,
-    made_with,
     pending_units,
     run_units,
 )
@@ -117,17 +117,34 @@ def xla_threads() -> int:
     return sum("XLAEigen" in name for name in names)
 
 
+def xla_threads_of_a_worker(compiled: Path) -> int:
+    spawn = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(
+        1, mp_context=spawn, initializer=_begin_work, initargs=(str(compiled),)
+    ) as pool:
+        return pool.submit(xla_threads).result()
+
+
 @pytest.mark.parametrize("said", [None, "3"])
 def test_a_worker_keeps_to_one_thread_if_nobody_has_said_otherwise(
-    said: str | None, monkeypatch: pytest.MonkeyPatch
+    said: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The last bits depend on the number of threads, and shall not on the machine's cores."""
     monkeypatch.delenv("NPROC", raising=False)
     if said is not None:
         monkeypatch.setenv("NPROC", said)
-    spawn = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(1, mp_context=spawn, initializer=_begin_work) as pool:
-        assert pool.submit(xla_threads).result() == int(said or 1)
+    assert xla_threads_of_a_worker(tmp_path) == int(said or 1)
+
+
+@pytest.mark.parametrize("said", [None, "theirs"])
+def test_a_worker_keeps_what_it_compiles_for_the_others(
+    said: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("JAX_COMPILATION_CACHE_DIR")
+    if said is not None:
+        monkeypatch.setenv("JAX_COMPILATION_CACHE_DIR", str(tmp_path / said))
+    xla_threads_of_a_worker(tmp_path / "ours")
+    assert [path.name for path in tmp_path.iterdir()] == [said or "ours"]
 
 
 def test_the_results_have_the_promised_columns_and_order(tmp_path: Path) -> None:

@@ -83,3 +83,30 @@ def log(gamma: Any) -> Any:
 def expm1(value: Any) -> Any:
     """`exp(value) - 1`, exact for small values."""
     return value.expm1() if _is_torch(value) else _namespace(value).expm1(value)
+
+
+def same(this: Any, other: Any) -> bool:
+    """Whether two numbers are equal; each may be an array or None."""
+    if this is None or other is None:
+        return this is other
+    return np.array_equal(as_numpy(this), as_numpy(other))
+
+
+def check_shape(name: str, value: Any, of: str, rewards: Any) -> None:
+    """Refuses a value that would broadcast the rewards to another shape.
+
+    Args:
+        name: The name of the value.
+        value: The value.
+        of: The name of the rewards.
+        rewards: The rewards.
+    """
+    shape, given = tuple(np.shape(rewards)), tuple(np.shape(value))
+    try:
+        fits = np.broadcast_shapes(shape, given) == shape
+    except ValueError:
+        fits = False
+    if not fits:
+        raise InputError(
+            f"{name} must have the shape of {of}, {shape}, or be one value, got the shape {given}"
+        )

@@ -21,7 +21,7 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
-from rewardshift.arrays import affine, as_numbers, as_numpy, expm1, like, log
+from rewardshift.arrays import affine, as_numbers, as_numpy, check_shape, expm1, like, log, same
 from rewardshift.errors import InputError, shown
 from rewardshift.extras import needs
 
@@ -90,7 +90,7 @@ class Shift:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Shift):
             return NotImplemented
-        alike = (_same(getattr(self, name), getattr(other, name)) for name in _LEAVES)
+        alike = (same(getattr(self, name), getattr(other, name)) for name in _LEAVES)
         return self.terminal == other.terminal and all(alike)
 
     def __hash__(self) -> int:
@@ -110,7 +110,7 @@ class Shift:
         if not self.credits_ends:
             return shifted
         self.need_discount()
-        _check_shape("terminated", ended, "reward", reward)
+        check_shape("terminated", ended, "reward", reward)
         if self.terminal == "goal":
             ended = like(ended, shifted) * like(reward <= 0, shifted)
         credit = self.gamma * self.bias / (1 - self.gamma)
@@ -141,12 +141,12 @@ class Shift:
         total, steps = as_numbers("total", total), as_numbers("steps", steps)
         ended = as_numbers("terminated", terminated)
         _check("steps", steps, "1 or more", lambda n: n >= 1)
-        _check_shape("steps", steps, "total", total)
+        check_shape("steps", steps, "total", total)
         offset = self.value_offset
         # 1 - gamma^n, without cancellation
         share = -expm1(steps * like(log(self.gamma), steps))
         if self.terminal == "absorbing":
-            _check_shape("terminated", ended, "total", total)
+            check_shape("terminated", ended, "total", total)
             share = share + (1 - share) * like(ended * 1.0, share)
         return affine(self.scale, share * like(offset, share), total)
 
@@ -243,26 +243,6 @@ def _as_number(name: str, value: Any) -> Any:
         raise InputError(f"{name} must be a number or an array of numbers, got {shown(value)}")
     given = as_numbers(name, value)
     return float(given) if isinstance(given, numbers.Real) else given
-
-
-def _same(this: Any, other: Any) -> bool:
-    """Whether two numbers of shifts are equal; each may be an array or None."""
-    if this is None or other is None:
-        return this is other
-    return np.array_equal(as_numpy(this), as_numpy(other))
-
-
-def _check_shape(name: str, value: Any, of: str, rewards: Any) -> None:
-    """Refuses a value that would broadcast the rewards to another shape."""
-    shape, given = tuple(np.shape(rewards)), tuple(np.shape(value))
-    try:
-        fits = np.broadcast_shapes(shape, given) == shape
-    except ValueError:
-        fits = False
-    if not fits:
-        raise InputError(
-            f"{name} must have the shape of {of}, {shape}, or be one value, got the shape {given}"
-        )
 
 
 def _check(

@@ -17,7 +17,7 @@ from rewardshift.data.loading import load_dataset
 from rewardshift.data.minari_sets import local_sets
 from rewardshift.data.writing import check_env, check_target, write_minari
 from rewardshift.errors import InputError, plain
-from rewardshift.experiments.runner import made_with
+from rewardshift.experiments.provenance import made_with
 from rewardshift.extras import require
 from rewardshift.files import write_atomic
 from rewardshift.optimism import suggest_shift

@@ -4,11 +4,14 @@ import contextlib
 import multiprocessing
 import os
 import signal
+import tempfile
 import threading
 from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
+
+import jax
 
 from rewardshift.experiments.figure import Unit
 from rewardshift.experiments.runner import RETRIES, Outcome, Plan, perform
@@ -18,6 +21,7 @@ class Processes:
     """Processes of this machine.
 
     If one of them dies, all are replaced, and their units continue from their last checkpoints.
+    What one of them compiles, the others load.
 
     Args:
         jobs: The number of processes. 1 uses the present process.
@@ -36,9 +40,13 @@ class Processes:
             keep_to_one_thread()
             yield from (perform(plan, unit) for unit in units)
             return
+        with tempfile.TemporaryDirectory(prefix="rewardshift-") as compiled:
+            yield from self._perform_all(plan, units, compiled)
+
+    def _perform_all(self, plan: Plan, units: list[Unit], compiled: str) -> Iterator[Outcome]:
         left, deaths = list(units), Counter[Unit]()
         while left:
-            for outcome in _side_by_side(plan, left, self.jobs):
+            for outcome in _side_by_side(plan, left, self.jobs, compiled):
                 left.remove(outcome.unit)
                 yield outcome
             # The first of the remaining units were running when a process died. It is unknown which
@@ -49,13 +57,14 @@ class Processes:
                 yield Outcome(unit, None, "its process died again: killed, or out of memory")
 
 
-def _side_by_side(plan: Plan, units: list[Unit], jobs: int) -> Iterator[Outcome]:
+def _side_by_side(plan: Plan, units: list[Unit], jobs: int, compiled: str) -> Iterator[Outcome]:
     """Performs units in new processes, until all units have ended or a process dies."""
     others = set(multiprocessing.active_children())
     pool = ProcessPoolExecutor(
         min(jobs, len(units)),
         mp_context=multiprocessing.get_context("spawn"),  # JAX does not survive a fork
         initializer=_begin_work,
+        initargs=(compiled,),
     )
     whole = False
     try:
@@ -72,12 +81,17 @@ def _side_by_side(plan: Plan, units: list[Unit], jobs: int) -> Iterator[Outcome]
         pool.shutdown(wait=whole, cancel_futures=True)
 
 
-def _begin_work() -> None:
+def _begin_work(compiled: str) -> None:
     """Prepares a worker: one thread for XLA, and an exit when the parent is killed.
 
     An orphaned worker's results would be lost, and it would hold the folders of its units.
+
+    Args:
+        compiled: A folder for compiled programs, unless the user has set one for JAX.
     """
     keep_to_one_thread()
+    if "JAX_COMPILATION_CACHE_DIR" not in os.environ:
+        jax.config.update("jax_compilation_cache_dir", compiled)
     threading.Thread(target=_end_with_parent, daemon=True).start()
 
 

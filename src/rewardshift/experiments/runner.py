@@ -7,13 +7,9 @@ last checkpoint. A failing unit does not stop the others.
 
 import contextlib
 import importlib
-import importlib.metadata
 import itertools
 import json
-import os
-import platform
 import shutil
-import subprocess
 import tempfile
 import time
 import traceback
@@ -25,6 +21,7 @@ from typing import NamedTuple, Protocol, runtime_checkable
 from rewardshift.errors import ForeignError, InputError, TrainingError
 from rewardshift.experiments import MODULES, find_figure
 from rewardshift.experiments.figure import Figure, Group, Unit
+from rewardshift.experiments.provenance import made_with
 from rewardshift.experiments.results import (
     RESULTS,
     UnitResult,
@@ -271,43 +268,3 @@ def gather(plan: Plan) -> bool:
     }
     write_provenance(plan.folder, provenance)
     return True
-
-
-def made_with() -> dict[str, str | None]:
-    """The versions, the commit and the machine, on which results may depend."""
-    packages = (
-        *("rewardshift", "jax", "jaxlib", "optax", "numpy", "scipy", "minari"),
-        *("gymnasium", "gymnasium-robotics", "minigrid", "mujoco", "envpool"),
-    )
-    return {
-        "commit": _commit(),
-        "python": platform.python_version(),
-        **{package: _version(package) for package in packages},
-        "machine": f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores",
-    }
-
-
-def _version(package: str) -> str | None:
-    try:
-        return importlib.metadata.version(package)
-    except importlib.metadata.PackageNotFoundError:
-        return None  # an extra that is not installed
-
-
-def _commit() -> str | None:
-    """The commit of this source, if it is a checkout, with a mark if the source is changed."""
-    package = Path(__file__).parents[1]
-
-    def git(*arguments: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            ["git", *arguments], cwd=package, capture_output=True, text=True, check=False
-        )
-
-    try:
-        # Asks about this very file: an installed package may lie within another repository.
-        if git("ls-files", "--error-unmatch", __file__).returncode:
-            return None
-        changed = git("diff", "--quiet", "HEAD", "--", str(package)).returncode
-        return git("rev-parse", "HEAD").stdout.strip() + ("+changes" if changed else "")
-    except OSError:  # no git here
-        return None
