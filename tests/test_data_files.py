@@ -152,7 +152,7 @@ BAD: dict[str, tuple[Arrays, str]] = {
     "nothing": ({}, "has no 'observations'; it has nothing"),
     "other next": (
         {**ROWS, "next_observations": np.ones((7, 3))},
-        "'observations' of 2 and 'next_observations' of 3 numbers",
+        "a row of 'observations' has 2 numbers, one of 'next_observations' 3",
     ),
 }
 

@@ -74,7 +74,9 @@ def test_a_folder_keeps_the_environments_of_functions_apart(tmp_path: Path) -> N
     ],
 )
 def test_a_folder_is_not_for_functions_without_a_name(make: Any, tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="nothing tells the environment of the function"):
+    with pytest.raises(
+        InputError, match=r"an environment that can be made again.*got the function"
+    ):
         train(SMALL, make, budget=BUDGET, folder=tmp_path / "run")
     assert not (tmp_path / "run").exists()
 

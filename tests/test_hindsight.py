@@ -270,5 +270,5 @@ def test_a_range_of_any_numbers_is_kept_as_floats() -> None:
 
 
 def test_a_range_goes_with_no_intrinsic_reward() -> None:
-    with pytest.raises(ValueError, match="takes values out of the reward_range"):
+    with pytest.raises(ValueError, match="takes values outside of reward_range"):
         DQN(intrinsic=RND(), reward_range=(0.0, 1.0))

@@ -138,7 +138,7 @@ def test_a_run_notices_that_its_data_have_changed(
             "has 60 transitions, 99 were asked for",
         ),
         (("--data", "{file}", "--env", "Pendulum-v1", "--shift", "nan"), "bias must be finite"),
-        (("--data", "{file}", "--env", "Pendulum-v1", "--data-seed", "1"), "say how many"),
+        (("--data", "{file}", "--env", "Pendulum-v1", "--data-seed", "1"), "need --transitions"),
         (
             ("--data", "{file}", "--env", "Pendulum-v1", "--seeds", "0"),
             "1 or more, up to 65536, got 0",

@@ -85,7 +85,7 @@ def test_from_the_command_line(tmp_path: Any, capsys: pytest.CaptureFixture[str]
         assert "['lead'].leader" in parameters
         assert not any("optimiser" in name for name in parameters)
     assert main([*command, "--temperature=0.2", *small]) == 2
-    assert "target_entropy is for a tuned temperature" in capsys.readouterr().err
+    assert "target_entropy needs a tuned temperature" in capsys.readouterr().err
 
 
 def test_on_a_data_set() -> None:

@@ -73,12 +73,13 @@ class DQN(Online):
             raise InputError(f"an intrinsic reward needs n_step=1, got {self.n_step}")
         if self.intrinsic is not None and self.reward_range is not None:
             raise InputError(
-                f"an intrinsic reward takes values out of the reward_range, got {self.reward_range}"
+                "an intrinsic reward takes values outside of reward_range: set one of the two, got"
+                f" reward_range={self.reward_range}"
             )
         if self.intrinsic is not None and self.members[0].terminal == "goal":
             raise InputError(
-                "an intrinsic reward does not tell goals from falls, so it does not go with 'auto'"
-                f" and terminal='goal', got {self.shift}"
+                "an intrinsic reward hides which ends are goals: it needs terminal='zero' or"
+                f" 'absorbing', got {self.shift}"
             )
 
     def check_offline(self, updates: int) -> None:

@@ -73,13 +73,13 @@ class SAC(Online):
         super().__post_init__()
         if self.target_entropy is not None and self.temperature is not None:
             raise InputError(
-                "target_entropy is for a tuned temperature, which is None; got a temperature of"
-                f" {self.temperature} and a target_entropy of {self.target_entropy}"
+                "target_entropy needs a tuned temperature, temperature=None; got"
+                f" temperature={self.temperature} and target_entropy={self.target_entropy}"
             )
         if self.reward_range is not None and self.temperature != 0:
             raise InputError(
-                "a reward_range needs temperature=0, because entropy takes values out of that"
-                f" range; got {self.temperature}"
+                "reward_range needs temperature=0, because the entropy takes values outside of that"
+                f" range; got temperature={self.temperature}"
             )
 
     def init(self, key: PRNGKeyArray, spec: TaskSpec) -> SACState:

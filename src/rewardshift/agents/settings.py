@@ -66,8 +66,8 @@ class Online:
             )
         if self.members[0].terminal == "goal" and (self.n_step, self.reward_range) != (1, None):
             raise InputError(
-                "terminal='goal', which 'auto' has, needs n_step=1 and no reward_range, got"
-                f" {self.n_step} and {self.reward_range}"
+                "terminal='goal', the treatment of 'auto', needs n_step=1 and no reward_range, got"
+                f" n_step={self.n_step} and reward_range={self.reward_range}"
             )
 
     @property
@@ -110,8 +110,8 @@ class Online:
             raise InputError(f"on a data set n_step must be 1, got {self.n_step}")
         if len(self.members) > 1 and not isinstance(self.selection, Mixing):
             raise InputError(
-                "on a data set no episode ends, so no other member comes to lead: one shift, or a"
-                f" selection that mixes, got {len(self.members)} shifts"
+                "members take turns by the episode, and a data set has no new episodes: give one"
+                f" shift, or a selection that mixes members, got {len(self.members)} shifts"
             )
 
     def lead(self, state: Any, draw: Float[Array, ""], ended: Any, total: Any) -> Any:
@@ -148,7 +148,7 @@ class Offline:
         check(self)
         (shift,) = as_members(self.shift, self.gamma)
         if shift.terminal == "goal":
-            raise InputError("terminal='goal' is for learning in an environment")
+            raise InputError("on a data set terminal must be 'zero' or 'absorbing', got 'goal'")
         object.__setattr__(self, "shift", shift)
 
     @property

@@ -134,7 +134,9 @@ class OfflineOptions(RunOptions):
         """The part of the data set to learn from."""
         if self.transitions is None:
             if (self.pick, self.data_seed) != ("episodes", 0):
-                raise InputError("--pick and --data-seed choose --transitions; say how many")
+                raise InputError(
+                    "--pick and --data-seed need --transitions, the number of transitions to take"
+                )
             return None
         return Subset(self.transitions, self.pick, self.data_seed)
 

@@ -64,8 +64,8 @@ def _transitions(columns: Mapping[str, np.ndarray], name: str, where: str) -> Da
         following = columns["next_observations"]
         if following.shape != observation.shape:
             raise InputError(
-                f"{where} has 'observations' of {observation.shape[1]} and 'next_observations' of"
-                f" {following.shape[1]} numbers"
+                f"{where}: a row of 'observations' has {observation.shape[1]} numbers, one of"
+                f" 'next_observations' {following.shape[1]}; both must have the same"
             )
         onward = np.roll(observation, -1, axis=0)
         cut = columns.get("timeouts", (following != onward).any(axis=1)) | last

@@ -69,8 +69,8 @@ def shift_dataset(dataset: ReplayBuffer, shift: float | Mapping[str, Any] | Shif
         raise InputError(f"expected a ReplayBuffer of d3rlpy with its own episodes, got {dataset}")
     if isinstance(dataset.transition_picker, SparseRewardTransitionPicker):
         raise InputError(
-            "the numbers of a SparseRewardTransitionPicker are primal: shift the data set with"
-            " another picker, and make one with shifted numbers for what comes out"
+            "a SparseRewardTransitionPicker writes primal rewards: shift the data set with another"
+            " picker, and give the result one whose rewards are shifted"
         )
     if not dataset.episodes:
         raise InputError("the data set has no episodes")

@@ -72,8 +72,8 @@ class ShiftedStorage(MinariStorage):  # type: ignore[misc]
     def data_path(self) -> Path:
         """Refused, because the rewards in the folder are primal."""
         raise InputError(
-            "a shifted data set has no folder and so no spec, but id, env_spec and total_steps;"
-            " to split or combine data sets, do it with the primal ones and shift what comes out"
+            "a shifted data set has id, env_spec and total_steps, but no folder and no spec;"
+            " to split or combine data sets, do so before the shift, and shift the result"
         )
 
     def get_episodes(self, episode_indices: Iterable[int]) -> Iterator[dict[str, Any]]:

@@ -225,8 +225,8 @@ def _terminated(infos: Mapping[str, Any] | Iterable[Mapping[str, Any]]) -> Any:
         return np.array([info["terminated"] for info in infos])
     except KeyError:
         raise InputError(
-            "terminal='absorbing' and 'goal' have to know which relabelled transitions end, and"
-            " their infos do not say; give HerReplayBuffer copy_info_dict=True"
+            "terminal='absorbing' and 'goal' need to know which relabelled transitions end: give"
+            " HerReplayBuffer copy_info_dict=True"
         ) from None
 
 

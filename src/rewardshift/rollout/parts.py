@@ -62,15 +62,15 @@ def check_restorable(part: Any) -> None:
         kind = type(part)
         if _look_up(_name(kind)) is not kind:
             raise InputError(
-                f"a run in a folder could not go on, because {kind.__qualname__} would not be found"
-                f" again: define it at the top of a module, got {shown(part)}"
+                "a run in a folder needs parts that can be found again: define"
+                f" {kind.__qualname__} at the top of a module, got {shown(part)}"
             )
         for field in dataclasses.fields(part):
             check_restorable(getattr(part, field.name))
     elif not isinstance(part, PLAIN):
         raise InputError(
-            "a run in a folder could not go on, because its settings must be numbers, texts and"
-            f" frozen dataclasses of these, got {shown(part)}"
+            "a run in a folder needs settings that a file can keep: numbers, texts and frozen"
+            f" dataclasses of these, got {shown(part)}"
         )
 
 

@@ -81,8 +81,8 @@ def _check_goals(
         raise InputError(f"hindsight needs n_step=1, got {agent.n_step}")
     if getattr(agent, "intrinsic", None) is not None:
         raise InputError(
-            "hindsight does not go with an intrinsic reward, which would be another goal's, got"
-            f" {shown(agent)}"
+            "hindsight changes the goal of a transition, and an intrinsic reward belongs to the"
+            f" old goal: use one of the two, got {shown(agent)}"
         )
     task = probe_goals(env)
     if task.longest is not None and capacity < task.longest:
@@ -102,7 +102,7 @@ def _check_goals(
         raise InputError(f"{env} terminates at its goal: hindsight needs success_ends")
     if hindsight.success_ends and len(task.rewards) > 2:
         raise InputError(
-            f"success_ends is for rewards of two values, {env} pays more, such as"
+            f"success_ends needs rewards of two values, {env} pays more, such as"
             f" {', '.join(f'{reward:g}' for reward in task.rewards[:3])}"
         )
 
@@ -124,6 +124,8 @@ def _checked_spec(agent: Agent[Any], env: str | MakeEnv) -> TaskSpec:
     """The task of an environment, if the agent can act in it."""
     spec = probe_spec(env)
     if agent.continuous != bool(spec.action_size):
-        kind = "continuous" if agent.continuous else "discrete"
-        raise InputError(f"{type(agent).__name__} needs {kind} actions, {env} has others")
+        kinds = ("continuous", "discrete") if agent.continuous else ("discrete", "continuous")
+        raise InputError(
+            f"{type(agent).__name__} needs {kinds[0]} actions, {env} has {kinds[1]} ones"
+        )
     return spec

@@ -13,9 +13,9 @@ def check_folder(folder: Path, config: RunConfig) -> None:
     """Refuses a folder that is neither new nor this run's, before anything is written."""
     if "<" in config.env:  # as in "<lambda>", "<locals>" and "<... object at 0x...>"
         raise InputError(
-            f"nothing tells the environment of the {config.env} from others, so a run in a folder"
-            " could not go on: take a registered name, a function or class of a module, or"
-            " functools.partial of one"
+            "a run in a folder needs an environment that can be made again: a registered name, a"
+            " function or class of a module, or functools.partial of one; got the"
+            f" {config.env}"
         )
     check_restorable(config.agent)
     if (folder / "config.json").exists():
