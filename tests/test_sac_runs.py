@@ -44,8 +44,8 @@ BUDGET = OnlineBudget(steps=100, evaluate_every=50, evaluation_episodes=1)
             {"temperature": None, "target_entropy": float("nan")},
             "target_entropy must be finite or None, got nan",
         ),
-        ({"target_entropy": -1.0}, r"got a temperature of 0\.5 and a target_entropy of -1\.0"),
-        ({"reward_range": (-1.0, 0.0)}, r"needs temperature=0.*got 0\.5"),
+        ({"target_entropy": -1.0}, r"got temperature=0\.5 and target_entropy=-1\.0"),
+        ({"reward_range": (-1.0, 0.0)}, r"needs temperature=0.*got temperature=0\.5"),
     ],
 )
 def test_bad_settings_are_refused(changes: dict[str, Any], match: str) -> None:
