@@ -76,6 +76,15 @@ def test_the_first_reward_decides_and_no_other(seen: list[float], gamma: float) 
     assert shift.initial_value == pytest.approx(first or 1.0)
 
 
+@given(rewards, st.floats(0.1, 10.0))
+def test_a_unit_has_a_least_size(first: float, least: float) -> None:
+    rule = Auto(least=least)
+    (shift,) = rule.shifts(rule.see(0.0, first), 0.5)
+    assert shift.initial_value == pytest.approx(max(abs(first), least))
+    (several,) = rule.shifts(rule.see(jnp.zeros(2), jnp.asarray([0.0, first], jnp.float32)), 0.5)
+    np.testing.assert_allclose(several.scale, [1 / least, shift.scale], rtol=1e-6)
+
+
 @given(st.lists(st.just(0.0), max_size=5), rewards.filter(bool), st.booleans())
 def test_what_came_before_the_choice_needs_no_other_shift(
     zeros: list[float], first: float, terminated: bool

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any
 
-from rewardshift.checks import Finite, check
+from rewardshift.checks import Finite, NonNegative, check
 from rewardshift.errors import InputError
 from rewardshift.shift import Shift, Terminal
 
@@ -21,7 +21,8 @@ class Auto:
     before the first such reward, the scale makes no difference.
 
     It fits a task that pays once, at its goal. Where every step pays, a return is many rewards, and
-    the optimism is small; where the first reward is a small cost, it is small too.
+    the optimism is small; where the first reward is a small cost, it is small too, unless `least`
+    says how large a unit must be.
 
     The rule's state is one number: the size of that reward, or 0 before it is seen. It may be an
     array, with one number for each seed.
@@ -29,6 +30,7 @@ class Auto:
     Args:
         optimism: The initial value in units of that reward, or several, one for each member.
         terminal: As in `Shift`.
+        least: The smallest unit. If the first reward is smaller, this is the unit.
 
     >>> rule = Auto()
     >>> size = rule.see(0.0, -4.0)
@@ -38,6 +40,7 @@ class Auto:
 
     optimism: Finite | tuple[Finite, ...] = 1.0
     terminal: Terminal = "goal"
+    least: NonNegative = 0.0
 
     def __post_init__(self) -> None:
         check(self)
@@ -65,7 +68,8 @@ class Auto:
             size: The state.
             gamma: The discount of the agent that learns.
         """
-        scale = 1 / (size + (size == 0))
+        unit = size + (size < self.least) * (self.least - size)
+        scale = 1 / (unit + (unit == 0))
         return tuple(Shift(o * (gamma - 1), scale, gamma, self.terminal) for o in self.levels)
 
 
