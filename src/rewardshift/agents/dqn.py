@@ -101,7 +101,7 @@ class DQN(Online):
             intrinsic=()
             if self.intrinsic is None
             else self.intrinsic.init(intrinsic_key, spec.features),
-            lead=first_lead(len(self.members), jax.random.uniform(leader_key)),
+            lead=first_lead(self.selection, len(self.members), jax.random.uniform(leader_key)),
             reward_size=self.first_size(),
         )
 

@@ -97,7 +97,7 @@ class SAC(Online):
             critics=Learner.start(critics, adam),
             target_critics=jax.tree.map(jnp.copy, critics),
             temperature=start_multiplier(self.learning_rate) if self.temperature is None else (),
-            lead=first_lead(members, jax.random.uniform(lead_key)),
+            lead=first_lead(self.selection, members, jax.random.uniform(lead_key)),
             reward_size=self.first_size(),
         )
 

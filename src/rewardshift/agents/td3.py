@@ -120,7 +120,7 @@ class TD3(Online):
             target_actors=jax.tree.map(jnp.copy, actors),
             critics=Learner.start(critics, adam),
             target_critics=jax.tree.map(jnp.copy, critics),
-            lead=first_lead(members, jax.random.uniform(lead_key)),
+            lead=first_lead(self.selection, members, jax.random.uniform(lead_key)),
             normaliser=init_normaliser(spec) if self.normalise else (),
             reward_size=self.first_size(),
         )
