@@ -129,7 +129,7 @@ def test_the_target_by_hand(terminal: Any, changes: dict[str, Any]) -> None:
     state = state._replace(target=agent.init(jax.random.key(1), SPEC).online.parameters)
     batch = random_batch(2)
     bonus = agent._bonus(state, batch, batch.observation)
-    ours = agent._target(state, batch, batch.next_observation, bonus)
+    ours = agent._target(state, batch, bonus)
     for member in range(len(BIASES)):
         np.testing.assert_allclose(
             ours[member], plain_target(agent, state, batch, member), rtol=1e-4, atol=1e-5

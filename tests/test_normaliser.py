@@ -1,19 +1,27 @@
-"""Observations on a common scale, and what `TD3` sees of them and does."""
+"""Observations on a common scale, and what agents see of them and do."""
 
 from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+import optax
 import pytest
+from probes import Probe
+from test_td3_runs import stopped_and_resumed
 
-from rewardshift import TD3
+from rewardshift import DQN, SAC, TD3, Convolution, InputError, load
 from rewardshift.agents.normaliser import Normaliser, init_normaliser, normalise, take_note
 from rewardshift.envs.tasks import TaskSpec
+from rewardshift.learners import Learner
 from rewardshift.networks import MLP
 from rewardshift.replay import Batch
 
-AGENT = TD3(network=MLP((8,)), batch_size=8, warm_up=20, normalise=True, random_actions=0.3)
+SMALL: dict[str, Any] = {"network": MLP((8,)), "batch_size": 8, "normalise": True}
+AGENT = TD3(**SMALL, warm_up=20, random_actions=0.3)
 
 
 def test_scales_stay_right_far_from_zero_and_over_long_training() -> None:
@@ -63,17 +71,22 @@ def test_goals_have_the_scale_of_what_is_achieved() -> None:
     np.testing.assert_allclose(scaled, expected, atol=1e-3)
 
 
-def test_an_update_sees_what_is_scaled() -> None:
-    """One on raw data equals one on data that were scaled beforehand."""
-    spec = TaskSpec(5, "float32", action_size=2)
-    generator = np.random.default_rng(0)
-    seen = generator.normal(3.0, 2.0, (50, 5)).astype(np.float32)
-    state = AGENT.init(jax.random.key(0), spec)
+def looked_around(agent: Any, seen: np.ndarray) -> Any:
+    """A fresh state of the agent after it has acted on these observations."""
+    actions = {"action_size": 2} if agent.continuous else {"num_actions": 2}
+    state = agent.init(jax.random.key(0), TaskSpec(5, "float32", **actions))
     for observation in seen:
-        state, _ = AGENT.observe(state, jnp.asarray(observation))
-    batch = Batch(
+        state, _ = agent.observe(state, jnp.asarray(observation))
+    return state
+
+
+def some_batch(agent: Any, seen: np.ndarray) -> Batch:
+    generator = np.random.default_rng(1)
+    return Batch(
         observation=jnp.asarray(seen[:8]),
-        action=jnp.asarray(generator.uniform(-1, 1, (8, 2)).astype(np.float32)),
+        action=jnp.asarray(generator.uniform(-1, 1, (8, 2)).astype(np.float32))
+        if agent.continuous
+        else jnp.asarray(generator.integers(0, 2, 8), jnp.int32),
         reward=jnp.ones(8),
         next_observation=jnp.asarray(seen[8:16]),
         terminated=jnp.zeros(8, bool),
@@ -81,16 +94,82 @@ def test_an_update_sees_what_is_scaled() -> None:
         intrinsic=jnp.zeros(8),
         lot=jnp.zeros(8, jnp.uint32),
     )
+
+
+SEEN = np.random.default_rng(0).normal(3.0, 2.0, (20, 5)).astype(np.float32)
+every_agent = pytest.mark.parametrize(
+    "agent", [AGENT, SAC(**SMALL), DQN(**SMALL, double=True)], ids=lambda a: type(a).__name__
+)
+
+
+@every_agent
+def test_an_agent_sees_what_is_scaled(agent: Any) -> None:
+    """Updates, values and actions on raw data equal those on data that were scaled beforehand."""
+    state, batch = looked_around(agent, SEEN), some_batch(agent, SEEN)
     assert isinstance(state.normaliser, Normaliser)
     scaled = batch._replace(
         observation=normalise(state.normaliser, batch.observation),
         next_observation=normalise(state.normaliser, batch.next_observation),
     )
-    plain = replace(AGENT, normalise=False)
+    plain = replace(agent, normalise=False)
     key, bare = jax.random.key(1), state._replace(normaliser=())
-    ours, _ = AGENT.update(state, batch, key, 1)
-    theirs, _ = plain.update(bare, scaled, key, 1)
+    turn = agent.period - 1
+    ours, _ = agent.update(state, batch, key, turn)
+    theirs, _ = plain.update(bare, scaled, key, turn)
     jax.tree.map(np.testing.assert_array_equal, ours._replace(normaliser=()), theirs)
+    actions = (batch.action,) if agent.continuous else ()
+    np.testing.assert_array_equal(
+        agent.values(state, batch.observation, *actions),
+        plain.values(bare, scaled.observation, *actions),
+    )
+    one, same = batch.observation[0], scaled.observation[0]
+    np.testing.assert_array_equal(agent.greedy(state, one), plain.greedy(bare, same))
+    draws = jnp.full(agent.draws(TaskSpec(5, "float32", 2, 2)), 0.4)
+    explore = False if agent.continuous else 0.1
+    np.testing.assert_array_equal(
+        agent.act(state, one, draws, explore), plain.act(bare, same, draws, explore)
+    )
+
+
+def test_a_member_of_a_dqn_is_a_single_agent() -> None:
+    agent = DQN(**SMALL, shift=(0.5, -0.5))
+    state, batch, key = looked_around(agent, SEEN), some_batch(agent, SEEN), jax.random.key(1)
+    second = jax.tree.map(lambda leaf: leaf[1:], state.online.parameters)
+    alone = replace(agent, shift=-0.5)
+    single = looked_around(alone, SEEN)
+    single = single._replace(
+        online=Learner.start(second, optax.adam(agent.learning_rate)),
+        target=jax.tree.map(jnp.copy, second),
+    )
+    for _ in range(3):
+        state, _ = agent.update(state, batch, key, 0)
+        single, _ = alone.update(single, batch, key, 0)
+    for ours, theirs in zip(
+        jax.tree.leaves(state.online.parameters),
+        jax.tree.leaves(single.online.parameters),
+        strict=True,
+    ):
+        np.testing.assert_allclose(ours[1], theirs[0], rtol=1e-5, atol=1e-6)
+
+
+def test_a_stopped_run_goes_on_and_its_policy_keeps_the_scale(tmp_path: Path) -> None:
+    agent = DQN(network=MLP((4,)), batch_size=4, normalise=True, shift=(-0.5, 0.5))
+    resumed = stopped_and_resumed(agent, tmp_path, partial(Probe, 3, pays=(1.0, 0.0)))
+    assert (np.asarray(resumed.state.normaliser.seen) >= 2 * 160).all()
+    policy = resumed.policy()
+    policy.save(tmp_path / "policy.npz")
+    loaded = load(tmp_path / "policy.npz")
+    observation = np.eye(3, dtype=np.float32)[0]
+    np.testing.assert_array_equal(loaded.act(observation), policy.act(observation))
+    row = jax.tree.map(lambda leaf: leaf[0], resumed.state)
+    assert int(policy.act(observation)) == int(agent.greedy(row, jnp.asarray(observation)))
+
+
+@pytest.mark.parametrize("network", [MLP((4,), input_range=((0, 1),)), Convolution()])
+def test_two_scales_at_once_are_refused(network: Any) -> None:
+    for agent in (DQN, TD3, SAC):
+        with pytest.raises(InputError, match=r"normalise .* needs input_range=\(\), got \(\(0.0"):
+            agent(network=network, normalise=True)
 
 
 def test_some_actions_are_random_and_the_others_are_near_the_greedy_one() -> None:

@@ -83,7 +83,7 @@ def test_weights_add_up(selection: Any, shifts: tuple[float, ...]) -> None:
 
 def changes(least: tuple[int, int], lengths: Sequence[int]) -> list[int]:
     """The steps after which a leader is drawn, over episodes of these lengths."""
-    lead = first_lead(3, jnp.asarray(0.0))
+    lead = first_lead(Uniform(), 3, jnp.asarray(0.0))
     step, found = 0, []
     for length in lengths:
         for position in range(length):
@@ -104,7 +104,7 @@ def test_a_leader_stays_for_an_episode_and_for_its_steps() -> None:
 
 
 def test_progress_is_that_of_the_leader_between_its_episodes() -> None:
-    lead = first_lead(2, jnp.asarray(0.9))
+    lead = first_lead(ProgressArgmax(), 2, jnp.asarray(0.9))
     assert int(lead.leader) == 1
 
     def ended(lead: Lead, total: float) -> Lead:

@@ -171,9 +171,11 @@ def test_from_the_command_line(tmp_path: Any, capsys: pytest.CaptureFixture[str]
         main(["train", "td3", "--env=Pendulum-v1", "--shift", "many"])
 
 
-def stopped_and_resumed(agent: Any, folder: Path) -> Any:
+AIM = partial(Aim, 3, goal=0.0)
+
+
+def stopped_and_resumed(agent: Any, folder: Path, env: Any = AIM) -> Any:
     """A run that was stopped and went on, after a look that it equals an undisturbed one."""
-    env = partial(Aim, 3, goal=0.0)
     budget = OnlineBudget(steps=160, evaluate_every=40, evaluation_episodes=1, checkpoint_every=50)
     whole, cut = folder / "whole", folder / "cut"
     undisturbed = train(agent, env, seeds=2, budget=budget, folder=whole)

@@ -11,6 +11,7 @@ from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 from rewardshift.agents.intrinsic import Intrinsic
 from rewardshift.agents.members import mixing_weights
+from rewardshift.agents.normaliser import Normaliser, see
 from rewardshift.agents.selection import Lead, Mixing, first_lead
 from rewardshift.agents.settings import Online
 from rewardshift.agents.targets import member_targets
@@ -32,6 +33,7 @@ class DQNState(NamedTuple):
     target: Any
     intrinsic: Any
     lead: Lead
+    normaliser: Normaliser | tuple[()]
     reward_size: Any
 
 
@@ -62,7 +64,7 @@ class DQN(Online):
     epsilon: Schedule = "linear"
     intrinsic: Intrinsic | None = None
 
-    networks: ClassVar[tuple[str, ...]] = ("online", "lead", "reward_size")
+    networks: ClassVar[tuple[str, ...]] = ("online", "lead", "normaliser", "reward_size")
     continuous: ClassVar[bool] = False
     period: ClassVar[int] = 1
     warm_up: ClassVar[int] = 0
@@ -102,7 +104,8 @@ class DQN(Online):
             intrinsic=()
             if self.intrinsic is None
             else self.intrinsic.init(intrinsic_key, spec.features),
-            lead=first_lead(len(self.members), jax.random.uniform(leader_key)),
+            lead=first_lead(self.selection, len(self.members), jax.random.uniform(leader_key)),
+            normaliser=self.first_normaliser(spec),
             reward_size=self.first_size(),
         )
 
@@ -110,7 +113,7 @@ class DQN(Online):
         self, state: DQNState, observation: Float[Array, "*batch features"]
     ) -> Float[Array, "member *batch action"]:
         """Each member's values of each action, on its own scale."""
-        return self._values(state.online.parameters, observation)
+        return self._values(state.online.parameters, see(state.normaliser, observation))
 
     def greedy(self, state: DQNState, observation: Array) -> Int[Array, ""]:
         """The best action by the leader's values, or by a mix of all members'."""
@@ -118,11 +121,11 @@ class DQN(Online):
 
     def _led(self, state: DQNState, observation: Array) -> Float[Array, " action"]:
         """The values by which the agent chooses its action."""
-        floats = as_floats(observation)
+        networks, seen = state.online.parameters, see(state.normaliser, observation)
         if isinstance(self.selection, Mixing):
-            return mixing_weights(self.selection, self.members) @ self.values(state, floats)
-        leader = jax.tree.map(lambda leaf: leaf[state.lead.leader], state.online.parameters)
-        return self.network.apply(leader, floats)
+            return mixing_weights(self.selection, self.members) @ self._values(networks, seen)
+        leader = jax.tree.map(lambda leaf: leaf[state.lead.leader], networks)
+        return self.network.apply(leader, seen)
 
     def draws(self, spec: TaskSpec) -> int:
         """The number of random numbers that `act` takes."""
@@ -139,21 +142,22 @@ class DQN(Online):
 
     def observe(self, state: DQNState, observation: Array) -> tuple[DQNState, Float[Array, ""]]:
         """Records the observation, and returns the intrinsic reward to store, or 0."""
+        state, nothing = super().observe(state, observation)
         if self.intrinsic is None:
-            return state, jnp.zeros(())
+            return state, nothing
         floats = as_floats(observation)
         intrinsic = self.intrinsic.observe(state.intrinsic, floats)
         stored = self.intrinsic.evaluated == "stored"
-        bonus = self.intrinsic.bonus(intrinsic, floats) if stored else jnp.zeros(())
+        bonus = self.intrinsic.bonus(intrinsic, floats) if stored else nothing
         return state._replace(intrinsic=intrinsic), bonus
 
     def update(
         self, state: DQNState, batch: Batch, key: PRNGKeyArray, turn: int
     ) -> tuple[DQNState, dict[str, Float[Array, ""]]]:
         """One step of every member on the same batch."""
-        observation, following = as_floats(batch.observation), as_floats(batch.next_observation)
-        bonus = self._bonus(state, batch, observation)
-        target = self._target(state, batch, following, bonus)
+        raw, observation = as_floats(batch.observation), see(state.normaliser, batch.observation)
+        bonus = self._bonus(state, batch, raw)
+        target = self._target(state, batch, bonus)
 
         def loss(online: Any) -> tuple[Array, Array]:
             values = self._values(online, observation)
@@ -164,7 +168,7 @@ class DQN(Online):
         online = state.online.step(gradient, optax.adam(self.learning_rate))
         intrinsic, metrics = state.intrinsic, {"loss": total, "q": q, **self.told(state)}
         if self.intrinsic is not None:
-            intrinsic = self.intrinsic.update(intrinsic, observation)
+            intrinsic = self.intrinsic.update(intrinsic, raw)
             metrics["bonus"] = bonus.mean()
         state = state._replace(
             online=online,
@@ -185,12 +189,14 @@ class DQN(Online):
         return self.intrinsic.bonus(state.intrinsic, observation)
 
     def _target(
-        self, state: DQNState, batch: Batch, following: Array, bonus: Float[Array, " batch"]
+        self, state: DQNState, batch: Batch, bonus: Float[Array, " batch"]
     ) -> Float[Array, "member batch"]:
         """The members' targets."""
+        following = see(state.normaliser, batch.next_observation)
         values = self._values(state.target, following)
         if self.double:
-            best = jnp.argmax(self.values(state, following), axis=-1, keepdims=True)
+            online = self._values(state.online.parameters, following)
+            best = jnp.argmax(online, axis=-1, keepdims=True)
             value = jnp.take_along_axis(values, best, axis=-1)[..., 0]
         else:
             value = values.max(axis=-1)

@@ -7,6 +7,7 @@ import numpy as np
 from jaxtyping import Array, Float, Int
 
 from rewardshift.envs.tasks import TaskSpec
+from rewardshift.replay import as_floats
 
 # Usual values with hindsight replay: the lower bound on a deviation, and the bound on the result.
 SMALLEST_DEVIATION = 0.01
@@ -41,6 +42,12 @@ def init_normaliser(spec: TaskSpec) -> Normaliser:
         mean=jnp.copy(zeros),
         squares=jnp.copy(zeros),
     )
+
+
+def see(normaliser: Normaliser | tuple[()], observation: Array) -> Float[Array, "*batch features"]:
+    """Observations as the networks see them; the normaliser is empty if they are not scaled."""
+    floats = as_floats(observation)
+    return normalise(normaliser, floats) if isinstance(normaliser, Normaliser) else floats
 
 
 def take_note(normaliser: Normaliser, observation: Float[Array, " features"]) -> Normaliser:

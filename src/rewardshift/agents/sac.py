@@ -9,6 +9,7 @@ import optax
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from rewardshift.agents.members import improve_critics, leading_value, member_values
+from rewardshift.agents.normaliser import Normaliser, see
 from rewardshift.agents.selection import Lead, first_lead
 from rewardshift.agents.settings import Online
 from rewardshift.agents.soft import (
@@ -25,7 +26,7 @@ from rewardshift.envs.tasks import TaskSpec
 from rewardshift.errors import InputError
 from rewardshift.learners import Learner
 from rewardshift.networks import normal_from_uniform, side_by_side
-from rewardshift.replay import Batch, as_floats
+from rewardshift.replay import Batch
 
 TWINS = 2
 
@@ -42,6 +43,7 @@ class SACState(NamedTuple):
     target_critics: Any
     temperature: Learner | tuple[()]
     lead: Lead
+    normaliser: Normaliser | tuple[()]
     reward_size: Any
 
 
@@ -65,7 +67,7 @@ class SAC(Online):
     target_entropy: Finite | None = None
     warm_up: Natural = 10_000
 
-    networks: ClassVar[tuple[str, ...]] = ("policy", "critics", "lead", "reward_size")
+    networks: ClassVar[tuple[str, ...]] = ("policy", "critics", "lead", "normaliser", "reward_size")
     continuous: ClassVar[bool] = True
     period: ClassVar[int] = 1
 
@@ -97,24 +99,27 @@ class SAC(Online):
             critics=Learner.start(critics, adam),
             target_critics=jax.tree.map(jnp.copy, critics),
             temperature=start_multiplier(self.learning_rate) if self.temperature is None else (),
-            lead=first_lead(members, jax.random.uniform(lead_key)),
+            lead=first_lead(self.selection, members, jax.random.uniform(lead_key)),
+            normaliser=self.first_normaliser(spec),
             reward_size=self.first_size(),
         )
 
     def greedy(self, state: SACState, observation: Array) -> Float[Array, " size"]:
         """The action in the middle of the policy's distribution."""
-        return middle(self.network.apply(state.policy.parameters, as_floats(observation)))
+        return middle(
+            self.network.apply(state.policy.parameters, see(state.normaliser, observation))
+        )
 
     def value(self, state: SACState, observation: Array) -> Float[Array, ""]:
         """The value of the greedy action, on the scale of the leading member, or of the mix."""
         action = self.greedy(state, observation)[None]
-        return self._led(state, as_floats(observation)[None], action)[0]
+        return self._led(state, see(state.normaliser, observation)[None], action)[0]
 
     def values(
         self, state: SACState, observation: Float[Array, "batch features"], action: Array
     ) -> Float[Array, "member batch"]:
         """Each member's values of actions, on its own scale: the lower of its twins."""
-        critics, floats = state.critics.parameters, as_floats(observation)
+        critics, floats = state.critics.parameters, see(state.normaliser, observation)
         return member_values(self.network, critics, floats, action[None]).min(axis=1)
 
     def draws(self, spec: TaskSpec) -> int:
@@ -126,23 +131,19 @@ class SAC(Online):
     ) -> Float[Array, " size"]:
         """An action drawn from the policy; in the warm-up a uniformly random one."""
         noise = normal_from_uniform(draws)
-        action, _ = self._draw(state, as_floats(observation), noise)
+        action, _ = self._draw(state, see(state.normaliser, observation), noise)
         return jnp.where(explore, 2 * draws - 1, action)
 
     def exploration(self, step: int, steps: int) -> bool:
         """Whether the step is in the warm-up, with random actions."""
         return step < self.warm_up
 
-    def observe(self, state: SACState, observation: Array) -> tuple[SACState, Float[Array, ""]]:
-        """Changes nothing: there is no intrinsic reward."""
-        return state, jnp.zeros(())
-
     def update(
         self, state: SACState, batch: Batch, key: PRNGKeyArray, turn: int
     ) -> tuple[SACState, dict[str, Float[Array, ""]]]:
         """One step of every member on the same batch, then of the temperature and the policy."""
         target_key, policy_key = jax.random.split(key)
-        observation = as_floats(batch.observation)
+        observation = see(state.normaliser, batch.observation)
         target, weight = self._target(state, batch, target_key), jnp.ones((1, 1))
         critics, metrics = improve_critics(
             self, state.critics, (observation, batch.action), target, weight
@@ -158,7 +159,7 @@ class SAC(Online):
         self, state: SACState, batch: Batch, key: PRNGKeyArray
     ) -> Float[Array, "member batch"]:
         """The members' targets, entropy included."""
-        following = as_floats(batch.next_observation)
+        following = see(state.normaliser, batch.next_observation)
         noise = jax.random.normal(key, batch.action.shape)
         action, log_density = self._draw(state, following, noise)
         values = member_values(self.network, state.target_critics, following, action[None])

@@ -7,10 +7,12 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from rewardshift.agents.members import keep_leading
+from rewardshift.agents.normaliser import Normaliser, init_normaliser, take_note
 from rewardshift.agents.selection import Mixing, Selection, Uniform
 from rewardshift.agents.shifts import ShiftLike, as_members
 from rewardshift.auto import Auto, as_rule
 from rewardshift.checks import Count, Discount, Finite, Natural, Positive, Rate, check
+from rewardshift.envs.tasks import TaskSpec
 from rewardshift.errors import InputError
 from rewardshift.networks import MLP, Initial, Network, twin_values
 from rewardshift.optimism import lifetime
@@ -40,6 +42,7 @@ class Online:
         lead_steps: The minimum number of steps that a member leads.
         reward_range: The lowest and the highest primal reward. Targets are then bounded by the
             values that such rewards can add up to. The range is shifted like the rewards.
+        normalise: Whether observations are scaled by their running mean and deviation.
     """
 
     shift: ShiftLike = 0.0
@@ -54,6 +57,7 @@ class Online:
     lead_episodes: Natural = 1
     lead_steps: Natural = 1000
     reward_range: tuple[Finite, Finite] | None = None
+    normalise: bool = False
 
     def __post_init__(self) -> None:
         check(self)
@@ -63,6 +67,12 @@ class Online:
         if self.reward_range is not None and self.reward_range[0] > self.reward_range[1]:
             raise InputError(
                 f"reward_range must have the lower number first, got {self.reward_range}"
+            )
+        ranges = getattr(self.network, "input_range", ())
+        if self.normalise and ranges:
+            raise InputError(
+                "normalise scales the observations already, so the network needs input_range=(),"
+                f" got {ranges}"
             )
         if self.members[0].terminal == "goal" and (self.n_step, self.reward_range) != (1, None):
             raise InputError(
@@ -97,6 +107,17 @@ class Online:
         """Metrics of the rule that chooses the shift."""
         return {"reward_size": state.reward_size} if isinstance(self.shift, Auto) else {}
 
+    def first_normaliser(self, spec: TaskSpec) -> Normaliser | tuple[()]:
+        """The normaliser before the first observation; empty if observations are not scaled."""
+        return init_normaliser(spec) if self.normalise else ()
+
+    def observe(self, state: Any, observation: Array) -> tuple[Any, Float[Array, ""]]:
+        """Updates the normaliser; there is no intrinsic reward."""
+        if isinstance(state.normaliser, Normaliser):
+            noted = take_note(state.normaliser, as_floats(observation))
+            state = state._replace(normaliser=noted)
+        return state, jnp.zeros(())
+
     @property
     def lifetime(self) -> float:
         """The lifetime of a shift, in updates; see `rewardshift.lifetime`."""
@@ -104,6 +125,8 @@ class Online:
 
     def check_offline(self, updates: int) -> None:
         """See `Choosy`."""
+        if self.normalise:
+            raise InputError("normalise is by what is collected; a fixed data set can be scaled")
         if isinstance(self.shift, Auto):
             raise InputError("on a data set shift must be a number or a Shift, got 'auto'")
         if self.n_step != 1:

@@ -14,7 +14,7 @@ import optax
 from jaxtyping import Array, Bool, Float, PRNGKeyArray
 
 from rewardshift.agents.members import improve_critics, leading_value, member_values
-from rewardshift.agents.normaliser import Normaliser, init_normaliser, normalise, take_note
+from rewardshift.agents.normaliser import Normaliser, see
 from rewardshift.agents.selection import Lead, Mixing, first_lead
 from rewardshift.agents.settings import Online
 from rewardshift.agents.targets import member_targets
@@ -24,7 +24,7 @@ from rewardshift.errors import InputError
 from rewardshift.learners import Learner
 from rewardshift.networks import normal_from_uniform, side_by_side
 from rewardshift.optimism import lifetime
-from rewardshift.replay import Batch, as_floats
+from rewardshift.replay import Batch
 
 
 class TD3State(NamedTuple):
@@ -63,7 +63,6 @@ class TD3(Online):
         own_actors: Whether every member has its own actor, as in Bootstrapped TD3.
         mask: The share of the transitions that a member learns from, drawn at random for each
             member.
-        normalise: Whether observations are scaled by their running mean and deviation.
     """
 
     noise: NonNegative = 0.1
@@ -75,7 +74,6 @@ class TD3(Online):
     warm_up: Natural = 25_000
     own_actors: bool = False
     mask: Rate = 1.0
-    normalise: bool = False
 
     networks: ClassVar[tuple[str, ...]] = ("actors", "critics", "lead", "normaliser", "reward_size")
     continuous: ClassVar[bool] = True
@@ -94,12 +92,6 @@ class TD3(Online):
     def lifetime(self) -> float:
         """The lifetime of a shift, in updates; see `rewardshift.lifetime`."""
         return lifetime(self.gamma, self.tau, self.policy_delay)
-
-    def check_offline(self, updates: int) -> None:
-        """See `Choosy`."""
-        if self.normalise:
-            raise InputError("normalise is by what is collected; a fixed data set can be scaled")
-        super().check_offline(updates)
 
     def init(self, key: PRNGKeyArray, spec: TaskSpec) -> TD3State:
         """Random networks, which depend on the key and not on the shifts."""
@@ -120,8 +112,8 @@ class TD3(Online):
             target_actors=jax.tree.map(jnp.copy, actors),
             critics=Learner.start(critics, adam),
             target_critics=jax.tree.map(jnp.copy, critics),
-            lead=first_lead(members, jax.random.uniform(lead_key)),
-            normaliser=init_normaliser(spec) if self.normalise else (),
+            lead=first_lead(self.selection, members, jax.random.uniform(lead_key)),
+            normaliser=self.first_normaliser(spec),
             reward_size=self.first_size(),
         )
 
@@ -129,21 +121,14 @@ class TD3(Online):
         """The action of the policy, without noise."""
         leader = state.lead.leader if self.own_actors else 0
         actor = jax.tree.map(lambda leaf: leaf[leader], state.actors.parameters)
-        return jnp.tanh(self.network.apply(actor, self._see(state, observation)))
+        return jnp.tanh(self.network.apply(actor, see(state.normaliser, observation)))
 
     def values(
         self, state: TD3State, observation: Float[Array, "batch features"], action: Array
     ) -> Float[Array, "member batch"]:
         """Each member's values of actions, on its own scale: the lower of its twins."""
-        seen = self._see(state, observation)
+        seen = see(state.normaliser, observation)
         return member_values(self.network, state.critics.parameters, seen, action[None]).min(axis=1)
-
-    def _see(self, state: TD3State, observation: Array) -> Float[Array, "*batch features"]:
-        """Observations as the networks see them."""
-        floats = as_floats(observation)
-        if isinstance(state.normaliser, Normaliser):
-            return normalise(state.normaliser, floats)
-        return floats
 
     def draws(self, spec: TaskSpec) -> int:
         """The number of random numbers that `act` takes."""
@@ -166,18 +151,11 @@ class TD3(Online):
         """Whether the step is in the warm-up, with random actions."""
         return step < self.warm_up
 
-    def observe(self, state: TD3State, observation: Array) -> tuple[TD3State, Float[Array, ""]]:
-        """Updates the normaliser; there is no intrinsic reward."""
-        if isinstance(state.normaliser, Normaliser):
-            seen = take_note(state.normaliser, as_floats(observation))
-            state = state._replace(normaliser=seen)
-        return state, jnp.zeros(())
-
     def update(
         self, state: TD3State, batch: Batch, key: PRNGKeyArray, turn: int
     ) -> tuple[TD3State, dict[str, Float[Array, ""]]]:
         """One step of every member on the same batch, and one of the policy at the last turn."""
-        observation = self._see(state, batch.observation)
+        observation = see(state.normaliser, batch.observation)
         target, weight = self._target(state, batch, key), self._weight(batch)
         critics, metrics = improve_critics(
             self, state.critics, (observation, batch.action), target, weight
@@ -191,7 +169,7 @@ class TD3(Online):
         self, state: TD3State, batch: Batch, key: PRNGKeyArray
     ) -> Float[Array, "member batch"]:
         """The members' targets."""
-        following = self._see(state, batch.next_observation)
+        following = see(state.normaliser, batch.next_observation)
         action = self._actions(state.target_actors, following)
         if self.target_noise:
             noise = self.target_noise * jax.random.normal(key, action.shape[1:])
