@@ -5,7 +5,13 @@ import gymnasium as gym
 SPARSE_CHEETAH = "rewardshift/SparseHalfCheetah-v0"
 BIT_FLIP = "rewardshift/BitFlip-v0"
 DEEP_SEA = "rewardshift/DeepSea-v0"
+DEEP_SEA_SIZES = (10, 20, 30, 40, 50)
 FOUR_ROOMS_SIZES = (7, 9)
+
+
+def deep_sea_id(size: int) -> str:
+    """The registered name of a size."""
+    return f"rewardshift/DeepSea-{size}-v0"
 
 
 def four_rooms_id(size: int) -> str:
@@ -21,6 +27,12 @@ gym.register(
 )
 gym.register(id=BIT_FLIP, entry_point="rewardshift.envs.bits:BitFlip", max_episode_steps=16)
 gym.register(id=DEEP_SEA, entry_point="rewardshift.envs.deep_sea:DeepSea")
+for _size in DEEP_SEA_SIZES:
+    gym.register(
+        id=deep_sea_id(_size),
+        entry_point="rewardshift.envs.deep_sea:DeepSea",
+        kwargs={"size": _size},
+    )
 for _size in FOUR_ROOMS_SIZES:
     gym.register(
         id=four_rooms_id(_size),

@@ -4,6 +4,7 @@ import re
 from difflib import get_close_matches
 
 from rewardshift.errors import InputError, shown
+from rewardshift.experiments.choosing import AUTO_DEVELOPMENT
 from rewardshift.experiments.control import (
     CONTROL,
     CONTROL_ABLATION,
@@ -28,7 +29,7 @@ from rewardshift.experiments.terminal import TERMINAL_TREATMENT
 FIGURES = {
     figure.name: figure
     for figure in (
-        *(FIGURE1, MAZE_SIZES, TERMINAL_TREATMENT, LIFETIME),
+        *(FIGURE1, MAZE_SIZES, TERMINAL_TREATMENT, LIFETIME, AUTO_DEVELOPMENT),
         *(CURIOSITY, CURIOSITY_ABLATION, CURIOSITY_STORED, CURIOSITY_EXPLAINED),
         *(CONTROL, CONTROL_ABLATION, SPARSE_CHEETAH_FIGURE, HUMANOID),
         *(OFFLINE, OFFLINE_ABLATION, OFFLINE_MECHANISM),
