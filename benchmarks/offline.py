@@ -20,7 +20,7 @@ from jax.extend.core import jaxprs_in_params
 from peers import FOLDER, in_turn, matrix_rate_per_core, peer_python, rate_of
 
 from rewardshift import BCQ, CQL, Dataset, OfflineBudget
-from rewardshift.envs.tasks import TaskSpec
+from rewardshift.envs.tasks import TaskSpec, probe_spec
 from rewardshift.replay import Batch
 from rewardshift.training.offline import OfflineTrainer, as_batch
 
@@ -90,7 +90,9 @@ def measure(kind: str) -> float:
     settle = 15  # the calls grow meanwhile
     far = 10 * (settle + updates)
     budget = OfflineBudget(updates=settle + updates, evaluate_every=far, checkpoint_every=settle)
-    trainer = OfflineTrainer(agent, as_batch(_data(), "Hopper-v5"), "Hopper-v5", (0,), budget)
+    spec = probe_spec("Hopper-v5")
+    data = as_batch(_data(), "Hopper-v5", spec)
+    trainer = OfflineTrainer(agent, data, "Hopper-v5", spec, (0,), budget)
     trainer.run_to_checkpoint()
     started = time.perf_counter()
     while trainer.step < settle + updates:
@@ -104,7 +106,7 @@ def update_flops(kind: str) -> float:
     agent: Any = BCQ() if kind == "bcq" else CQL()
     key = jax.random.key(0)
     state = agent.init(key, TaskSpec(FEATURES, "float32", action_size=ACTIONS))
-    whole = as_batch(_data(), "Hopper-v5")
+    whole = as_batch(_data(), "Hopper-v5", probe_spec("Hopper-v5"))
     batch = Batch(*(field[: agent.batch_size] for field in whole))
     traced = jax.make_jaxpr(lambda s, b, k: agent.update(s, b, k, 0))(state, batch, key)
     return _product_flops(traced.jaxpr)

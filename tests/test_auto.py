@@ -247,6 +247,17 @@ def test_the_command_line_takes_auto(tmp_path: Path, capsys: pytest.CaptureFixtu
         assert words in capsys.readouterr().err
 
 
+def test_the_command_line_chooses_the_treatment_of_auto(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    command = ["train", "dqn", "--env=CartPole-v1", "--shift=auto", "--steps=20", "--batch-size=4"]
+    few = ["--evaluate-every=20", "--evaluation-episodes=1", f"--out={tmp_path / 'run'}"]
+    assert main([*command, *few, "--terminal=zero"]) == 0
+    assert load(tmp_path / "run").agent.shift == Auto(terminal="zero")  # type: ignore[attr-defined]
+    assert main([*command, "--scale=2"]) == 2
+    assert "'auto' chooses the scale by itself, got --scale 2" in capsys.readouterr().err
+
+
 def test_values_of_a_compiled_rule_follow_the_state() -> None:
     rule = Auto()
 

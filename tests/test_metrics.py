@@ -69,7 +69,15 @@ def offline(folder: Path, agent: Any = TELLING) -> Result:
     """The same on a data set."""
     data = random_data(PROBE, 50)
     config = offline_run(DQN(**SMALL), data, PROBE, SEEDS, OFFLINE).config
-    make = partial(OfflineTrainer, agent, as_batch(data, PROBE), PROBE, SEEDS, OFFLINE)
+    make = partial(
+        OfflineTrainer,
+        agent,
+        as_batch(data, PROBE, config.spec),
+        PROBE,
+        config.spec,
+        SEEDS,
+        OFFLINE,
+    )
     return Run(config, PROBE, make).start(folder)
 
 

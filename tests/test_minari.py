@@ -2,6 +2,7 @@
 
 import copy
 import json
+import shutil
 import tempfile
 from pathlib import Path
 from typing import Any, get_args
@@ -18,6 +19,7 @@ from rewardshift.data import Dataset, Subset, load_dataset, minari_dataset
 from rewardshift.data.dataset import Pick
 from rewardshift.data.minari_sets import embedded_names
 from rewardshift.errors import InputError
+from rewardshift.training.config import DataConfig
 
 
 @settings(max_examples=30)
@@ -105,6 +107,15 @@ def test_an_id_that_minari_would_not_find_again(name: str, minari_root: Path) ->
     assert not minari_root.exists()
     with pytest.raises(InputError, match="is no id of a Minari data set"):
         minari_dataset(name)
+
+
+def test_an_id_in_a_file_downloads_nothing(minari_root: Path) -> None:
+    write(small("Pendulum-v1"), "ab/x-v0")
+    named = DataConfig("ab/x-v0", load_dataset("ab/x-v0").digest)
+    assert len(named.load()) == 5
+    shutil.rmtree(minari_root / "ab")
+    with pytest.raises(InputError, match="it is not here; to get it: minari download ab/x-v0"):
+        named.load()
 
 
 def test_minaris_folder_may_be_unusable(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -23,6 +23,7 @@ from rewardshift.agents.tabular import QLearning, Transition
 from rewardshift.agents.td3 import TD3
 from rewardshift.data.dataset import Dataset
 from rewardshift.envs.tables import TableSpec
+from rewardshift.envs.tasks import probe_spec
 from rewardshift.errors import InputError
 from rewardshift.networks import MLP
 from rewardshift.shift import Shift
@@ -272,8 +273,9 @@ def test_an_environment_that_rescales_actions_itself_is_taken_as_it_is() -> None
         return gym.wrappers.RescaleAction(gym.make("Pendulum-v1"), np.float32(-1), np.float32(1))
 
     data = random_data(own, 30)
-    np.testing.assert_array_equal(offline.as_batch(data, own).action, data.action)
-    scaled = offline.as_batch(replace(data, action=2 * data.action), "Pendulum-v1")
+    np.testing.assert_array_equal(offline.as_batch(data, own, probe_spec(own)).action, data.action)
+    wide = replace(data, action=2 * data.action)
+    scaled = offline.as_batch(wide, "Pendulum-v1", probe_spec("Pendulum-v1"))
     np.testing.assert_allclose(scaled.action, data.action, rtol=1e-6, atol=1e-6)
 
 
@@ -282,7 +284,9 @@ def test_floats_are_not_taken_for_bytes() -> None:
     wide = np.zeros((5, 147), np.float32)
     with pytest.raises(InputError, match="observations of float32"):
         offline.as_batch(
-            replace(data, observation=wide, next_observation=wide), "MiniGrid-Empty-Random-6x6-v0"
+            replace(data, observation=wide, next_observation=wide),
+            "MiniGrid-Empty-Random-6x6-v0",
+            probe_spec("MiniGrid-Empty-Random-6x6-v0"),
         )
 
 

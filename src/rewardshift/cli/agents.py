@@ -53,14 +53,14 @@ class RunOptions:
     Args:
         scale: The factor on every reward, for all numbers of --shift.
         terminal: The shift's treatment of terminal states: "zero" as in the paper, "absorbing", or
-            "goal".
+            "goal". The default is "zero" for numbers and "goal" for "auto".
         seeds: The number of seeds, which run side by side.
         first_seed: The first seed; the others count up from it.
         out: The folder. The default is one in `runs/` or `sweeps/`, named after the configuration.
     """
 
     scale: float = 1.0
-    terminal: Terminal = "zero"
+    terminal: Annotated[Terminal | None, tyro.conf.arg(metavar="{zero,absorbing,goal}")] = None
     seeds: int = 1
     first_seed: int = 0
     out: Annotated[Path | None, tyro.conf.arg(metavar="PATH")] = None
@@ -72,11 +72,13 @@ class RunOptions:
 
     def shifted(self, agent: Any) -> Any:
         """The agent with this scale and treatment of terminal states in all its shifts."""
-        if (self.scale, self.terminal) == (RunOptions.scale, RunOptions.terminal):
+        if self.scale == RunOptions.scale and self.terminal is None:
             return agent
         given = getattr(agent, "shift", None)
-        if isinstance(given, Auto) and self.scale == RunOptions.scale:
-            return replace(agent, shift=replace(given, terminal=self.terminal))
+        if isinstance(given, Auto):
+            if self.scale != RunOptions.scale:
+                raise InputError(f"'auto' chooses the scale by itself, got --scale {self.scale:g}")
+            return replace(agent, shift=replace(given, terminal=self.terminal or given.terminal))
         members = given if isinstance(given, tuple) else (given,)
         if not all(isinstance(member, Shift) for member in members):
             raise InputError(
@@ -84,7 +86,8 @@ class RunOptions:
                 " does not"
             )
         changed = tuple(
-            replace(member, scale=self.scale, terminal=self.terminal) for member in members
+            replace(member, scale=self.scale, terminal=self.terminal or member.terminal)
+            for member in members
         )
         return replace(agent, shift=changed if isinstance(given, tuple) else changed[0])
 

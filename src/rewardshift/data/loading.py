@@ -11,16 +11,18 @@ from rewardshift.files import as_path
 ENDINGS = (".hdf5", ".h5", ".npz")
 
 
-def load_dataset(source: str | Path, subset: Subset | None = None) -> Dataset:
+def load_dataset(
+    source: str | Path, subset: Subset | None = None, *, download: bool = True
+) -> Dataset:
     """Loads a data set, or a part of it.
 
     Args:
         source: `embedded/NAME` for one that comes with the package, a file that ends in .hdf5,
-            .h5 or .npz, the folder of a Minari data set, or the id of one, which Minari downloads
-            if it is missing.
+            .h5 or .npz, the folder of a Minari data set, or the id of one.
         subset: The part to load; by default all of it.
+        download: Whether Minari may download a data set that is missing.
     """
-    dataset = _load(source)
+    dataset = _load(source, download)
     return dataset if subset is None else dataset.subset(subset)
 
 
@@ -30,10 +32,10 @@ def whole_name(source: str) -> str:
     return str(Path(source).absolute()) if is_path else source
 
 
-def _load(source: str | Path) -> Dataset:
+def _load(source: str | Path, download: bool) -> Dataset:
     path = as_path("source", source)
     if str(source).startswith(PREFIX) or holds_minari(path):
-        return read_minari(source)
+        return read_minari(source, download)
     if path.suffix.lower() in ENDINGS:
         if not path.is_file():
             raise InputError(f"there is no file {str(source)!r}")
@@ -46,4 +48,4 @@ def _load(source: str | Path) -> Dataset:
         raise InputError(f"the folder {str(source)!r} holds no Minari data set")
     if path.is_absolute():  # so it is not an id
         raise InputError(f"there is no folder {str(source)!r}")
-    return read_minari(source)
+    return read_minari(source, download)

@@ -58,12 +58,12 @@ def holds_minari(folder: Path) -> bool:
     return (folder / "data" / "metadata.json").is_file()
 
 
-def minari_dataset(source: str | Path) -> "MinariDataset":
+def minari_dataset(source: str | Path, *, download: bool = True) -> "MinariDataset":
     """A data set as a `MinariDataset`.
 
     Args:
-        source: `embedded/NAME`, a folder that holds a data set, or the id of one, which Minari
-            downloads if it is not on this machine.
+        source: `embedded/NAME`, a folder that holds a data set, or the id of one.
+        download: Whether Minari may download a data set that is missing.
     """
     import minari  # noqa: PLC0415  slow to import
     from minari.storage import get_dataset_path  # noqa: PLC0415
@@ -78,6 +78,8 @@ def minari_dataset(source: str | Path) -> "MinariDataset":
         contextlib.redirect_stdout(sys.stderr),  # Minari prints about a download
     ):
         place = (folder or get_dataset_path(str(source))) / "data"
+        if not place.exists() and not download:
+            raise InputError(f"{what}: it is not here; to get it: minari download {source}")
         if not place.exists():
             minari.download_dataset(str(source))
         _check_entry_points(place, what)
@@ -108,14 +110,14 @@ def _check_entry_points(place: Path, what: str) -> None:
             )
 
 
-def read_minari(source: str | Path) -> Dataset:
+def read_minari(source: str | Path, download: bool) -> Dataset:
     """A data set of Minari as a `Dataset`; see `minari_dataset` for the sources.
 
     Observations must be a Box, actions a Box of floating point numbers or Discrete from 0 on;
     both are flattened. An episode without an end counts as truncated, unless it is the last
     one.
     """
-    found = minari_dataset(source)
+    found = minari_dataset(source, download=download)
     where = f"the Minari data set {str(source)!r}"
     _check_primal(found, where)
     _check_spaces(found, where)

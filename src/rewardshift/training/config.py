@@ -43,9 +43,9 @@ class DataConfig:
         check(self)
 
     def load(self) -> Dataset:
-        """The data set; refused if its contents have changed."""
+        """The data set; refused if its contents have changed, or if it would be downloaded."""
         try:
-            data = load_dataset(self.source)
+            data = load_dataset(self.source, download=False)  # a file names it
         except InputError as error:
             raise InputError(
                 f"{error}; if the data set was made in memory, go on with train_offline"

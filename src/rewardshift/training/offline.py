@@ -17,7 +17,7 @@ from rewardshift.agents.contract import Agent, Estimating
 from rewardshift.checks import Count, check
 from rewardshift.data.dataset import Dataset
 from rewardshift.envs.engines import EngineName
-from rewardshift.envs.tasks import MakeEnv, TaskSpec, probe_spec
+from rewardshift.envs.tasks import MakeEnv, TaskSpec
 from rewardshift.errors import InputError
 from rewardshift.replay import Batch
 from rewardshift.rollout.evaluation import Evaluator
@@ -93,6 +93,7 @@ class OfflineTrainer:
         agent: The agent's configuration.
         data: The data to learn from; see `as_batch`.
         env: The environment for evaluations: a registered name, or a function that makes it.
+        spec: The environment's task.
         seeds: The seeds, one row each.
         budget: The length and the schedule of the training.
         engine: See `make_engine`.
@@ -105,12 +106,13 @@ class OfflineTrainer:
         agent: Agent[Any],
         data: Batch,
         env: str | MakeEnv,
+        spec: TaskSpec,
         seeds: tuple[int, ...],
         budget: OfflineBudget,
+        *,
         engine: EngineName = "auto",
     ) -> None:
         self.agent, self.seeds, self.budget = agent, seeds, budget
-        spec = probe_spec(env)
         count = len(seeds)
         check_memory(
             agent_needs(agent, spec, count)
@@ -184,14 +186,14 @@ class OfflineTrainer:
             )
 
 
-def as_batch(data: Dataset, env: str | MakeEnv) -> Batch:
+def as_batch(data: Dataset, env: str | MakeEnv, spec: TaskSpec) -> Batch:
     """The whole data set as a batch, with continuous actions in [-1, 1].
 
     Args:
         data: The data set; refused if it does not fit the task.
-        env: The task. Its action bounds are those of the data set.
+        env: The environment.
+        spec: Its task. Its action bounds are those of the data set.
     """
-    spec = probe_spec(env)
     if data.observation.shape[1] != spec.features:
         raise InputError(
             f"the data set {data.name!r} has observations of {data.observation.shape[1]} numbers,"

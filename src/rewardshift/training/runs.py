@@ -154,9 +154,9 @@ def offline_run(
 
 def _offline(config: RunConfig, data: Dataset, env: str | MakeEnv) -> Run:
     assert isinstance(config.budget, OfflineBudget)
-    batch = as_batch(data, env)
-    settings = (config.agent, batch, env, config.seeds, config.budget, config.engine)
-    return Run(config, env, lambda: OfflineTrainer(*settings))
+    batch = as_batch(data, env, config.spec)
+    settings = (config.agent, batch, env, config.spec, config.seeds, config.budget)
+    return Run(config, env, lambda: OfflineTrainer(*settings, engine=config.engine))
 
 
 def train(
