@@ -30,7 +30,7 @@ docs: $(VENV)/dev.done
 	$(BIN)/sphinx-build --fresh-env --fail-on-warning --keep-going --quiet docs docs/_build/html
 
 # docs/results.md and the tables of the README and of docs/experiments.md, from results/. A test fails if they are stale.
-tables: $(VENV)/core.done
+tables: $(VENV)/paper.done
 	$(BIN)/python docs/results.py
 
 bench: $(VENV)/dev.done
@@ -44,7 +44,7 @@ bench: $(VENV)/dev.done
 	$(BIN)/python benchmarks/fetch.py
 	$(BIN)/python benchmarks/scaling.py
 
-# The results that are kept with the source. Runs resume, so this can be stopped at any time.
+# The results that are kept with the source, and those that come next. Runs resume, so this can be stopped at any time.
 reproduce: $(VENV)/paper.done
 	$(BIN)/rewardshift reproduce figure1 --preset paper --out results
 	$(BIN)/rewardshift reproduce maze-sizes --preset paper --out results
@@ -81,8 +81,9 @@ release-check: $(VENV)/dev.done
 	$(BIN)/twine check --strict dist/*
 	$(BIN)/pytest --noconftest --override-ini addopts= --quiet tests/with_release.py
 
+# Keeps out/, where runs of hours may lie.
 clean:
-	rm -rf $(VENV) $(D3RLPY) out dist docs/_build
+	rm -rf $(VENV) $(D3RLPY) dist docs/_build
 
 $(VENV)/paper.done: pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \

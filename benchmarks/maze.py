@@ -17,7 +17,7 @@ from rewardshift.experiments.maze import COUNT, EPSILON_GREEDY, SHIFT, SIZES
 from rewardshift.training.tabular import TabularBudget, train_tabular
 
 BUDGET = TabularBudget()
-AGENTS = [method.agent for method in (EPSILON_GREEDY, COUNT, SHIFT)]
+AGENTS = [method.agent.agent for method in (EPSILON_GREEDY, COUNT, SHIFT)]
 SEEDS = 10
 
 
@@ -53,11 +53,11 @@ class PlainRun:
     def train(self) -> int:
         """Trains in full; how many steps that took."""
         for number in range(BUDGET.episodes):
-            epsilon = 1 - number / BUDGET.episodes
-            if number % BUDGET.evaluate_every == 0:
+            self.episode(1 - number / BUDGET.episodes, learn=True)
+            trained = number + 1
+            if trained % BUDGET.evaluate_every == 0:
                 for _ in range(BUDGET.evaluation_episodes):
-                    self.episode(epsilon, learn=False)
-            self.episode(epsilon, learn=True)
+                    self.episode(1 - trained / BUDGET.episodes, learn=False)
         return self.steps
 
 

@@ -15,6 +15,7 @@ from importlib.metadata import version
 from pathlib import Path
 from statistics import mean
 
+import numpy as np
 from peers import ONE_THREAD
 
 FOLDER = Path("results") / "sac-check"
@@ -65,7 +66,7 @@ def theirs(task: str, seed: int) -> list[tuple[int, float]]:
     found = []
     for step in range(EVERY, STEPS + 1, EVERY):
         model.learn(EVERY, reset_num_timesteps=False)
-        found.append((step, float(evaluate_policy(model, test, EPISODES)[0])))
+        found.append((step, float(np.mean(evaluate_policy(model, test, EPISODES)[0]))))
     return found
 
 

@@ -14,7 +14,18 @@ import jax
 import numpy as np
 
 import rewardshift
-from rewardshift import BCQ, CQL, DQN, TD3, OfflineBudget, OnlineBudget, ddpg, train, train_offline
+from rewardshift import (
+    BCQ,
+    CQL,
+    DQN,
+    SAC,
+    TD3,
+    OfflineBudget,
+    OnlineBudget,
+    ddpg,
+    train,
+    train_offline,
+)
 from rewardshift.agents.intrinsic import RND
 
 ONLINE = OnlineBudget(steps=300, evaluate_every=100, evaluation_episodes=1, checkpoint_every=150)
@@ -64,6 +75,7 @@ def main() -> None:
             ddpg(**shifted(TD3, -0.5), warm_up=50, normalise=True, **small(TD3)),
             "Pendulum-v1",
         ),
+        "sac": (SAC(**shifted(SAC, -0.5, 0.5), warm_up=50, **small(SAC)), "Pendulum-v1"),
     }
     for name, (agent, env) in online.items():
         show(name, train(agent, env, seeds=2, budget=ONLINE))

@@ -24,9 +24,9 @@ TOP = """# Results
 
 <!-- Made by `make tables`. -->
 
-Every claim that has been tested, with its verdict and the reason for it. How claims are judged
-is in [Experiments](experiments.md#verdicts), with what we make of the results. The same results are
-an interactive page, in which curves can be compared and claims filtered:
+Every claim of the figures that were run, with its verdict and the reason for it. How claims are
+judged is in [Experiments](experiments.md#verdicts), with what we make of the results. The same
+results are an interactive page, in which curves can be compared and claims filtered:
 
 ```{raw} html
 <p><a href="report.html">Open the interactive page</a>

@@ -183,9 +183,10 @@ def held(folder: Path) -> Iterator[None]:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as error:
             file.seek(0)
-            holder = file.read().decode(errors="replace") or "before"
+            holder = file.read().decode(errors="replace")
+            who = f"the process {holder}" if holder else "another process"
             raise InputError(
-                f"the folder {str(folder)!r} is in use by the process {holder}:"
+                f"the folder {str(folder)!r} is in use by {who}:"
                 " wait until it ends, or choose another folder"
             ) from error
         with naming(folder / LOCK):

@@ -171,7 +171,9 @@ class Offline:
         check(self)
         (shift,) = as_members(self.shift, self.gamma)
         if shift.terminal == "goal":
-            raise InputError("on a data set terminal must be 'zero' or 'absorbing', got 'goal'")
+            raise InputError(
+                f"{type(self).__name__} takes terminal='zero' or 'absorbing', got 'goal'"
+            )
         object.__setattr__(self, "shift", shift)
 
     @property

@@ -108,7 +108,7 @@ def optimal_q(
 
     Args:
         next_states, rewards, terminated: The task's table, with primal rewards.
-        shift: The agent's shift, with either treatment of terminal states.
+        shift: The agent's shift, with any treatment of terminal states.
     """
     if shift.gamma is None:
         raise InputError("the optimal values need the discount, got gamma=None")

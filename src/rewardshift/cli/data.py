@@ -173,9 +173,9 @@ def _print_suggestion(dataset: Dataset, gamma: float) -> None:
         f"{'discounted return':18} from {low:.6g} to {high:.6g}, of every row, at gamma {gamma:g}"
     )
     if dataset.truncated.any():
-        print("Where an episode was cut off, nothing is taken to follow.")
+        print("Rewards after a cut count as 0.")
     if low == high:
-        print("All discounted returns are the same, so no shift can be told from them.")
+        print("All discounted returns are equal, so the data suggest no shift.")
         return
     bias = suggest_shift("exploit", low, high, gamma=gamma).bias
     if bias:

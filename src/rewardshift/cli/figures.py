@@ -108,8 +108,8 @@ def reproduce(
         on: Where to run: in processes of this machine, or on a Ray cluster.
         address: The address of the Ray cluster; by default one is started on this machine.
         terminal: "zero" cuts the shift off at a terminal state, as the paper does;
-            "absorbing" makes it exactly policy-invariant. Figures of ours that compare treatments
-            ignore it.
+            "absorbing" makes it exactly policy-invariant. Figures whose methods have treatments of
+            their own ignore it.
         watch: Serve the page on 127.0.0.1 while it runs, like `rewardshift watch`.
     """
     with needs("paper"):  # before any work

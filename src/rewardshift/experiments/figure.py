@@ -188,6 +188,8 @@ class Figure:
         scenario: The group of figures that the report filters claims by: one of `SCENARIOS`, or
             another one for a figure of your own.
         wording: The paper's words about it, quoted; empty if it has none.
+        takes_terminal: Whether the treatment of terminal states is a setting of the whole figure.
+            False if its tasks or methods have their own.
         lifetimes: A function that returns a task's budget in lifetimes of a shift (see
             `rewardshift.lifetime`), if its agents have target networks.
     """
@@ -206,6 +208,7 @@ class Figure:
     revision: int = 1
     scenario: str = "other"
     wording: str = ""
+    takes_terminal: bool = True
     lifetimes: Callable[["Figure", str, str], float] | None = None
 
     def at(self, preset: str) -> "Figure":

@@ -209,6 +209,7 @@ LIFETIME = Figure(
         "quick": Preset(seeds=10, budget=LifetimeBudget(), seconds=400),
         "paper": Preset(seeds=20, budget=LifetimeBudget(), seconds=800),
     },
+    takes_terminal=False,
     x_label="updates",
     run=run_lifetime,
     unit_spans=("method",),

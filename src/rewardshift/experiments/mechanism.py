@@ -197,6 +197,7 @@ OFFLINE_MECHANISM = Figure(
             seeds=20, budget=MechanismBudget(50, evaluation_episodes=20), seconds=30_000
         ),
     },
+    takes_terminal=False,
     x_label="updates",
     run=run_mechanism,
     unit_spans=(),

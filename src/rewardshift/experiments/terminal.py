@@ -203,6 +203,7 @@ TERMINAL_TREATMENT = Figure(
         "quick": Preset(seeds=10, budget=BUDGET, seconds=120),
         "paper": Preset(seeds=20, budget=BUDGET, seconds=240),
     },
+    takes_terminal=False,
     x_label="training episodes",
     run=run_tables,
     unit_spans=("method",),

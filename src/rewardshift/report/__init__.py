@@ -64,9 +64,9 @@ def write_figure(folder: Path) -> list[dict[str, Any]]:
     check_seal(folder)
     claims = judge(whole, curves, provenance.preset)
     preset = f"preset {provenance.preset}, " if len(whole.presets) > 1 else ""
-    caption = (
-        f"{preset}{provenance.seeds} seeds, mean and 25-75% band, terminal {provenance.terminal}"
-    )
+    caption = f"{preset}{provenance.seeds} seeds, mean and 25-75% band"
+    if whole.takes_terminal:
+        caption += f", terminal {provenance.terminal}"
     if provenance.note:
         caption += f"; {provenance.note}"
     if provenance.missing:

@@ -163,11 +163,11 @@ def _filled(
 ) -> str:
     """A figure's part of the page."""
     name, command = escape(figure.name), provenance.get("command", "")
+    terminal = f"terminal {escape(provenance['terminal'])} ·\n" if figure.takes_terminal else ""
     return f"""<section class="figure" id="{name}" aria-labelledby="{name}-title">
 <h2 id="{name}-title">{escape(figure.title)}</h2>
 <p class="note">{_kind(figure, provenance)}{escape(str(provenance["seeds"]))} seeds ·
-terminal {escape(provenance["terminal"])} ·
-<a href="#claims">all claims</a></p>
+{terminal}<a href="#claims">all claims</a></p>
 {_gap(provenance.get("missing", []))}{above}
 <img class="static" alt="{escape(in_words(figure, curves))}"
  src="{picture}">
@@ -208,7 +208,11 @@ def _differs(figure: Figure, provenance: dict[str, Any]) -> str:
     note = str(provenance["note"])
     if note:
         return f"{escape(note)}. These save computing time."
-    return "nothing but the number of seeds." if figure.wording else "it has no setting of its own."
+    return (
+        "nothing but the number of seeds."
+        if figure.wording
+        else "does not apply: the paper has no such figure."
+    )
 
 
 def _unrun(figures: list[Figure]) -> str:

@@ -1,8 +1,8 @@
 """The page, served to this machine while runs go on.
 
 The server answers two addresses, the page and its version. It never opens a file that a request
-names, so no request leaves the folder; it answers GET and HEAD alone, and only to requests that
-call it by its own name, so that no foreign page can read it through a name that leads here.
+names, so no request leaves the folder. It answers GET and HEAD alone, and refuses requests whose
+Host header is not its own address, so a foreign page cannot read it by DNS rebinding.
 """
 
 import contextlib
