@@ -25,8 +25,9 @@ from rewardshift import (
     Reinject,
     Shift,
 )
+from rewardshift.agents.bandits import SlidingUCB
 from rewardshift.agents.intrinsic import Intrinsic
-from rewardshift.agents.selection import Drawing, Optimistic, ProgressSoftmax, SlidingUCB
+from rewardshift.agents.selection import Drawing, Optimistic, ProgressSoftmax
 from rewardshift.cli import main
 from rewardshift.cli.agents import AGENTS, Job, jobs
 from rewardshift.cli.parts import REGISTRY, SLOTS, PartError, Slot, part_from_text, part_to_text

@@ -73,7 +73,7 @@ def test_goals_have_the_scale_of_what_is_achieved() -> None:
 
 def looked_around(agent: Any, seen: np.ndarray) -> Any:
     """A fresh state of the agent after it has acted on these observations."""
-    actions = {"action_size": 2} if agent.continuous else {"num_actions": 2}
+    actions: dict[str, Any] = {"action_size": 2} if agent.continuous else {"num_actions": 2}
     state = agent.init(jax.random.key(0), TaskSpec(5, "float32", **actions))
     for observation in seen:
         state, _ = agent.observe(state, jnp.asarray(observation))

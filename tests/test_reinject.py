@@ -29,7 +29,7 @@ def members(*biases: float) -> tuple[Shift, ...]:
 
 
 def start(agent: Any) -> Any:
-    actions = {"action_size": 2} if agent.continuous else {"num_actions": 2}
+    actions: dict[str, Any] = {"action_size": 2} if agent.continuous else {"num_actions": 2}
     return agent.init(KEY, TaskSpec(3, "float32", **actions))
 
 
