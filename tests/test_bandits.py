@@ -26,7 +26,7 @@ from rewardshift.agents.selection import (
 
 TINY: dict[str, Any] = {"network": MLP((4,)), "batch_size": 4, "lead_steps": 0}
 CORRIDOR = partial(Probe, 3, pays=(1.0, 0.0))
-LEARNING = [ExponentialWeights(), SlidingUCB()]
+LEARNING: list[Any] = [ExponentialWeights(), SlidingUCB()]
 by_name = pytest.mark.parametrize("selection", LEARNING, ids=lambda s: type(s).__name__)
 EPISODES, MEMBERS = 12, 3
 episodes = st.lists(

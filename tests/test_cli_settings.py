@@ -22,8 +22,10 @@ from rewardshift import (
     CountBonus,
     Hindsight,
     OnlineBudget,
+    Reinject,
     Shift,
 )
+from rewardshift.agents.bandits import SlidingUCB
 from rewardshift.agents.intrinsic import Intrinsic
 from rewardshift.agents.selection import Drawing, Optimistic, ProgressSoftmax
 from rewardshift.cli import main
@@ -84,6 +86,7 @@ def test_flags_give_what_python_gives() -> None:
         *("--terminal=absorbing", "--network=mlp(hidden=(8, 4), input_range=((-1, 1), (0, 2)))"),
         *("--intrinsic", "rnd(shift=-1, clear_gradients=False)", "--steps=7", "--diagnose"),
         *("--selection=progress-softmax(temperature=0.5)", "--epsilon=exponential"),
+        "--reinject=periodic(every=9, optimism=2)",
     )
     shift = tuple(Shift(bias, 2.0, None, "absorbing") for bias in (-0.5, 0.5))
     assert job.options.shifted(job.agent) == DQN(
@@ -92,6 +95,7 @@ def test_flags_give_what_python_gives() -> None:
         intrinsic=RND(-1.0, clear_gradients=False),
         selection=ProgressSoftmax(0.5),
         epsilon="exponential",
+        reinject=Reinject(9, 2.0),
     )
     assert job.budget == OnlineBudget(steps=7, diagnose=True)
     smooth = parse("td3", "--env=Pendulum-v1", "--target-noise-clip=0.3", "--shift=1").agent
@@ -112,6 +116,8 @@ parts = st.one_of(
     st.tuples(st.just(Intrinsic), st.builds(RND, numbers, st.integers(1, 9))),
     st.tuples(st.just(Intrinsic), st.builds(CountBonus, numbers, evaluated=st.just("stored"))),
     st.tuples(st.just(Drawing), st.builds(Optimistic, st.floats(0, 1))),
+    st.tuples(st.just(Drawing), st.builds(SlidingUCB, st.floats(0, 9), st.integers(1, 9))),
+    st.tuples(st.just(Reinject), st.builds(Reinject, st.integers(1, 9), numbers)),
     st.tuples(
         st.just(Hindsight),
         st.builds(

@@ -150,9 +150,13 @@ def test_seen_nearby_and_unseen_continuous_actions() -> None:
 def test_where_it_began_and_what_is_left() -> None:
     start = diagnose(view(fresh=zeros, target=Target(1.0, 10, 100)), corridor(), episodes=1).start
     assert start.initial == pytest.approx(5.0)  # 0.5 / (1 - 0.9)
+    assert start.spread == pytest.approx(0.0)
     assert start.optimism == pytest.approx(5.0)  # of a range from 0 to 1
     assert start.lifetime == pytest.approx(100)
     assert start.left == pytest.approx(np.exp(-1))
+    spread = diagnose(view(fresh=by_action), corridor(), episodes=8).start.spread
+    assert spread is not None
+    assert 0 < spread <= 2  # actions are worth 1 or 5
 
 
 def test_members_and_motion() -> None:

@@ -4,6 +4,8 @@ import json
 from pathlib import Path
 from typing import Any
 
+import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 from data_makers import save_npz, small
@@ -72,6 +74,18 @@ def test_continuous_actions_are_on_the_scale_of_the_environment(kind: Any, tmp_p
     assert found.untried is not None
     assert found.untried.nearby is not None
     assert found.signal.lowest_reward < 0  # actions in [-1, 1] would pay 0 at least
+
+
+def test_fresh_networks_see_observations_as_they_are_scaled_by_now(tmp_path: Path) -> None:
+    agent = DQN(gamma=0.9, normalise=True, **TINY)
+    done = train(agent, corridor, seeds=(3,), budget=BUDGET, folder=tmp_path / "run")
+    fresh = agent.init(jax.random.split(jax.random.key(3))[0], done.config.spec)
+    scale = jax.tree.map(lambda leaf: leaf[0], done.state.normaliser)
+    first = jnp.asarray([1.0, 0.0, 0.0])
+    values = agent.values(fresh._replace(normaliser=scale), first)
+    initial = doctor(tmp_path / "run", env=corridor, episodes=1).start.initial
+    assert initial is not None
+    assert values.min() - 1e-5 <= initial <= values.max() + 1e-5
 
 
 def test_an_offline_run_is_examined_with_its_data(tmp_path: Path) -> None:

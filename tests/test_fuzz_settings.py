@@ -24,6 +24,7 @@ from rewardshift import (
     Convolution,
     CountBonus,
     Hindsight,
+    Reinject,
     Shift,
     Subset,
 )
@@ -36,7 +37,7 @@ from rewardshift.training.online import OnlineBudget
 from rewardshift.training.tabular import TabularBudget
 
 CONFIGS = (
-    *(DQN, TD3, SAC, BCQ, CQL, RND, CountBonus, Hindsight, MLP, Convolution),
+    *(DQN, TD3, SAC, BCQ, CQL, RND, CountBonus, Reinject, Hindsight, MLP, Convolution),
     *SELECTIONS.values(),
     *(OnlineBudget, OfflineBudget, TabularBudget, Subset, DataConfig),
 )
@@ -68,7 +69,7 @@ values = st.one_of(
     st.dictionaries(words, numbers, max_size=1),
     st.sampled_from([np.ones(2), np.ones((2, 2), int), np.array(["x"]), object(), DQN, len]),
     st.sampled_from([RND(), CountBonus(), Hindsight(), SELECTIONS["mean"](), Subset(3), Shift(1)]),
-    st.sampled_from([MLP((3,)), Convolution()]),
+    st.sampled_from([MLP((3,)), Convolution(), Reinject(5)]),
 )
 
 

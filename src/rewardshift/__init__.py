@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from rewardshift.agents.cql import CQL
     from rewardshift.agents.dqn import DQN
     from rewardshift.agents.intrinsic import RND, CountBonus
+    from rewardshift.agents.reinject import Reinject
     from rewardshift.agents.sac import SAC
     from rewardshift.agents.td3 import TD3, ddpg
     from rewardshift.data import Dataset, Subset, load_dataset
@@ -50,6 +51,7 @@ __all__ = [
     "OfflineBudget",
     "OnlineBudget",
     "Policy",
+    "Reinject",
     "Response",
     "Result",
     "Shift",
@@ -88,6 +90,7 @@ _LAZY = {
     "OfflineBudget": "training.offline",
     "OnlineBudget": "training.online",
     "Policy": "rollout.policy",
+    "Reinject": "agents.reinject",
     "Response": "report.sweeps",
     "Result": "training.runs",
     "Subset": "data",

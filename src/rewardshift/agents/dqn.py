@@ -170,11 +170,9 @@ class DQN(Online):
         if self.intrinsic is not None:
             intrinsic = self.intrinsic.update(intrinsic, raw)
             metrics["bonus"] = bonus.mean()
-        state = state._replace(
-            online=online,
-            target=optax.incremental_update(online.parameters, state.target, self.tau),
-            intrinsic=intrinsic,
-        )
+        target_network = optax.incremental_update(online.parameters, state.target, self.tau)
+        online, target_network = self.with_optimism(online, target_network)
+        state = state._replace(online=online, target=target_network, intrinsic=intrinsic)
         return state, metrics
 
     def _values(

@@ -152,6 +152,8 @@ class SAC(Online):
         state = state._replace(critics=critics, target_critics=following)
         noise = jax.random.normal(policy_key, batch.action.shape)
         state = self._improve_policy(state, observation, noise)
+        critics, following = self.with_optimism(state.critics, state.target_critics)
+        state = state._replace(critics=critics, target_critics=following)
         temperature = jnp.asarray(self._temperature(state))
         return state, {**metrics, "temperature": temperature, **self.told(state)}
 

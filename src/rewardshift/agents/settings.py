@@ -8,13 +8,15 @@ from jaxtyping import Array, Float
 
 from rewardshift.agents.members import keep_leading
 from rewardshift.agents.normaliser import Normaliser, init_normaliser, take_note
+from rewardshift.agents.reinject import Reinject
 from rewardshift.agents.selection import Mixing, Selection, Uniform
 from rewardshift.agents.shifts import ShiftLike, as_members
 from rewardshift.auto import Auto, as_rule
 from rewardshift.checks import Count, Discount, Finite, Natural, Positive, Rate, check
 from rewardshift.envs.tasks import TaskSpec
-from rewardshift.errors import InputError
-from rewardshift.networks import MLP, Initial, Network, twin_values
+from rewardshift.errors import InputError, shown
+from rewardshift.learners import Learner
+from rewardshift.networks import MLP, Initial, Lifting, Network, twin_values
 from rewardshift.optimism import lifetime
 from rewardshift.replay import as_floats
 from rewardshift.shift import Shift
@@ -43,6 +45,7 @@ class Online:
         reward_range: The lowest and the highest primal reward. Targets are then bounded by the
             values that such rewards can add up to. The range is shifted like the rewards.
         normalise: Whether observations are scaled by their running mean and deviation.
+        reinject: A schedule by which all values are raised again, which gives optimism anew.
     """
 
     shift: ShiftLike = 0.0
@@ -58,6 +61,7 @@ class Online:
     lead_steps: Natural = 1000
     reward_range: tuple[Finite, Finite] | None = None
     normalise: bool = False
+    reinject: Reinject | None = None
 
     def __post_init__(self) -> None:
         check(self)
@@ -73,6 +77,11 @@ class Online:
             raise InputError(
                 "normalise scales the observations already, so the network needs input_range=(),"
                 f" got {ranges}"
+            )
+        if self.reinject is not None and not isinstance(self.network, Lifting):
+            raise InputError(
+                "reinject needs a network with a function `lift`, as MLP and Convolution have, got"
+                f" {shown(self.network)}"
             )
         if self.members[0].terminal == "goal" and (self.n_step, self.reward_range) != (1, None):
             raise InputError(
@@ -106,6 +115,13 @@ class Online:
     def told(self, state: Any) -> dict[str, Array]:
         """Metrics of the rule that chooses the shift."""
         return {"reward_size": state.reward_size} if isinstance(self.shift, Auto) else {}
+
+    def with_optimism(self, values: Learner, targets: Any) -> tuple[Learner, Any]:
+        """The value networks and their targets after an update; see `Reinject`."""
+        if self.reinject is None:
+            return values, targets
+        assert isinstance(self.network, Lifting)
+        return self.reinject.after_update(self.network, values, targets)
 
     def first_normaliser(self, spec: TaskSpec) -> Normaliser | tuple[()]:
         """The normaliser before the first observation; empty if observations are not scaled."""

@@ -163,6 +163,8 @@ class TD3(Online):
         state = state._replace(critics=critics)
         if turn == self.policy_delay - 1:
             state = self._improve_policy(state, observation)
+        critics, targets = self.with_optimism(state.critics, state.target_critics)
+        state = state._replace(critics=critics, target_critics=targets)
         return state, {**metrics, **self.told(state)}
 
     def _target(

@@ -21,6 +21,7 @@ from tyro.constructors import (
 )
 
 from rewardshift.agents.intrinsic import RND, CountBonus, Intrinsic
+from rewardshift.agents.reinject import Reinject
 from rewardshift.agents.selection import SELECTIONS, Drawing
 from rewardshift.auto import AUTO, Auto
 from rewardshift.errors import InputError, one_line, shown
@@ -60,6 +61,7 @@ class Slot(NamedTuple):
 SLOTS: dict[Any, tuple[str, Makers]] = {
     Intrinsic: ("intrinsic", {"rnd": RND, "count": CountBonus}),
     Drawing: ("selection", dict(SELECTIONS)),
+    Reinject: ("reinject", {"periodic": Reinject}),
     Network: ("network", {"mlp": MLP, "convolution": Convolution}),
     Hindsight: (
         "hindsight",

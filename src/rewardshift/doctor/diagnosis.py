@@ -158,6 +158,7 @@ QUESTIONS: tuple[tuple[str, str, Mapping[str, str]], ...] = (
         "start",
         {
             "initial": "value of a fresh network, on the primal scale",
+            "spread": "spread of that over states and actions",
             "optimism": "optimism (0 cautious, 1 optimistic everywhere)",
             "lifetime": "lifetime of an offset, in updates",
             "left": "share of it that should be left",

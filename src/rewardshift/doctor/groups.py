@@ -87,12 +87,14 @@ class Ends:
 class Start:
     """Where a fresh network begins, and what is left of that.
 
-    `initial` is the mean value of a fresh network at the first states, on the primal scale.
+    `initial` is the mean value of a fresh network at the first states, on the primal scale, and
+    `spread` the standard deviation of its values there, over states and actions.
     `optimism` is its place between the lowest and the highest possible value. `lifetime` is that of
     the offset in updates, and `left` the share that should be left after the updates so far.
     """
 
     initial: float | None
+    spread: float | None
     optimism: float | None
     lifetime: float | None
     left: float | None

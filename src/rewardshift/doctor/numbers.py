@@ -180,11 +180,11 @@ def start_of(
     view: View, firsts: object, values: tuple[float, float], rng: np.random.Generator
 ) -> Start:
     """The values of a fresh network, and the lifetime of their offset."""
-    initial = None
+    initial = spread = None
     if view.fresh is not None:
         drawn = view.uniform(rows_in(firsts), rng)
-        found = values_at(view.fresh, firsts, drawn, "a fresh network")
-        initial = float(view.trained.to_primal(found).mean())
+        found = view.trained.to_primal(values_at(view.fresh, firsts, drawn, "a fresh network"))
+        initial, spread = float(found.mean()), float(found.std())
     low, high = values
     felt = left = None
     if view.target is not None:
@@ -192,7 +192,7 @@ def start_of(
         felt = lifetime(view.gamma, tau, max(1, round(every)))
         left = math.exp(-updates / felt)
     optimism = None if initial is None or low >= high else (initial - low) / (high - low)
-    return Start(initial, optimism, felt, left)
+    return Start(initial, spread, optimism, felt, left)
 
 
 def members_of(

@@ -87,10 +87,14 @@ def _policies(folder: Path, config: RunConfig, row: int) -> list[Policy]:
         raise InputError(
             f"the run in {str(folder)!r} has no checkpoint yet: rewardshift resume {folder}"
         )
-    states = [(0, fresh)]
-    states += [(step, jax.tree.map(lambda leaf: jnp.asarray(leaf[row]), one)) for step, one in kept]
-    seed = config.seeds[row]
+    trained = [(step, jax.tree.map(lambda leaf: jnp.asarray(leaf[row]), one)) for step, one in kept]
+    states, seed = [(0, _scaled(fresh, trained[-1][1])), *trained], config.seeds[row]
     return [Policy(agent, spec, state, config.env, seed, step) for step, state in states]
+
+
+def _scaled(fresh: Any, last: Any) -> Any:
+    """The fresh state with the scale of observations by now: at first it has seen none."""
+    return fresh._replace(normaliser=last.normaliser) if hasattr(fresh, "normaliser") else fresh
 
 
 # The agent is static and the state is not, so that seeds and checkpoints share what is compiled.

@@ -1,6 +1,6 @@
 """A convolutional network for images."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import jax
 import jax.numpy as jnp
@@ -19,6 +19,7 @@ from rewardshift.networks.perceptron import (
     check_range,
     init_layer,
     init_mlp,
+    lift_mlp,
     to_range,
 )
 
@@ -102,6 +103,12 @@ class Convolution:
         ):
             image = jax.nn.relu(_patches(image, kernel, stride) @ layer.weight.T + layer.bias)
         return apply_mlp(parameters.head, image.reshape(*batch, -1), others)
+
+    def lift(
+        self, parameters: ConvolutionParameters, offset: Float[Array, ""]
+    ) -> ConvolutionParameters:
+        """See `Lifting`."""
+        return replace(parameters, head=lift_mlp(parameters.head, offset))
 
 
 def _patches(
