@@ -232,7 +232,7 @@ def test_what_does_not_fit_is_refused_before_any_work(aims: Dataset, tmp_path: P
         run(BCQ_SMALL, aims, AIM, seeds=(2**31,))
     with pytest.raises(InputError, match="n_step must be 1, got 3"):
         run(TD3(n_step=3), aims, AIM)
-    with pytest.raises(InputError, match="normalise is by what is collected"):
+    with pytest.raises(InputError, match="normalise works online only"):
         run(TD3(normalise=True), aims, AIM)
     with pytest.raises(InputError, match="CQL learns from a data set"):
         train(CQL_SMALL, AIM, budget=OnlineBudget(steps=10))

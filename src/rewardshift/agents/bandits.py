@@ -28,7 +28,7 @@ class Forecast(NamedTuple):
 
 @dataclass(frozen=True)
 class ExponentialWeights:
-    """Lets members lead more often after whose episodes the return improved.
+    """Lets members lead more often whose episodes improved the return.
 
     Exponential weights as in Tactical Optimism and Pessimism (Moskovitz et al., 2021). The feedback
     is the return of an episode minus that of the episode before, whoever led it, standardised over
