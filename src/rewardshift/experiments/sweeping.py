@@ -121,20 +121,30 @@ def plan_sweep(kept: Kept, seeds: int, out: Path, jobs: int) -> Plan:
 
 
 def expected_seconds(plan: Plan, units: Sequence[Unit], jobs: int) -> float:
-    """The expected duration of the units, from the first steps of one of them.
+    """The expected duration of the units, from the first steps of the largest of each kind.
 
-    It trains the largest unit for a few steps twice: the first time also compiles the program.
+    Units with as many constants are of one kind: rows take longer than a constant by itself.
     """
     keep_to_one_thread()  # like the units
+    kinds = [
+        [unit for unit in units if len(unit.methods) == count]
+        for count in {len(unit.methods) for unit in units}
+    ]
+    return sum(_unit_seconds(plan, kind) * math.ceil(len(kind) / max(1, jobs)) for kind in kinds)
+
+
+def _unit_seconds(plan: Plan, units: Sequence[Unit]) -> float:
+    """The expected seconds of the largest of some units.
+
+    It trains the unit for a few steps twice: the first time also compiles the program.
+    """
     unit = max(units, key=lambda unit: len(unit.seeds))
     budget = unit.budget
     steps = min(PROBED_STEPS, budget.steps)
     clocks = [_probe(plan, unit, steps) for _ in range(2)]
     compiling = max(0.0, clocks[0].total - clocks[1].total)
-    rounds = math.ceil(len(units) / max(1, min(jobs, len(units))))
     evaluations = max(1, budget.steps // budget.evaluate_every)
-    each = budget.steps * clocks[1].step + evaluations * clocks[1].evaluation
-    return rounds * (compiling + each)
+    return compiling + budget.steps * clocks[1].step + evaluations * clocks[1].evaluation
 
 
 class Clock(NamedTuple):
