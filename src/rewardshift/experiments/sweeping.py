@@ -20,6 +20,7 @@ from rewardshift.files import (
     LOCK,
     held,
     read_sealed,
+    refuse_links,
     writable_folder,
     write_sealed,
 )
@@ -68,7 +69,7 @@ def sweep_folder(out: Path, kept: Kept) -> Iterator[Path]:
 
 def _refuse_others(out: Path, sweep: Sweep) -> None:
     folder = out / SWEEP
-    if (folder / DECLARATION).exists():
+    if _holds_sweep(out):
         if read_sweep(folder).sweep != sweep:
             raise InputError(
                 f"the folder {str(out)!r} holds a sweep with another configuration; choose another"
@@ -80,6 +81,12 @@ def _refuse_others(out: Path, sweep: Sweep) -> None:
     inside = folder.iterdir() if folder.exists() else ()
     if any(path.name != LOCK and path.suffix != LEFTOVER for path in inside):
         raise InputError(f"the folder {str(folder)!r} is not empty and holds no sweep")
+
+
+def _holds_sweep(out: Path) -> bool:
+    """Whether a folder holds a sweep; refuses one that is, or holds, a link."""
+    refuse_links(out / SWEEP)
+    return (out / SWEEP / DECLARATION).exists()
 
 
 def read_sweep(folder: Path) -> Kept:
@@ -95,14 +102,14 @@ def read_sweep(folder: Path) -> Kept:
 
 def figures_in(out: Path) -> Mapping[str, Figure]:
     """The figures that a folder of results is about: its sweep, or else all that are known."""
-    if (out / SWEEP / DECLARATION).exists():
+    if _holds_sweep(out):
         return {SWEEP: read_sweep(out / SWEEP).sweep.figure()}
     return FIGURES
 
 
 def refuse_sweep(out: Path) -> None:
     """Refuses a folder that belongs to a sweep."""
-    if (out / SWEEP / DECLARATION).exists():
+    if _holds_sweep(out):
         raise InputError(f"the folder {str(out)!r} holds a sweep; choose another one for figures")
 
 
