@@ -45,6 +45,14 @@ def made(algorithm: Any, env: Any = None, **more: Any) -> Any:
     )
 
 
+def with_other_critics() -> Any:
+    """A model whose critics are of another class, like those of TQC and QR-DQN in sb3-contrib."""
+    model = made(SAC)
+    model.policy.critic = torch.nn.Identity()
+    return model
+
+
+SUPPORTED = "DQN, DDPG, TD3 and SAC of Stable-Baselines3 or SBX"
 MODELS = [DQN, DDPG, TD3, SAC, sbx.DQN, sbx.TD3, sbx.SAC]
 
 
@@ -187,6 +195,8 @@ def test_a_full_replay_is_read() -> None:
         (lambda: doctor(made(DQN).learn(30), "None-v0"), "no environment 'None-v0'"),
         (lambda: doctor(made(DQN).learn(30), make_vec_env(discrete)), "got the VecEnv"),  # type: ignore[arg-type]
         (lambda: doctor(made(sbx.CrossQ), continuous()), "CrossQ has no Q"),
+        (lambda: doctor(made(sbx.TQC), continuous()), f"TQC has no Q .*{SUPPORTED}"),
+        (lambda: doctor(with_other_critics(), continuous()), f"SAC has no Q .*{SUPPORTED}"),
         (lambda: DoctorCallback(discrete(), 0), "every must be .* got 0"),
         (lambda: made(DQN).learn(30, DoctorCallback("None-v0")), "no environment"),
     ],

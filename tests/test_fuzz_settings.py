@@ -29,6 +29,7 @@ from rewardshift import (
     Subset,
 )
 from rewardshift.agents.selection import SELECTIONS
+from rewardshift.cli.commands import COMMANDS
 from rewardshift.envs.tasks import TaskSpec
 from rewardshift.rollout.parts import OURS, part_from_json, part_to_json
 from rewardshift.training.config import DataConfig
@@ -140,6 +141,15 @@ ONLINE = {
     **TRAINING, "--engine": ANY, "--hindsight": PART, "--n-step": NUMBER, "--selection": PART,
     "--steps": NUMBER, "--capacity": NUMBER,
 }  # fmt: skip
+CONSTANTS = st.lists(
+    st.one_of(NUMBER, st.sampled_from(["auto", "auto(optimism=2)", ""])), max_size=3
+)
+SWEPT = {
+    "--shift": CONSTANTS.map(tuple), "--optimism": CONSTANTS.map(tuple),
+    "--values": st.tuples(NUMBER, NUMBER), "--rewards": st.tuples(NUMBER, NUMBER),
+    "--seeds": NUMBER, "--jobs": NUMBER, "--on": st.sampled_from(["here", "x"]), "--address": ANY,
+    "--scale": NUMBER, "--terminal": ANY, "--out": ANY,
+}  # fmt: skip
 OPTIONS: dict[str, dict[str, st.SearchStrategy[Any]]] = {
     "suggest": {
         "--goal": st.sampled_from(["explore", "exploit", "x"]),
@@ -155,7 +165,15 @@ OPTIONS: dict[str, dict[str, st.SearchStrategy[Any]]] = {
     "train sac": {**ONLINE, "--temperature": NUMBER, "--target-entropy": NUMBER},
     "train bcq": {**TRAINING, "--candidates": NUMBER, "--updates": NUMBER, "--data-seed": NUMBER},
     "train cql": {**TRAINING, "--threshold": NUMBER, "--transitions": NUMBER, "--pick": ANY},
-    "resume": {},
+    "sweep dqn": {**ONLINE, **SWEPT, "--intrinsic": PART},
+    "sweep td3": {**ONLINE, **SWEPT, "--noise": NUMBER},
+    "sweep sac": {**ONLINE, **SWEPT},
+    "sweep bcq": {**TRAINING, **SWEPT, "--transitions": NUMBER},
+    "sweep cql": {**TRAINING, **SWEPT, "--updates": NUMBER},
+    "watch": {"--port": NUMBER},
+    "doctor": {"--seed": NUMBER, "--episodes": NUMBER, "--start": NUMBER, "--out": ANY},
+    "evaluate": {"--episodes": NUMBER, "--run-seed": NUMBER, "--seed": NUMBER},
+    "resume": {"--steps": NUMBER},
     "play": {"--film": ANY, "--run-seed": NUMBER, "--episode": NUMBER},
     "collect": {"--id": ANY, "--transitions": NUMBER, "--noise": NUMBER, "--folder": ANY},
     "reproduce": {
@@ -163,6 +181,8 @@ OPTIONS: dict[str, dict[str, st.SearchStrategy[Any]]] = {
         "--on": st.sampled_from(["here", "x"]),
     },
 }  # fmt: skip
+NO_PORT = st.sampled_from(["--port=65536", "--port=-1", f"--port={'9' * 25}", "--port=x"])
+FOLDERS = ("data inspect", "resume", "play", "collect", "doctor", "evaluate")
 # Without one of these, a figure would be run.
 NO_PLAN = st.sampled_from(
     [
@@ -183,18 +203,24 @@ def command_lines(draw: st.DrawFn) -> list[str]:
     for name in draw(st.lists(st.sampled_from(sorted(options)), max_size=4)) if options else []:
         value = draw(options[name])
         line += [name, *(value if isinstance(value, tuple) else (value,))]
-    agent = command.partition("train ")[2]
+    agent = command.partition(" ")[2] if line[0] in ("train", "sweep") else ""
     if command == "reproduce":
         line += draw(NO_PLAN)
+    elif command == "watch":
+        line += [draw(ANY), draw(NO_PORT)]
     elif agent in UNFIT:
         line += ["--env", draw(st.sampled_from(UNFIT[agent]))]
     elif agent:
         line += ["--data", draw(ANY), "--env", "CartPole-v1"]
-    elif command in ("data inspect", "resume", "play", "collect") or draw(st.booleans()):
+    elif command in FOLDERS or draw(st.booleans()):
         line += [draw(ANY)]
     if draw(st.integers(0, 4)) == 0:
         line.insert(draw(st.integers(0, len(line))), draw(ANY))
     return line
+
+
+def test_every_command_has_random_lines() -> None:
+    assert {command.split()[0] for command in OPTIONS} == set(COMMANDS)
 
 
 @pytest.fixture

@@ -44,9 +44,10 @@ from rewardshift.cli import main
 from rewardshift.cli.agents import Job, jobs
 from rewardshift.cli.parts import REGISTRY
 from rewardshift.cli.sweeps import SweepJob, sweep_jobs
-from rewardshift.experiments.constants import biases_of
+from rewardshift.experiments.constants import biases_of, with_constant
+from rewardshift.experiments.results import read_results
 from rewardshift.experiments.rows import rows_run, train_rows
-from rewardshift.experiments.sweep import Sweep, with_bias
+from rewardshift.experiments.sweep import Sweep
 from rewardshift.experiments.sweeping import read_sweep
 from rewardshift.report import write_report
 from rewardshift.report.statistics import mean_interval
@@ -215,8 +216,53 @@ def test_a_sweep_on_a_data_set(tmp_path: Path) -> None:
     budget = OfflineBudget(updates=8, evaluate_every=4, evaluation_episodes=1, checkpoint_every=4)
     task = SweepTask("Pendulum-v1", data=str(file))
     found = sweep(agent, task, [4.0], folder=tmp_path / "out", seeds=1, budget=budget)
-    assert [point.bias for point in found.points] == [4.0, 0.0]
+    assert [point.constant for point in found.points] == [4.0, 0.0]
     assert found.findings[0].training.startswith("train_offline(CQL(")
+
+
+@pytest.fixture(scope="module")
+def ruled(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A sweep with `auto` among its constants."""
+    out = tmp_path_factory.mktemp("ruled") / "out"
+    found = again(out, constants=["auto", -0.5, 0.0])
+    assert [point.constant for point in found.points] == [0.0, -0.5, "auto"]
+    assert [point.label for point in found.points] == ["none", "b = -0.5", "auto (terminal goal)"]
+    return out
+
+
+def test_auto_is_one_more_candidate(ruled: Path) -> None:
+    folder = ruled / "sweep"
+    claims = json.loads((folder / "claims.json").read_text())
+    assert [claim["better"] for claim in claims] == ["-0.5", "-0.5", "auto", "auto"]
+    with (folder / "response.csv").open() as lines:
+        rows = list(csv.DictReader(lines))
+    assert [row["constant"] for row in rows] == ["0", "0", "-0.5", "-0.5", "auto", "auto"]
+    assert "dash-dotted: auto" in (folder / "response.svg").read_text()
+    assert "auto (terminal goal)" in (ruled / "report.html").read_text()
+    kept = read_sweep(folder)
+    assert Sweep.from_json(json.loads(json.dumps(kept.sweep.to_json()))) == kept.sweep
+    assert kept.training["auto"].startswith("train(DQN(shift=Auto(), ")
+    assert "constants=[0.0, -0.5, 'auto']" in kept.command
+
+
+def test_auto_learns_as_its_agent_does_alone(ruled: Path) -> None:
+    alone = train(DQN(shift="auto", **TINY), "CartPole-v1", seeds=2, budget=BUDGET)
+    curves = read_results(ruled / "sweep" / "results.csv")
+    for seed in range(2):
+        (curve,) = [one for one in curves if (one.method, one.seed) == ("auto", seed)]
+        wanted = [row.evaluation_return for row in alone.rows if row.seed == seed]
+        assert curve.values == pytest.approx(wanted, rel=1e-5)
+
+
+def test_auto_is_a_unit_of_work_beside_the_rows(ruled: Path) -> None:
+    before = contents(ruled)
+    assert len(list((ruled / "sweep" / "units").iterdir())) == 2
+    again(ruled, constants=[-0.5, "auto"])
+    assert contents(ruled) == before
+    with pytest.raises(InputError, match="another configuration"):
+        again(ruled, constants=[-0.5])
+    found = again(ruled, constants=[-0.5, "auto"], seeds=3)
+    assert {point.seeds for point in found.points} == {3}
 
 
 @given(
@@ -255,6 +301,9 @@ def parse(kind: Callable[[list[str]], Any], line: list[str]) -> Any:
     "line",
     [
         "dqn --env CartPole-v1 --shift -1 0.5 --double --gamma 0.9 --steps 70",
+        "dqn --env CartPole-v1 --shift auto -0.5 0 --terminal absorbing --double --steps 70",
+        "dqn --env CartPole-v1 --optimism auto 2 --values 0 20",
+        "td3 --env Pendulum-v1 --shift auto",
         "dqn --env CartPole-v1 --optimism 2 --rewards -1 0 --intrinsic rnd(shift=-1.0) --seeds 3",
         "td3 --env Pendulum-v1 --shift -1 --scale 0.5 --terminal absorbing --reward-range -17 0",
         "cql --data a.npz --env Pendulum-v1 --shift 4 --transitions 50 --network mlp(hidden=(8,))",
@@ -265,12 +314,9 @@ def test_the_commands_are_what_was_asked_for(line: str) -> None:
     kept = asked.kept()
     same: SweepJob = parse(sweep_jobs, shlex.split(kept.command)[1:])
     assert same.kept() == kept
-    for bias, text in zip(kept.sweep.biases, kept.training.values(), strict=True):
+    for constant, text in zip(kept.sweep.constants, kept.training.values(), strict=True):
         job: Job = parse(jobs, shlex.split(text)[1:])
-        agent = job.options.shifted(job.agent)
-        (shift,) = agent.shift if isinstance(agent.shift, tuple) else (agent.shift,)
-        assert shift == replace(kept.sweep.shift, bias=bias, gamma=None)
-        assert with_bias(agent, 0.0) == kept.sweep.agent
+        assert job.options.shifted(job.agent) == with_constant(kept.sweep.agent, constant)
         assert job.budget == kept.sweep.budget
         assert job.options.seeds == asked.options.seeds
 
@@ -323,7 +369,10 @@ def test_an_interrupted_sweep_goes_on_to_the_same_results(tmp_path: Path) -> Non
         ("", "give either shift or optimism"),
         ("--shift 0", "a constant other than 0"),
         ("--shift 1 1", "must differ"),
-        ("--shift 1 nan", "must be a tuple, each finite"),
+        ("--shift 1 nan", "must be a tuple, each finite or 'auto'"),
+        ("--shift auto auto", "must differ"),
+        ("--shift auto --scale 2", "'auto' chooses the scale itself"),
+        ("--shift auto --n-step 3", "needs n_step=1"),
         ("--optimism 1", "--values LOW HIGH"),
         ("--optimism 1 --values 2 1", "low < high"),
         ("--shift 1 --values 0 1 --rewards 0 1", "either values or rewards"),
@@ -350,6 +399,8 @@ def test_a_bad_sweep_is_refused_in_one_line(
     [
         {"agent": DQN},
         {"agent": DQN(shift=(-1.0, 1.0), **TINY)},
+        {"agent": DQN(shift="auto", **TINY)},
+        {"agent": CQL(**TINY), "constants": ["auto"]},
         {"constants": 0.5},
         {"constants": []},
         {"constants": ["a"]},

@@ -25,15 +25,10 @@ from rewardshift.cli.agents import (
 from rewardshift.cli.figures import place_of
 from rewardshift.cli.flags import command, flags, shift_flags
 from rewardshift.cli.progress import run_with_progress
-from rewardshift.experiments.constants import Constants
+from rewardshift.experiments.constants import Constants, method_name
 from rewardshift.experiments.figure import Unit, duration
 from rewardshift.experiments.runner import Outcome, Place, Plan
-from rewardshift.experiments.sweep import (
-    Sweep,
-    SweepTask,
-    make_sweep,
-    method_name,
-)
+from rewardshift.experiments.sweep import Sweep, SweepTask, make_sweep
 from rewardshift.experiments.sweeping import Kept, expected_seconds
 from rewardshift.extras import needs
 from rewardshift.rollout.seeding import check_count
@@ -85,8 +80,8 @@ class SweepJob(NamedTuple):
             sweep,
             command(*module, "sweep", self.name, *flags(self.constants), *run),
             {
-                method_name(bias): command(*train, "--shift", f"{bias!r}", *run)
-                for bias in sweep.biases
+                method_name(constant): command(*train, "--shift", str(constant), *run)
+                for constant in sweep.constants
             },
         )
 

@@ -177,13 +177,15 @@ def _replayed(folder: Path, config: RunConfig, row: int) -> Transitions:
     record = RecordLayout(spec.features, spec.dtype, spec.action_size).record
     rng = np.random.default_rng(0)
     some, rewards, ends = [], [], []
-    segments = read_segments(folder / "checkpoints", config.digests, record)
+    segments = read_segments(folder / "checkpoints", config.digests, record, len(config.seeds))
     share = min(1.0, KEPT / min(config.budget.steps, getattr(config.budget, "capacity", KEPT)))
     for part in segments:
         mine = part[row]
         some.append(mine[rng.random(len(mine)) < share])
         rewards.append(mine["reward"].copy())
         ends.append(mine["terminated"] != 0)
+    if not some:
+        raise InputError(f"the last checkpoint of the run in {str(folder)!r} has no replay")
     rows = np.concatenate(some)
     actions = rows["action"]
     return Transitions(

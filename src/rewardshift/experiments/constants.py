@@ -1,12 +1,19 @@
-"""The constants of a sweep, given as they are or as optimisms."""
+"""The constants of a sweep, given as they are or as optimisms, and the agents that have them."""
 
+import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any, Literal
 
+from rewardshift.agents.contract import Adapting, Agent
+from rewardshift.auto import AUTO, Auto
 from rewardshift.checks import Finite, check
-from rewardshift.errors import InputError
-from rewardshift.shift import Shift
+from rewardshift.errors import InputError, shown
+from rewardshift.shift import Shift, as_shift
 
+NONE = "none"  # the method without a shift
+
+Constant = Finite | Literal["auto"]  # a number, or the rule that chooses one
 Range = tuple[float, float]
 
 
@@ -15,17 +22,17 @@ class Constants:
     """The constants of a sweep: as they are, or as optimisms. 0, no shift, is always among them.
 
     Args:
-        shift: The constants.
+        shift: The constants. `auto` among them is the rule that chooses one from the rewards.
         optimism: Their optimisms instead: where Q begins in the range of the task's values, from 0
             (cautious everywhere) to 1 (optimistic everywhere) and beyond. Needs --values or
-            --rewards.
+            --rewards. `auto` may be among them too.
         values: The lowest and the highest discounted return of an episode.
         rewards: The lowest and the highest reward of a step, for episodes that never end. If the
             reward is sparse, give the values instead.
     """
 
-    shift: tuple[Finite, ...] = ()
-    optimism: tuple[Finite, ...] = ()
+    shift: tuple[Constant, ...] = ()
+    optimism: tuple[Constant, ...] = ()
     values: tuple[Finite, Finite] | None = None
     rewards: tuple[Finite, Finite] | None = None
 
@@ -44,6 +51,24 @@ class Constants:
         assert shift.gamma is not None
         return low / (1 - shift.gamma), high / (1 - shift.gamma)
 
+    def all(self, shift: Shift) -> tuple[Constant, ...]:
+        """The constants, those of optimisms too.
+
+        Args:
+            shift: The scale and the discount.
+        """
+        places = numbers_in(self.optimism)
+        if not places:
+            return self.shift or self.optimism
+        values = self.range_of_values(shift)
+        if values is None:
+            raise InputError(
+                "optimism is a place in the range of the task's values: give values (--values LOW"
+                " HIGH), the lowest and the highest discounted return of an episode, or rewards"
+            )
+        rules = [one for one in self.optimism if one == AUTO]
+        return (*biases_of(places, values, shift), *rules)
+
 
 def biases_of(optimism: Sequence[float], values: Range, shift: Shift) -> tuple[float, ...]:
     """The biases with which an initial value of 0 has these optimisms.
@@ -60,3 +85,88 @@ def biases_of(optimism: Sequence[float], values: Range, shift: Shift) -> tuple[f
     biases = [-(1 - shift.gamma) * shift.scale * start for start in starts]
     # Rounded, so that a command can name them. Adding 0 turns -0 into 0.
     return tuple(float(f"{bias:.6g}") + 0.0 for bias in biases)
+
+
+def in_order(constants: Sequence[Constant]) -> tuple[Constant, ...]:
+    """No shift, then the numbers from the least to the most optimistic, then the rule."""
+    given = constants if 0.0 in constants else (0.0, *constants)
+    ordered = tuple(sorted(given, key=lambda one: (one != 0, place(one))))
+    if len({method_name(one) for one in ordered}) < len(ordered):
+        raise InputError(f"the constants of a sweep must differ, got {shown(tuple(constants))}")
+    if len(ordered) < 2:
+        raise InputError("a sweep needs a constant other than 0, which is no shift")
+    return ordered
+
+
+def numbers_in(constants: Sequence[Constant]) -> list[float]:
+    """The constants that are numbers."""
+    return [constant for constant in constants if not isinstance(constant, str)]
+
+
+def place(constant: Constant) -> float:
+    """A key to sort by: from the least to the most optimistic number, then the rule."""
+    return math.inf if isinstance(constant, str) else -constant
+
+
+def method_name(constant: Constant) -> str:
+    """The name of the method with this constant."""
+    if constant == AUTO:
+        return AUTO
+    return NONE if constant == 0 else f"{constant:.6g}"
+
+
+def with_constant(agent: Any, constant: Constant) -> Any:
+    """The agent with another constant; its scale and its treatment of terminal states stay."""
+    shift = single_shift(agent)
+    if constant != AUTO:
+        return replace(agent, shift=replace(shift, bias=float(constant)))
+    if isinstance(agent, Adapting):
+        chosen: Any = agent  # a dataclass, which the protocol does not say
+        return replace(chosen, shift=_rule(shift))
+    raise InputError(
+        "'auto' is for agents whose shift may depend on their rewards, such as DQN;"
+        f" that of {type(agent).__name__} must be a number"
+    )
+
+
+def label(constant: Constant, shift: Shift) -> str:
+    """A constant in words.
+
+    Args:
+        constant: The constant.
+        shift: The scale and the treatment of terminal states of the sweep.
+    """
+    if constant == AUTO:
+        return f"auto (terminal {_rule(shift).terminal})"
+    return NONE if constant == 0 else f"b = {constant:.6g}"
+
+
+def _rule(shift: Shift) -> Auto:
+    """The rule beside constants with this scale and treatment of terminal states.
+
+    Like `rewardshift train --shift auto`, it takes over any treatment but the default one.
+    """
+    if shift.scale != 1.0:
+        raise InputError(
+            f"'auto' chooses the scale itself, so it must be left out, got {shift.scale}"
+        )
+    return Auto() if shift.terminal == Shift.terminal else Auto(terminal=shift.terminal)
+
+
+def single_shift(agent: Any) -> Shift:
+    """The agent's only shift."""
+    if isinstance(agent, type) or not isinstance(agent, Agent):
+        raise InputError(f"agent must be an agent, such as DQN(), got {shown(agent)}")
+    given = getattr(agent, "shift", None)
+    if given is None:
+        raise InputError(
+            f"a sweep needs an agent with a setting called shift, {type(agent).__name__} has none"
+        )
+    if isinstance(given, Auto):
+        raise InputError("'auto' belongs among the constants of a sweep, not to its agent")
+    members = given if isinstance(given, tuple) else (given,)
+    if len(members) > 1:
+        raise InputError(
+            f"a sweep trains one constant at a time, so its agent has one shift, got {shown(given)}"
+        )
+    return replace(as_shift(members[0]), gamma=None)

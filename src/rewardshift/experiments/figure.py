@@ -102,12 +102,14 @@ class Method:
         label: The label in the legend.
         agent: The configured agent.
         style: The style in plots. None takes one from `PALETTE`, by the method's index.
+        apart: Whether it is a unit of work by itself even if the other methods share one.
     """
 
     name: str
     label: str
     agent: Any
     style: Style | None = None
+    apart: bool = False
 
 
 @dataclass(frozen=True)
@@ -241,7 +243,9 @@ class Figure:
         """
         tasks, methods = tuple(self.tasks), tuple(method.name for method in self.methods)
         task_groups = [tasks] if "task" in self.unit_spans else [(task,) for task in tasks]
-        method_groups = [methods] if "method" in self.unit_spans else [(m,) for m in methods]
+        together = [m.name for m in self.methods if "method" in self.unit_spans and not m.apart]
+        alone = [(name,) for name in methods if name not in together]
+        method_groups = [tuple(together), *alone] if together else alone
         shown = {(panel.task, m) for panel in self.panels for m in methods if panel.shows(m)}
         return [
             group

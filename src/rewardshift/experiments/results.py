@@ -16,7 +16,8 @@ from typing import Any
 
 import numpy as np
 
-from rewardshift.errors import InputError, one_line
+from rewardshift.checks import convert
+from rewardshift.errors import InputError, one_line, shown
 from rewardshift.experiments.figure import Curve, Figure
 from rewardshift.files import DAMAGE, read_own, read_sealed, write_atomic, write_sealed
 
@@ -81,16 +82,36 @@ def _load_unit(path: Path, digest: str) -> UnitResult:
             raise ValueError(f"it is of another declaration, {body['digest']!r}")
         return UnitResult(
             digest,
-            tuple(body["seeds"]),
-            body["seconds"],
-            body["made_with"],
-            [Curve(**curve) for curve in body["curves"]],
+            convert(tuple[int, ...], body["seeds"]),
+            convert(float, body["seconds"]),
+            _checked_versions(body["made_with"]),
+            [_checked_curve(Curve(**curve)) for curve in body["curves"]],
         )
     except DAMAGE as error:
         raise InputError(
             f"the finished unit {str(path)!r} cannot be read: {one_line(error)}."
             " Delete that file, and its unit is run again; all others are kept"
         ) from error
+
+
+def _checked_versions(made_with: Any) -> dict[str, str | None]:
+    """What `made_with` was saved; TypeError if it is something else."""
+    for name, version in convert(dict, made_with).items():
+        convert(str, name)
+        convert(str | None, version)
+    return dict(made_with)
+
+
+def _checked_curve(curve: Curve) -> Curve:
+    """The curve; TypeError or ValueError if its fields are of other types."""
+    for kind, value in (
+        *((str, curve.panel), (str, curve.method), (int, curve.seed)),
+        *((tuple[int, ...], curve.steps), (tuple[float, ...], curve.values)),
+    ):
+        convert(kind, value)
+    if len(curve.steps) != len(curve.values):
+        raise ValueError("a curve has other numbers of steps and of values")
+    return curve
 
 
 def check_seal(folder: Path) -> bool:
@@ -134,7 +155,14 @@ def write_results(path: Path, figure: Figure, curves: Iterable[Curve]) -> None:
     """Writes `results.csv`: one row per point, in the order of the declaration."""
     panels = [panel.name for panel in figure.panels]
     methods = [method.name for method in figure.methods]
-    ordered = sorted(curves, key=lambda c: (panels.index(c.panel), methods.index(c.method), c.seed))
+    found = list(curves)
+    for curve in found:
+        if curve.panel not in panels or curve.method not in methods:
+            raise InputError(
+                f"a unit beside {str(path)!r} has a curve of {shown(curve.method)} in"
+                f" {shown(curve.panel)}, which {figure.name} has not"
+            )
+    ordered = sorted(found, key=lambda c: (panels.index(c.panel), methods.index(c.method), c.seed))
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(COLUMNS)

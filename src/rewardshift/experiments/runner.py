@@ -262,8 +262,8 @@ def gather(plan: Plan) -> bool:
         "note": figure.presets[plan.preset].note,
         **({"missing": lacking} if (lacking := missing_seeds(plan)) else {}),
         "duration": round(sum(unit.seconds for unit in units), 1),
-        "commit": merged.pop("commit"),
-        "machine": merged.pop("machine"),
+        "commit": merged.pop("commit", None),
+        "machine": merged.pop("machine", None),
         "versions": merged,
     }
     write_provenance(plan.folder, provenance)

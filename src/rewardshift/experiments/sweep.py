@@ -12,23 +12,32 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from rewardshift.agents.contract import Agent
+from rewardshift.auto import AUTO
 from rewardshift.checks import Finite, check
 from rewardshift.data.dataset import Subset
 from rewardshift.envs.engines import EngineName
 from rewardshift.envs.names import check_imported
-from rewardshift.errors import InputError, shown
-from rewardshift.experiments.constants import Constants, biases_of
+from rewardshift.errors import InputError
+from rewardshift.experiments.constants import (
+    NONE,
+    Constant,
+    Constants,
+    in_order,
+    label,
+    method_name,
+    single_shift,
+    with_constant,
+)
 from rewardshift.experiments.curves import METRICS, curves_of
 from rewardshift.experiments.figure import Claim, Curve, Figure, Method, Panel, Preset, Unit
 from rewardshift.experiments.rows import Rows, fits_rows, rows_run, train_rows
 from rewardshift.rollout.parts import check_restorable, part_from_json, part_to_json
-from rewardshift.shift import Shift, Terminal, as_shift
+from rewardshift.shift import Shift, Terminal
 from rewardshift.training.offline import OfflineBudget
 from rewardshift.training.online import OnlineBudget
 from rewardshift.training.runs import Run, offline_run, online_run
 
 SWEEP = "sweep"  # the name of the figure, of its preset and of its folder
-NONE = "none"  # the method without a shift
 SEEDS_TOGETHER = 8  # of discrete agents with large networks; more rows are slower than these
 
 
@@ -68,7 +77,7 @@ class Sweep:
     Args:
         agent: The agent. Its scale and its treatment of terminal states are those of all constants.
         env: A registered environment; with a data set, the one for evaluations.
-        biases: The constants. 0, no shift, is added if it is missing.
+        constants: The constants. 0, no shift, is added if it is missing.
         budget: The length and the schedule of every training.
         engine: As in `train`.
         data: The source of a data set, for a sweep of offline trainings.
@@ -78,7 +87,7 @@ class Sweep:
 
     agent: Agent[Any]
     env: str | None
-    biases: tuple[Finite, ...]
+    constants: tuple[Constant, ...]
     budget: OnlineBudget | OfflineBudget
     engine: EngineName = "auto"
     data: str | None = None
@@ -87,17 +96,10 @@ class Sweep:
 
     def __post_init__(self) -> None:
         check(self)
-        given = self.biases if 0.0 in self.biases else (0.0, *self.biases)
-        ordered = tuple(sorted(map(float, given), key=lambda bias: (bias != 0, -bias)))
-        names = [method_name(bias) for bias in ordered]
-        if len(set(names)) < len(names):
-            raise InputError(f"the constants of a sweep must differ, got {shown(self.biases)}")
-        if len(names) < 2:
-            raise InputError("a sweep needs a constant other than 0, which is no shift")
-        object.__setattr__(self, "biases", ordered)
-        object.__setattr__(self, "agent", with_bias(self.agent, 0.0))
-        for bias in ordered:
-            with_bias(self.agent, bias)  # refuses one that the agent does not take
+        object.__setattr__(self, "constants", in_order(self.constants))
+        object.__setattr__(self, "agent", with_constant(self.agent, 0.0))
+        for constant in self.constants:
+            with_constant(self.agent, constant)  # refuses one that the agent does not take
         if self.values is not None:
             self.shift.optimism(*self.values)  # refuses an empty range
         check_restorable(self.agent)
@@ -105,7 +107,7 @@ class Sweep:
     @property
     def shift(self) -> Shift:
         """The shift of 0 with the agent's scale, discount and treatment of terminal states."""
-        return replace(_single(self.agent), gamma=self.agent.gamma)
+        return replace(single_shift(self.agent), gamma=self.agent.gamma)
 
     @property
     def terminal(self) -> Terminal:
@@ -117,14 +119,16 @@ class Sweep:
         """The task."""
         return SweepTask(self.env, self.engine, self.data, self.subset)
 
-    def optimism(self, bias: float) -> float | None:
-        """The optimism of a constant, if the range of the values is known."""
-        if self.values is None:
+    def optimism(self, constant: Constant) -> float | None:
+        """The optimism of a number, if the range of the values is known."""
+        if self.values is None or constant == AUTO:
             return None
-        return float(replace(self.shift, bias=bias).optimism(*self.values))
+        return float(replace(self.shift, bias=constant).optimism(*self.values))
 
     def fits_rows(self) -> bool:
-        """Whether all constants are rows of one program; raises if a training would be refused."""
+        """Whether all numbers are rows of one program; raises if a training would be refused."""
+        if AUTO in self.constants:
+            self.task.run(with_constant(self.agent, AUTO), (0,), self.budget)
         run = self.task.run(self.agent, (0,), self.budget)  # the others differ in the bias alone
         return fits_rows(self.agent, self.budget, run.config.spec)
 
@@ -134,7 +138,7 @@ class Sweep:
         Args:
             seeds: The number of seeds.
             jobs: The number of units of work that run at once; rows are divided among them.
-            rows: Whether all constants are rows of one program.
+            rows: Whether all numbers are rows of one program.
         """
         return Figure(
             name=SWEEP,
@@ -142,10 +146,15 @@ class Sweep:
             tasks={SWEEP: self.task},
             panels=(Panel("return", self.task.name, "return", SWEEP, "evaluation_return"),),
             methods=tuple(
-                Method(method_name(bias), _label(bias), with_bias(self.agent, bias))
-                for bias in self.biases
+                Method(
+                    method_name(constant),
+                    label(constant, self.shift),
+                    with_constant(self.agent, constant),
+                    apart=constant == AUTO,
+                )
+                for constant in self.constants
             ),
-            claims=tuple(claim for bias in self.biases[1:] for claim in _claims(bias)),
+            claims=tuple(claim for one in self.constants[1:] for claim in _claims(one)),
             presets={SWEEP: Preset(seeds=seeds, budget=self.budget, seconds=0.0)},
             x_label="environment steps" if self.data is None else "updates",
             run=run_sweep,
@@ -160,10 +169,11 @@ class Sweep:
         """The seeds of one program, if it trains one constant."""
         return 1 if self.agent.continuous else SEEDS_TOGETHER
 
-    def label(self, bias: float) -> str:
+    def label(self, constant: Constant) -> str:
         """A constant in words, with its optimism if it is known."""
-        optimism = self.optimism(bias)
-        return _label(bias) + ("" if optimism is None else f" (optimism {optimism:.3g})")
+        optimism = self.optimism(constant)
+        known = "" if optimism is None else f" (optimism {optimism:.3g})"
+        return label(constant, self.shift) + known
 
     def to_json(self) -> dict[str, Any]:
         """The declaration in `sweep.json`."""
@@ -171,7 +181,7 @@ class Sweep:
         return {
             "agent": part_to_json(self.agent),
             "env": self.env,
-            "biases": list(self.biases),
+            "constants": list(self.constants),
             "budget": {name: part_to_json(value) for name, value in settings.items()},
             "engine": self.engine,
             "data": self.data,
@@ -195,35 +205,13 @@ class Sweep:
         return cls(
             agent=part_from_json(body["agent"]),
             env=body["env"],
-            biases=tuple(body["biases"]),
+            constants=tuple(body["constants"]),
             budget=(OnlineBudget if data is None else OfflineBudget)(**settings),
             engine=body["engine"],
             data=data,
             subset=part_from_json(body["subset"]),
             values=None if values is None else tuple(values),
         )
-
-
-def with_bias(agent: Any, bias: float) -> Any:
-    """The agent with another bias; its scale and its treatment of terminal states stay."""
-    return replace(agent, shift=replace(_single(agent), bias=float(bias)))
-
-
-def _single(agent: Any) -> Shift:
-    """The agent's only shift."""
-    if isinstance(agent, type) or not isinstance(agent, Agent):
-        raise InputError(f"agent must be an agent, such as DQN(), got {shown(agent)}")
-    given = getattr(agent, "shift", None)
-    if given is None:
-        raise InputError(
-            f"a sweep needs an agent with a setting called shift, {type(agent).__name__} has none"
-        )
-    members = given if isinstance(given, tuple) else (given,)
-    if len(members) > 1:
-        raise InputError(
-            f"a sweep trains one constant at a time, so its agent has one shift, got {shown(given)}"
-        )
-    return replace(as_shift(members[0]), gamma=None)
 
 
 def make_sweep(
@@ -233,31 +221,13 @@ def make_sweep(
     constants: Constants,
 ) -> Sweep:
     """The sweep of these constants, checked."""
-    shift = replace(_single(agent), gamma=agent.gamma)
-    values = constants.range_of_values(shift)
-    biases = constants.shift
-    if constants.optimism:
-        if values is None:
-            raise InputError(
-                "optimism is a place in the range of the task's values: give values (--values LOW"
-                " HIGH), the lowest and the highest discounted return of an episode, or rewards"
-            )
-        biases = biases_of(constants.optimism, values, shift)
-    settings = (task.engine, task.data, task.subset, values)
-    return Sweep(agent, task.env, biases, budget, *settings)
+    shift = replace(single_shift(agent), gamma=agent.gamma)
+    settings = (task.engine, task.data, task.subset, constants.range_of_values(shift))
+    return Sweep(agent, task.env, constants.all(shift), budget, *settings)
 
 
-def method_name(bias: float) -> str:
-    """The name of the method with this constant."""
-    return NONE if bias == 0 else f"{bias:.6g}"
-
-
-def _label(bias: float) -> str:
-    return NONE if bias == 0 else f"b = {bias:.6g}"
-
-
-def _claims(bias: float) -> list[Claim]:
-    name = method_name(bias)
+def _claims(constant: Constant) -> list[Claim]:
+    name = method_name(constant)
     return [
         Claim(
             f"{name}-above-none-{metric}",
@@ -279,7 +249,7 @@ def lifetimes(figure: Figure, _: str, preset: str) -> float:
 
 
 def run_sweep(figure: Figure, unit: Unit, folder: Path) -> list[Curve]:
-    """One constant, or all of them as rows of one program, for all seeds of the unit."""
+    """One constant, or all numbers as rows of one program, for all seeds of the unit."""
     run = unit_run(figure, unit)
     rows = isinstance(run.config.agent, Rows)
     results = train_rows(run, folder) if rows else [run.start(folder)]
@@ -293,8 +263,10 @@ def run_sweep(figure: Figure, unit: Unit, folder: Path) -> list[Curve]:
 def unit_run(figure: Figure, unit: Unit) -> Run:
     """The training of a unit of work, configured and checked."""
     task: SweepTask = figure.tasks[SWEEP]
-    agents = [method.agent for method in figure.methods if method.name in unit.methods]
-    if "method" not in figure.unit_spans:
-        return task.run(agents[0], unit.seeds, unit.budget)
+    methods = [method for method in figure.methods if method.name in unit.methods]
+    if "method" not in figure.unit_spans or methods[0].apart:
+        return task.run(methods[0].agent, unit.seeds, unit.budget)
     assert task.env is not None  # a data set has no rows
-    return rows_run(agents, task.env, unit.seeds, unit.budget, task.engine)
+    return rows_run(
+        [method.agent for method in methods], task.env, unit.seeds, unit.budget, task.engine
+    )

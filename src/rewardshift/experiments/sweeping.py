@@ -20,6 +20,7 @@ from rewardshift.files import (
     LOCK,
     held,
     read_sealed,
+    refuse_links,
     writable_folder,
     write_sealed,
 )
@@ -68,7 +69,7 @@ def sweep_folder(out: Path, kept: Kept) -> Iterator[Path]:
 
 def _refuse_others(out: Path, sweep: Sweep) -> None:
     folder = out / SWEEP
-    if (folder / DECLARATION).exists():
+    if _holds_sweep(out):
         if read_sweep(folder).sweep != sweep:
             raise InputError(
                 f"the folder {str(out)!r} holds a sweep with another configuration; choose another"
@@ -80,6 +81,12 @@ def _refuse_others(out: Path, sweep: Sweep) -> None:
     inside = folder.iterdir() if folder.exists() else ()
     if any(path.name != LOCK and path.suffix != LEFTOVER for path in inside):
         raise InputError(f"the folder {str(folder)!r} is not empty and holds no sweep")
+
+
+def _holds_sweep(out: Path) -> bool:
+    """Whether a folder holds a sweep; refuses one that is, or holds, a link."""
+    refuse_links(out / SWEEP)
+    return (out / SWEEP / DECLARATION).exists()
 
 
 def read_sweep(folder: Path) -> Kept:
@@ -95,14 +102,14 @@ def read_sweep(folder: Path) -> Kept:
 
 def figures_in(out: Path) -> Mapping[str, Figure]:
     """The figures that a folder of results is about: its sweep, or else all that are known."""
-    if (out / SWEEP / DECLARATION).exists():
+    if _holds_sweep(out):
         return {SWEEP: read_sweep(out / SWEEP).sweep.figure()}
     return FIGURES
 
 
 def refuse_sweep(out: Path) -> None:
     """Refuses a folder that belongs to a sweep."""
-    if (out / SWEEP / DECLARATION).exists():
+    if _holds_sweep(out):
         raise InputError(f"the folder {str(out)!r} holds a sweep; choose another one for figures")
 
 
@@ -121,20 +128,30 @@ def plan_sweep(kept: Kept, seeds: int, out: Path, jobs: int) -> Plan:
 
 
 def expected_seconds(plan: Plan, units: Sequence[Unit], jobs: int) -> float:
-    """The expected duration of the units, from the first steps of one of them.
+    """The expected duration of the units, from the first steps of the largest of each kind.
 
-    It trains the largest unit for a few steps twice: the first time also compiles the program.
+    Units with as many constants are of one kind: rows take longer than a constant by itself.
     """
     keep_to_one_thread()  # like the units
+    kinds = [
+        [unit for unit in units if len(unit.methods) == count]
+        for count in {len(unit.methods) for unit in units}
+    ]
+    return sum(_unit_seconds(plan, kind) * math.ceil(len(kind) / max(1, jobs)) for kind in kinds)
+
+
+def _unit_seconds(plan: Plan, units: Sequence[Unit]) -> float:
+    """The expected seconds of the largest of some units.
+
+    It trains the unit for a few steps twice: the first time also compiles the program.
+    """
     unit = max(units, key=lambda unit: len(unit.seeds))
     budget = unit.budget
     steps = min(PROBED_STEPS, budget.steps)
     clocks = [_probe(plan, unit, steps) for _ in range(2)]
     compiling = max(0.0, clocks[0].total - clocks[1].total)
-    rounds = math.ceil(len(units) / max(1, min(jobs, len(units))))
     evaluations = max(1, budget.steps // budget.evaluate_every)
-    each = budget.steps * clocks[1].step + evaluations * clocks[1].evaluation
-    return rounds * (compiling + each)
+    return compiling + budget.steps * clocks[1].step + evaluations * clocks[1].evaluation
 
 
 class Clock(NamedTuple):

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from rewardshift.auto import AUTO
 from rewardshift.checks import check
 from rewardshift.errors import InputError, one_line
 from rewardshift.experiments.figure import Curve, Figure
@@ -84,6 +85,8 @@ def _write_response(folder: Path, curves: list[Curve], claims: list[dict[str, An
     sweep = read_sweep(folder).sweep
     points = points_of(sweep, curves, claims)
     caption = f"mean of the seeds and its 95% interval, terminal {sweep.terminal}; dashed: none"
+    if AUTO in sweep.constants:
+        caption += "; dash-dotted: auto"
     for kind, content in draw_response(points, sweep.figure().title, caption).items():
         write_atomic(folder / f"response.{kind}", content)
     write_atomic(folder / "response.csv", as_csv(points))

@@ -4,6 +4,7 @@ import csv
 import io
 import itertools
 import json
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -111,10 +112,10 @@ def _look(folder: Path, figure: Figure, plan: LivePlan) -> Live:
         durations += [unit.seconds / len(unit.seeds) for unit in finished]
         curves += [curve for unit in finished for curve in unit.curves if curve.seed < plan.seeds]
         size = plan.seeds_per_unit
-        for first in range(0, plan.seeds, size):
-            mine = range(first, min(first + size, plan.seeds))
-            total += 1
-            done += seeds.issuperset(mine)
+        total += math.ceil(plan.seeds / size)
+        # By the finished seeds: a damaged plan may have any number of them.
+        for first in {seed // size * size for seed in seeds if seed < plan.seeds}:
+            done += seeds.issuperset(range(first, min(first + size, plan.seeds)))
         for place, numbers in _running(folder, digest):
             begun.append(_begun(place, _words(group, numbers)))
             curves += _curves_so_far(figure, group, numbers, place)
@@ -202,18 +203,22 @@ def _left(durations: list[float], begun: list[Begun], units: int, seeds: int) ->
 def live_run(folder: Path) -> Live:
     """What a run's folder tells."""
     try:
-        config = json.loads(read_own(folder / CONFIG))
-        name, env = str(config["agent"]["type"]), str(config["env"])
-        seeds = [int(seed) for seed in config["seeds"]]
-        lines = _lines(folder)
-        panels = tuple(
-            Panel(measure, env, label, env, measure)
-            for measure, label in SHOWN.items()
-            if lines and lines[0].get(measure)
-        )
-        begun = _begun(folder, f"seed{'s' * (len(seeds) > 1)} {', '.join(map(str, seeds))}")
+        return _look_at_run(folder)
     except DAMAGE as error:
         raise InputError(f"no run in {str(folder)!r}: {one_line(error)}") from error
+
+
+def _look_at_run(folder: Path) -> Live:
+    config = json.loads(read_own(folder / CONFIG))
+    name, env = str(config["agent"]["type"]), str(config["env"])
+    seeds = [int(seed) for seed in config["seeds"]]
+    lines = _lines(folder)
+    panels = tuple(
+        Panel(measure, env, label, env, measure)
+        for measure, label in SHOWN.items()
+        if lines and lines[0].get(measure)
+    )
+    begun = _begun(folder, f"seed{'s' * (len(seeds) > 1)} {', '.join(map(str, seeds))}")
     figure = Figure(
         name="run",
         title=f"{name} on {env}",

@@ -8,11 +8,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from rewardshift.auto import AUTO
 from rewardshift.data.picture import plain_texts
 from rewardshift.errors import plain
+from rewardshift.experiments.constants import NONE, Constant, method_name, numbers_in, place
 from rewardshift.experiments.curves import METRICS
 from rewardshift.experiments.figure import Curve, Metric
-from rewardshift.experiments.sweep import NONE, Sweep, method_name
+from rewardshift.experiments.sweep import Sweep
 from rewardshift.experiments.sweeping import Kept
 from rewardshift.extras import needs
 from rewardshift.report.plots import render
@@ -24,7 +26,7 @@ with needs("paper"):
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure as Canvas
 
-BLUE, GREY = "#2171b5", "#525252"
+BLUE, GREY, ORANGE = "#2171b5", "#525252", "#d94801"
 COLUMNS = ("constant", "optimism", "metric", "seeds", "mean", "low", "high", "verdict")
 
 
@@ -34,8 +36,8 @@ class Point(NamedTuple):
     Args:
         method: The name of its method.
         label: The constant in words.
-        bias: The constant.
-        optimism: Its optimism, if the range of values is known.
+        constant: The constant, or `"auto"`.
+        optimism: Its optimism, if it is a number and the range of values is known.
         seeds: The number of seeds.
         returns: The mean of the seeds with its 95% interval, for each of `METRICS`.
         verdicts: The verdict on "better than none" for each of `METRICS`; empty for none itself.
@@ -43,7 +45,7 @@ class Point(NamedTuple):
 
     method: str
     label: str
-    bias: float
+    constant: Constant
     optimism: float | None
     seeds: int
     returns: Mapping[Metric, Interval]
@@ -69,20 +71,20 @@ class Finding(NamedTuple):
 def points_of(
     sweep: Sweep, curves: Sequence[Curve], claims: Sequence[Mapping[str, Any]]
 ) -> list[Point]:
-    """The constants with results, from the least to the most optimistic."""
+    """The constants with results, from the least to the most optimistic, and `auto` at the end."""
     verdicts = {(claim["better"], claim["metric"]): str(claim["verdict"]) for claim in claims}
     points = []
-    for bias in sorted(sweep.biases, reverse=True):
-        name = method_name(bias)
+    for constant in sorted(sweep.constants, key=place):
+        name = method_name(constant)
         mine = [curve for curve in curves if curve.method == name]
         if mine:
             scores = {m: np.array([score(curve, m) for curve in mine]) for m in METRICS}
             points.append(
                 Point(
                     name,
-                    sweep.label(bias),
-                    bias,
-                    sweep.optimism(bias),
+                    sweep.label(constant),
+                    constant,
+                    sweep.optimism(constant),
                     len(mine),
                     {metric: mean_interval(values) for metric, values in scores.items()},
                     {m: verdicts[name, m] for m in METRICS if (name, m) in verdicts},
@@ -159,7 +161,8 @@ def as_csv(points: Iterable[Point]) -> str:
         for metric in METRICS:
             numbers = (point.optimism, *point.returns[metric])
             optimism, mean, low, high = ("" if n is None else f"{n:.7g}" for n in numbers)
-            first = (f"{point.bias:.7g}", optimism, metric, point.seeds)
+            constant = AUTO if point.constant == AUTO else f"{point.constant:.7g}"
+            first = (constant, optimism, metric, point.seeds)
             writer.writerow((*first, mean, low, high, point.verdicts.get(metric, "")))
     return text.getvalue()
 
@@ -179,21 +182,34 @@ def draw_response(points: Sequence[Point], title: str, caption: str) -> dict[str
 
 
 def _draw_metric(axis: Axes, points: Sequence[Point], metric: Metric) -> None:
-    known = [point.optimism for point in points if point.optimism is not None]
-    x = known or [point.bias for point in points]  # the range of values is known for all or none
-    means = [point.returns[metric] for point in points]
-    for place, point, found in zip(x, points, means, strict=True):
+    numbers = [point for point in points if point.method != AUTO]
+    known = [point.optimism for point in numbers if point.optimism is not None]
+    # The range of values is known for all or none.
+    x = known or numbers_in([point.constant for point in numbers])
+    means = [point.returns[metric] for point in numbers]
+    for at, point, found in zip(x, numbers, means, strict=True):
         color = GREY if point.method == NONE else BLUE
         if found.low is not None and found.high is not None:
-            axis.plot([place, place], [found.low, found.high], color=color, linewidth=1.4)
-        axis.plot([place], [found.mean], "s" if point.method == NONE else "o", color=color)
+            axis.plot([at, at], [found.low, found.high], color=color, linewidth=1.4)
+        axis.plot([at], [found.mean], "s" if point.method == NONE else "o", color=color)
     axis.plot(x, [found.mean for found in means], color=BLUE, linewidth=1, alpha=0.5, zorder=1)
-    for point, found in zip(points, means, strict=True):
+    for point in points:
         if point.method == NONE:
-            axis.axhline(found.mean, color=GREY, linewidth=0.8, linestyle="--")
+            axis.axhline(point.returns[metric].mean, color=GREY, linewidth=0.8, linestyle="--")
+        if point.method == AUTO:
+            _draw_rule(axis, point.returns[metric])
     axis.set_xlabel("optimism" if known else "constant b")
     axis.grid(alpha=0.25)
     axis.spines[["top", "right"]].set_visible(False)
+
+
+def _draw_rule(axis: Axes, found: Interval) -> None:
+    """The return of `auto` across all numbers: it has no place among them."""
+    axis.axhline(found.mean, color=ORANGE, linewidth=1.4, linestyle="-.")
+    if found.low is not None and found.high is not None:
+        axis.axhspan(found.low, found.high, color=ORANGE, alpha=0.15, linewidth=0)
+    beside = axis.get_yaxis_transform()
+    axis.text(1.01, found.mean, AUTO, color=ORANGE, va="center", transform=beside, fontsize=8)
 
 
 def in_words(points: Sequence[Point]) -> str:

@@ -6,18 +6,12 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from rewardshift.errors import InputError, TrainingError, shown
-from rewardshift.experiments.constants import Constants
+from rewardshift.experiments.constants import Constant, Constants, method_name, with_constant
 from rewardshift.experiments.figure import Unit
 from rewardshift.experiments.processes import Processes
 from rewardshift.experiments.results import RESULTS, read_results
 from rewardshift.experiments.runner import Outcome, Place, Plan, gather, pending_units, run_units
-from rewardshift.experiments.sweep import (
-    Sweep,
-    SweepTask,
-    make_sweep,
-    method_name,
-    with_bias,
-)
+from rewardshift.experiments.sweep import Sweep, SweepTask, make_sweep
 from rewardshift.experiments.sweeping import Kept, plan_sweep, sweep_folder
 from rewardshift.report import write_figure, write_page
 from rewardshift.report.response import Finding, Point, findings, points_of
@@ -47,7 +41,7 @@ class Response(NamedTuple):
 def sweep(
     agent: Any,
     task: str | SweepTask,
-    constants: Sequence[float] | Constants,
+    constants: Sequence[Constant] | Constants,
     *,
     folder: Path | str,
     seeds: int = 8,
@@ -59,8 +53,8 @@ def sweep(
     Args:
         agent: The agent, for example `DQN()`. Its own bias does not matter.
         task: A registered environment, or a `SweepTask`, for example with a data set.
-        constants: The constants, or `Constants`, for example with optimisms. 0, no shift, is always
-            among them.
+        constants: The constants, numbers and `"auto"`; or `Constants`, for example with optimisms.
+            0, no shift, is always among them.
         folder: The folder for results. The same sweep there continues, also with more seeds; a
             folder with another sweep is refused.
         seeds: The number of seeds. A verdict needs eight.
@@ -76,20 +70,22 @@ def sweep(
     train = "train" if where.data is None else "train_offline"
     kept = Kept(
         made,
-        f"sweep({_arguments(made, made.agent, seeds)}, constants={list(made.biases)})",
+        f"sweep({_arguments(made, made.agent, seeds)}, constants={list(made.constants)})",
         {
-            method_name(bias): f"{train}({_arguments(made, with_bias(made.agent, bias), seeds)})"
-            for bias in made.biases
+            method_name(one): f"{train}({_arguments(made, with_constant(made.agent, one), seeds)})"
+            for one in made.constants
         },
     )
     return answer(kept, seeds, Path(folder), Processes(jobs))
 
 
-def _constants(biases: Any) -> Constants:
+def _constants(given: Any) -> Constants:
     try:
-        return Constants(shift=tuple(biases))
+        return Constants(shift=tuple(given))
     except TypeError:
-        raise InputError(f"constants must be numbers, or Constants, got {shown(biases)}") from None
+        raise InputError(
+            f"constants must be numbers or 'auto', or Constants, got {shown(given)}"
+        ) from None
 
 
 def _arguments(sweep: Sweep, agent: Any, seeds: int) -> str:

@@ -141,7 +141,7 @@ def read_agents(folder: Path, configs: tuple[str, ...], template: Any) -> list[t
 
 
 def read_segments(
-    folder: Path, configs: tuple[str, ...], record: np.dtype[np.void]
+    folder: Path, configs: tuple[str, ...], record: np.dtype[np.void], rows: int
 ) -> Iterator[np.ndarray]:
     """The transitions in the newest checkpoint, part by part, oldest first, by row.
 
@@ -149,12 +149,15 @@ def read_segments(
         folder: The folder of the run's checkpoints.
         configs: The digests of the configurations that the checkpoint may have.
         record: The layout of a transition.
+        rows: The number of rows, one for each seed.
     """
     refuse_links(folder)
     for path in sorted(folder.glob("checkpoint-*.json"))[-1:]:
         try:
             for segment, digest in _segments(folder, _manifest(path, configs)).items():
                 part = np.load(_read_whole(segment, digest), allow_pickle=False)
+                if part.ndim != 2 or len(part) != rows:
+                    raise ValueError(f"{segment.name} has the shape {part.shape}")
                 yield part.view(record)
         except DAMAGE as error:
             raise InputError(
