@@ -142,7 +142,7 @@ class Online:
     def check_offline(self, updates: int) -> None:
         """See `Choosy`."""
         if self.normalise:
-            raise InputError("normalise works online only; scale the observations of the data set instead")
+            raise InputError("normalise works online only; scale the data set itself instead")
         if isinstance(self.shift, Auto):
             raise InputError("on a data set shift must be a number or a Shift, got 'auto'")
         if self.n_step != 1:

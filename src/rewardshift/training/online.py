@@ -15,13 +15,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from rewardshift.agents.contract import (
-    Adapting,
-    Leading,
-    Multistep,
-    Observing,
-    OnlineAgent,
-)
+from rewardshift.agents.contract import Multistep, OnlineAgent
 from rewardshift.checks import Count, check
 from rewardshift.envs.engines import EngineName, make_engine
 from rewardshift.envs.goals import goal_reward
@@ -31,10 +25,11 @@ from rewardshift.hindsight import Hindsight, HindsightReplay
 from rewardshift.replay import RecordLayout, Replay
 from rewardshift.rollout.evaluation import Evaluator
 from rewardshift.rollout.seeding import derive_seed
+from rewardshift.training.compiled import begin, update_and_act
 from rewardshift.training.diagnostics import Diagnosis, diagnose
 from rewardshift.training.draws import Draws, block_bytes, draws_from
 from rewardshift.training.memory import agent_needs, check_memory, evaluation_needs
-from rewardshift.training.metrics import as_scalars, find_columns, finite_metrics
+from rewardshift.training.metrics import find_columns, finite_metrics
 from rewardshift.training.trainer import OnProgress, Snapshot
 
 
@@ -148,7 +143,7 @@ class OnlineTrainer:
         running = np.zeros(len(self.seeds))
         randomness = self._draws()
         drawn = next(randomness)
-        started = _begin(self.agent, self.state, observation, drawn.acting, self._explore())
+        started = begin(self.agent, self.state, observation, drawn.acting, self._explore())
         self.state, action, bonus = started[0], np.asarray(started[1]), np.asarray(started[2])
         metrics: dict[str, Any] = {}
         while self.step < stop:
@@ -176,7 +171,7 @@ class OnlineTrainer:
             sampled = (self.replay.sample(drawn.sampling), drawn.key) if updates else None
             drawn = next(randomness)
             turn = (self.step - 1 - self.agent.warm_up) % self.agent.period if updates else 0
-            self.state, chosen, novelty, latest = _update_and_act(
+            self.state, chosen, novelty, latest = update_and_act(
                 (self.agent, self.layout, turn),
                 self.state,
                 sampled,
@@ -273,49 +268,3 @@ class OnlineTrainer:
             raise TrainingError(f"an observation is not finite after step {self.step}")
         if not np.isfinite(reward).all():
             raise TrainingError(f"a reward is not finite after step {self.step}: {reward}")
-
-
-# Functions, not methods: JAX caches static arguments, and a cached trainer would keep its replay
-# from being freed.
-@partial(jax.jit, static_argnums=0, donate_argnums=1)
-def _begin(agent: OnlineAgent[Any], state: Any, observation: Any, draws: Any, explore: Any) -> Any:
-    def row(state: Any, observation: Any, draws: Any) -> Any:
-        state, bonus = _observe(agent, state, observation)
-        return state, agent.act(state, observation, draws[1:], explore), bonus
-
-    return jax.vmap(row)(state, observation, draws)
-
-
-def _observe(agent: OnlineAgent[Any], state: Any, observation: Any) -> tuple[Any, Any]:
-    if isinstance(agent, Observing):
-        return agent.observe(state, observation)
-    return state, jnp.zeros(())
-
-
-@partial(jax.jit, static_argnums=0, donate_argnums=1)
-def _update_and_act(
-    what: tuple[OnlineAgent[Any], RecordLayout, int],
-    state: Any,
-    sampled: Any,
-    now: Any,
-    explore: Any,
-) -> Any:
-    """One step of every row: an update on the sampled batch, if there is one, then an action."""
-    agent, layout, turn = what
-
-    def row(state: Any, sampled: Any, now: Any) -> Any:
-        observation, draws, ended, (total, reward) = now
-        metrics: dict[str, Any] = {}
-        if isinstance(agent, Adapting):
-            state = agent.adapt(state, reward)
-        if sampled is not None:
-            packed, key = sampled
-            update_key = jax.random.wrap_key_data(key)
-            state, returned = agent.update(state, layout.unpack(packed), update_key, turn)
-            metrics = as_scalars(returned)
-            if isinstance(agent, Leading):
-                state = agent.lead(state, draws[0], ended, total)
-        state, bonus = _observe(agent, state, observation)
-        return state, agent.act(state, observation, draws[1:], explore), bonus, metrics
-
-    return jax.vmap(row)(state, sampled, now)
