@@ -3,9 +3,9 @@
 `python benchmarks/doctor.py` trains every agent of the table with the seeds 0 to 9 (`--seeds` takes
 fewer), a few seconds each, asks the doctor about it, and writes the table into `docs/doctor.md`.
 `--calibrate` does the same with seeds from 100 on and on other tasks, and prints the numbers that
-the rules look at: the thresholds in `rewardshift/doctor/rules.py` were set on these. Names select
-agents. Results
-are kept in `out/bench/doctor.json`, so a run can be done in parts. Takes about twenty minutes.
+the rules look at; `rewardshift/doctor/rules.py` says which thresholds were set on these. Names
+select agents. Results are kept in `out/bench/doctor.json`, so a run can be done in parts. Takes
+about twenty minutes.
 """
 
 import argparse

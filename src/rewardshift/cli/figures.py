@@ -180,7 +180,7 @@ def report(
     protects them.
 
     Args:
-        out: The folder that `rewardshift reproduce` wrote to.
+        out: The folder that `rewardshift reproduce` or `rewardshift sweep` wrote to.
         markdown: Print the counts of the verdicts as Markdown.
         seal: Seal results without a seal, such as those of earlier versions.
     """

@@ -31,7 +31,7 @@ from rewardshift.training.deciding import make_config
 from rewardshift.training.online import OnlineBudget, OnlineTrainer
 from rewardshift.training.runs import Result, Run
 
-# The most parameters of an agent's networks with which one program is faster than processes.
+# A guess: the most parameters of an agent's networks for which one program beats processes.
 MOST_PARAMETERS = 20_000
 
 

@@ -1,1 +1,4 @@
-"""Adapters to other libraries. Each module imports its library; no other room imports them."""
+"""Adapters to other libraries.
+
+Each module imports its library. Of the other rooms, only the doctor imports them.
+"""
