@@ -1,6 +1,8 @@
 """The doctor's numbers, on tasks whose values are known."""
 
 import json
+import re
+from pathlib import Path
 from typing import Any
 
 import gymnasium as gym
@@ -11,7 +13,8 @@ from hypothesis import strategies as st
 from probes import Aim, Probe, delayed_value
 
 from rewardshift import Shift, ShiftReward
-from rewardshift.doctor import Diagnosis, Earlier, Target, Transitions, View, diagnose
+from rewardshift.doctor import Diagnosis, Earlier, Target, Transitions, View, diagnose, rules
+from rewardshift.doctor.diagnosis import QUESTIONS
 from rewardshift.doctor.view import value_bounds
 from rewardshift.errors import InputError
 
@@ -264,3 +267,16 @@ def test_values_where_they_began_are_not_called_too_high() -> None:
     assert "train longer" in fresh.sentences[-1]
     late = costly(target=Target(0.5, 1, 10_000))
     assert "overestimation" in [finding.name for finding in late.findings]
+
+
+def test_the_symptoms_have_the_numbers_and_thresholds_of_the_rules() -> None:
+    page = (Path(__file__).parents[1] / "docs" / "should-i-shift.md").read_text()
+    cells = [line.split(" | ")[1] for line in page.splitlines() if line.startswith("| **")]
+    assert all(cells)
+    words = {name for _, _, rows in QUESTIONS for name in rows.values()}
+    assert {name for cell in cells for name in re.findall("`(.+?)`", cell)} <= words
+    share = f"above {rules.OVERESTIMATION} (*overestimation*)"
+    pull = f"above {rules.PULL} (*untried actions*)"
+    possible = f"between -{rules.UNDERESTIMATION} and {rules.OVERESTIMATION}"
+    for said in (f"above {rules.BEYOND}, or", share, pull, possible):
+        assert sum(said in cell for cell in cells) == 1
