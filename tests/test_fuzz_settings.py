@@ -171,7 +171,7 @@ OPTIONS: dict[str, dict[str, st.SearchStrategy[Any]]] = {
     "sweep bcq": {**TRAINING, **SWEPT, "--transitions": NUMBER},
     "sweep cql": {**TRAINING, **SWEPT, "--updates": NUMBER},
     "watch": {"--port": NUMBER},
-    "doctor": {"--seed": NUMBER, "--episodes": NUMBER, "--start": NUMBER, "--out": ANY},
+    "doctor": {"--run-seed": NUMBER, "--episodes": NUMBER, "--seed": NUMBER, "--out": ANY},
     "evaluate": {"--episodes": NUMBER, "--run-seed": NUMBER, "--seed": NUMBER},
     "resume": {"--steps": NUMBER},
     "play": {"--film": ANY, "--run-seed": NUMBER, "--episode": NUMBER},

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import tyro
 
+from rewardshift.cli.agents import RunSeed
 from rewardshift.cli.progress import counting_bar
 from rewardshift.doctor.runs import doctor
 from rewardshift.errors import InputError
@@ -17,9 +18,9 @@ def examine(
     folder: Annotated[Path, tyro.conf.Positional],
     /,
     *,
-    seed: Annotated[int | None, tyro.conf.arg(metavar="INT")] = None,
+    run_seed: RunSeed = None,
     episodes: int = 10,
-    start: int = 0,
+    seed: int = 0,
     out: Annotated[Path | None, tyro.conf.arg(metavar="PATH")] = None,
 ) -> None:
     """Say what is wrong with the values of a trained run.
@@ -30,9 +31,9 @@ def examine(
 
     Args:
         folder: The run's folder.
-        seed: The one of the run's seeds to look at; by default the first.
+        run_seed: The one of the run's seeds to look at; by default the first.
         episodes: The number of greedy episodes.
-        start: The seed of the episodes.
+        seed: The seed of the episodes.
         out: The folder to write to; by default the run's.
     """
     if out is not None and out.is_file():
@@ -40,9 +41,9 @@ def examine(
     with counting_bar(f"doctor {folder.name}", episodes, "episodes") as count:
         found = doctor(
             folder,
-            seed,
+            run_seed,
             episodes=episodes,
-            start=start,
+            seed=seed,
             on_episode=lambda done: count(done, list),
         )
     print(found)

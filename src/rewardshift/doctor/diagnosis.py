@@ -112,7 +112,7 @@ QUESTIONS: tuple[tuple[str, str, Mapping[str, str]], ...] = (
         "signal",
         {
             "transitions": "transitions",
-            "informative": "of them end, or pay what others do not",
+            "informative": "terminal, or with an uncommon reward",
             "low": "lowest possible value",
             "high": "highest possible value",
         },
@@ -150,7 +150,7 @@ QUESTIONS: tuple[tuple[str, str, Mapping[str, str]], ...] = (
             "lived": "terminal transitions in the episodes",
             "excess": "their value minus their reward, 0 if learned",
             "bootstrap": "discounted value of the states after the end",
-            "share": "the one in units of the other",
+            "share": "excess divided by bootstrap",
         },
     ),
     (

@@ -50,8 +50,8 @@ class Untried:
 
     `nearby` actions are seen ones with a little noise, for continuous actions only. `policy` is the
     value of the policy's own actions. `advantage` is `unseen - seen` and `pull` is `policy - seen`,
-    both in units of the signal's width; for `pull`, the distance of `seen` from every possible
-    return is added to it.
+    both in units of the signal's width. For `pull` the unit is the width plus the distance of
+    `seen` from the possible range.
     """
 
     states: int

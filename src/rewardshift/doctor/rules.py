@@ -20,9 +20,9 @@ TERMINAL_VALUE = 0.3
 # The share of estimates beyond every possible return, and of a bootstrap in terminal values.
 BEYOND = 0.1
 THROUGH_ENDS = 0.7
-# The fewest transitions in the data, of which one should be terminal if episodes of the policy are.
+# The fewest transitions for the rule about ends: one of them should be terminal.
 ENOUGH = 1000
-# With more of its start left than this, an agent had no time to learn what is rare.
+# Above this share of the initial offset, an agent had no time to learn rare transitions.
 LEARNING = 0.37
 
 Illness = Literal[
@@ -64,8 +64,8 @@ def sentences(diagnosis: "Diagnosis") -> tuple[str, ...]:
     if unlearned and "overestimation" not in [one.name for one in found]:
         assert belief is not None
         said.append(
-            f"It expects {belief.estimate:.4g} where {belief.followed:.4g} follows, no more than"
-            " where it began would explain: train longer before judging its values."
+            f"It expects {belief.estimate:.4g}, and {belief.followed:.4g} follows. Its optimistic"
+            " start explains the difference: train longer before judging its values."
         )
     if diagnosis.shift.bias and start.left is not None and start.left > 0.01:
         said.append(

@@ -36,27 +36,27 @@ KEPT = 20_000  # transitions of a replay that are looked at
 
 def doctor(
     folder: Path | str,
-    seed: int | None = None,
+    run_seed: int | None = None,
     *,
     env: str | MakeEnv | None = None,
     episodes: int = 10,
     states: int = 512,
-    start: int = 0,
+    seed: int = 0,
     on_episode: OnEpisode | None = None,
 ) -> Diagnosis:
     """A diagnosis of a run at its last checkpoint.
 
     Args:
         folder: The run's folder, which is only read.
-        seed: The one of the run's seeds to look at; by default the first.
+        run_seed: The one of the run's seeds to look at; by default the first.
         env: The environment, if it is not the run's own: a registered name, or a function that
             makes it.
         episodes, states, on_episode: See `diagnose`.
-        start: The seed of the episodes and samples.
+        seed: The seed of the episodes and samples.
     """
     folder = Path(folder)
     config = read_config(folder)
-    row = row_of(config, config.seeds[0] if seed is None else seed)
+    row = row_of(config, config.seeds[0] if run_seed is None else run_seed)
     view = _view(config, _policies(folder, config, row))
     data = _data(folder, config, row)
     with _opened(config.env if env is None else env, config.spec) as made:
@@ -66,7 +66,7 @@ def doctor(
             data,
             episodes=episodes,
             states=states,
-            seed=start,
+            seed=seed,
             on_episode=on_episode,
         )
 
