@@ -2,11 +2,13 @@
 
 import json
 import re
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 
 from rewardshift.experiments import FIGURES
+from rewardshift.experiments.figure import Figure, Panel
 from rewardshift.experiments.results import read_results
 from rewardshift.report import judged_folders, summary
 from rewardshift.report.curves import in_words
@@ -18,7 +20,9 @@ ROOT = Path(__file__).parents[1]
 RESULTS = ROOT / "results"
 TABLES = re.compile(r"(<!-- tables -->\n\n).*(\n\n<!-- end of the tables -->)", re.DOTALL)
 
-MEANS = re.compile(r"(<!-- means of (\S+) -->\n\n).*?(\n\n<!-- end of the means -->)", re.DOTALL)
+MEANS = re.compile(
+    r"(<!-- (means|ends) of (\S+) -->\n\n).*?(\n\n<!-- end of the means -->)", re.DOTALL
+)
 
 TOP = """# Results
 
@@ -63,22 +67,53 @@ def readme() -> str:
 def experiments() -> str:
     """experiments.md with the mean curves of today."""
     text = (ROOT / "docs" / "experiments.md").read_text()
-    return MEANS.sub(lambda found: f"{found[1]}{_means(RESULTS / found[2])}{found[3]}", text)
+    tables = {"means": _means, "ends": _ends}
+
+    def made(found: re.Match[str]) -> str:
+        return f"{found[1]}{tables[found[2]](RESULTS / found[3])}{found[4]}"
+
+    return MEANS.sub(made, text)
 
 
 def _means(folder: Path) -> str:
     """The mean of each method's curve, over steps and seeds, in the first panel of each task."""
+    figure, shown, values = _values(folder)
+    lines = [["method", *(panel.title for panel in shown)]]
+    for method in figure.methods:
+        found = [values[panel.name, method.name] for panel in shown]
+        lines.append([method.label, *map(_mean, found)])
+    return _markdown(lines)
+
+
+def _ends(folder: Path) -> str:
+    """The mean of the second half of each method's curve, with a line for each task."""
+    figure, shown, values = _values(folder)
+    lines = [["task", *(method.label for method in figure.methods)]]
+    for panel in shown:
+        found = [values[panel.name, method.name] for method in figure.methods]
+        lines.append([panel.title, *(_mean(curves[:, curves.shape[1] // 2 :]) for curves in found)])
+    return _markdown(lines)
+
+
+def _values(folder: Path) -> tuple[Figure, list[Panel], dict[tuple[str, str], np.ndarray]]:
+    """The figure, the first panel of each task, and the curves of panels and methods, by seed."""
     figure = FIGURES[folder.name]
     panels = {panel.task: panel for panel in reversed(figure.panels)}
-    shown = [panels[task] for task in figure.tasks]
-    values: dict[tuple[str, str], list[float]] = {}
+    curves: dict[tuple[str, str], list[Sequence[float]]] = {}
     for curve in read_results(folder / "results.csv"):
-        values.setdefault((curve.panel, curve.method), []).extend(curve.values)
-    lines = [["method", *(panel.title for panel in shown)], ["---"] * (1 + len(shown))]
-    for method in figure.methods:
-        means = [np.mean(values[panel.name, method.name]) for panel in shown]
-        lines.append([method.label, *(f"{m:z.2f}" if abs(m) < 10 else f"{m:.0f}" for m in means)])
-    return "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
+        curves.setdefault((curve.panel, curve.method), []).append(curve.values)
+    values = {key: np.array(found) for key, found in curves.items()}
+    return figure, [panels[task] for task in figure.tasks], values
+
+
+def _mean(curves: np.ndarray) -> str:
+    mean = curves.mean()
+    return f"{mean:z.2f}" if abs(mean) < 10 else f"{mean:.0f}"
+
+
+def _markdown(lines: list[list[str]]) -> str:
+    rule = ["---"] * len(lines[0])
+    return "\n".join(f"| {' | '.join(cells)} |" for cells in (lines[0], rule, *lines[1:]))
 
 
 def _figure(folder: Path) -> str:
