@@ -33,12 +33,16 @@ COMMANDS: dict[str, Callable[..., None]] = {
 
 
 def run(arguments: Sequence[str]) -> None:
-    """Parses the arguments and runs their command."""
+    """Parses the arguments and runs their command.
+
+    Only the flags of a named command are looked at: those of all of them take half a second.
+    """
+    named = {name: COMMANDS[name] for name in arguments[:1] if name in COMMANDS}
     train_agent.__annotations__["job"] = jobs(arguments)
     sweep_constants.__annotations__["job"] = sweep_jobs(arguments)
     try:
         tyro.extras.subcommand_cli_from_dict(
-            COMMANDS,
+            named or COMMANDS,
             prog="rewardshift",
             description="Reward shifting for value-based agents, r' = k r + b. Agents, parts and"
             " environments of your own are found with: rewardshift --import MODULE COMMAND ...",
