@@ -1,7 +1,7 @@
 """Shifts that choose themselves, beside none and the paper's constant (ours).
 
-`auto-development` compares candidates on the tasks on which one of them is chosen. It is no evidence
-for the chosen one: that takes tasks which had no part in the choice.
+`auto-development` compares candidates on the tasks on which one of them is chosen. It is no
+evidence for the chosen one: that takes tasks which had no part in the choice.
 """
 
 from dataclasses import dataclass, replace
