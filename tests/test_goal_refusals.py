@@ -122,7 +122,7 @@ def test_hindsight_takes_single_steps(agent: Any) -> None:
 
 
 def test_hindsight_goes_with_no_intrinsic_reward() -> None:
-    with pytest.raises(InputError, match="does not go with an intrinsic reward"):
+    with pytest.raises(InputError, match="an intrinsic reward belongs to the old goal"):
         train(replace(BITS, intrinsic=RND()), BIT_FLIP, budget=ENDING)
 
 
@@ -174,7 +174,7 @@ def test_each_goal_keeps_its_own_type() -> None:
 
 
 def test_success_cannot_end_what_pays_more_than_two_values() -> None:
-    with pytest.raises(InputError, match=r"for rewards of two values, .* pays more, such as -"):
+    with pytest.raises(InputError, match=r"needs rewards of two values, .* pays more, such as -"):
         train(BITS, partial(Line, REALS, dense=True), budget=ENDING)
 
 

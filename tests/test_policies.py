@@ -298,6 +298,6 @@ def test_a_policy_needs_a_part_that_can_be_found_again(tmp_path: Path) -> None:
         pass
 
     policy = train(Local(**SMALL), partial(Probe, 3), budget=BUDGET).policy()
-    with pytest.raises(InputError, match="define it at the top of a module"):
+    with pytest.raises(InputError, match="at the top of a module"):
         policy.save(tmp_path / "policy.npz")
     assert not (tmp_path / "policy.npz").exists()

@@ -191,7 +191,7 @@ def test_what_could_not_be_restored_is_refused_before_training(tmp_path: Path) -
         pass
 
     for agent, words in (
-        (Local(), "define it at the top of a module"),
+        (Local(), "at the top of a module"),
         (Unkept(), "numbers, texts"),
     ):
         with pytest.raises(InputError, match=words):
