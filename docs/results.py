@@ -20,9 +20,7 @@ ROOT = Path(__file__).parents[1]
 RESULTS = ROOT / "results"
 TABLES = re.compile(r"(<!-- tables -->\n\n).*(\n\n<!-- end of the tables -->)", re.DOTALL)
 
-MEANS = re.compile(
-    r"(<!-- (means|ends) of (\S+) -->\n\n).*?(\n\n<!-- end of the means -->)", re.DOTALL
-)
+MEANS = re.compile(r"(<!-- (means|ends) of (\S+) -->\n)[^<]*(\n<!-- end of the means -->)")
 
 TOP = """# Results
 
@@ -70,7 +68,7 @@ def experiments() -> str:
     tables = {"means": _means, "ends": _ends}
 
     def made(found: re.Match[str]) -> str:
-        return f"{found[1]}{tables[found[2]](RESULTS / found[3])}{found[4]}"
+        return f"{found[1]}\n{tables[found[2]](RESULTS / found[3])}\n{found[4]}"
 
     return MEANS.sub(made, text)
 
