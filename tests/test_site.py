@@ -31,6 +31,14 @@ def test_the_means_of_the_experiments_are_fresh(results: ModuleType) -> None:
     assert text == results.experiments(), "run 'make tables'"
 
 
+def test_a_table_replaces_nothing_but_itself(results: ModuleType) -> None:
+    table = "<!-- means of figure1 -->\n{}\n<!-- end of the means -->\n"
+    for before in ("", "\n| old |\n"):
+        page = f"{table.format(before)}text\n{table.format(before)}"
+        found = results.MEANS.sub(lambda _: "table\n", page)
+        assert found == "table\n\ntext\ntable\n\n"
+
+
 def test_the_results_page_is_fresh(results: ModuleType) -> None:
     assert (DOCS / "results.md").read_text() == results.results_page(), "run 'make tables'"
 
