@@ -161,7 +161,7 @@ def test_shifted_rewards_are_not_kept_in_a_file(tmp_path: Path) -> None:
     ("dataset", "match"),
     [
         (lambda: MixedReplayBuffer(replay(), replay(), 0.5), "expected a ReplayBuffer"),
-        (lambda: replay(SparseRewardTransitionPicker(-10.0)), "are primal"),
+        (lambda: replay(SparseRewardTransitionPicker(-10.0)), "writes primal rewards"),
         (lambda: d3rlpy.dataset.create_infinite_replay_buffer(env=gym.make("CartPole-v1")), "no"),
     ],
 )
