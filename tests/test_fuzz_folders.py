@@ -23,6 +23,7 @@ from rewardshift.experiments.sweeping import Kept, plan_sweep, sweep_folder
 from rewardshift.files import read_sealed, write_sealed
 from rewardshift.report import write_figure
 from rewardshift.report.watch import page_of
+from rewardshift.training.checkpoints import FORMAT
 
 SHARED = [HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
 TINY: dict[str, Any] = {"network": MLP((4,)), "batch_size": 2}
@@ -211,7 +212,7 @@ def test_a_forged_checkpoint_is_refused(
 ) -> None:
     folder = shutil.copytree(trained, tmp_path / "run")
     path = folder / "checkpoints" / "checkpoint-000000000004.json"
-    write_sealed(path, {**read_sealed(path, version=3), **change})
+    write_sealed(path, {**read_sealed(path, version=FORMAT), **change})
     before = contents(folder)
     assert refused(lambda: examine(folder), folder)
     assert contents(folder) == before
