@@ -52,6 +52,9 @@ reproduce: $(VENV)/paper.done
 	$(BIN)/rewardshift reproduce maze-sizes --preset paper --terminal absorbing --out results/absorbing
 	$(BIN)/rewardshift reproduce terminal-treatment --preset quick --out results
 	$(BIN)/rewardshift reproduce lifetime --preset quick --out results
+	$(BIN)/rewardshift reproduce initial-values --preset quick --out results
+	$(BIN)/rewardshift reproduce auto-development --preset quick --out results
+	$(BIN)/rewardshift reproduce auto --preset quick --out results
 	$(BIN)/rewardshift reproduce fetch --preset quick --out results
 	$(BIN)/rewardshift reproduce curiosity --preset quick --out results
 	$(BIN)/rewardshift reproduce curiosity-stored --preset quick --out results

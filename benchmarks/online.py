@@ -57,7 +57,7 @@ print("RATE", online.measure(env, *map(int, numbers)))
 
 def measure(env: str, seeds: int, rnd: int, steps: int) -> float:
     """Steps per second of all seeds together, after the warm-up, without evaluations."""
-    agent = DQN(shift=-0.5, intrinsic=RND(-1.0, rnd) if rnd else None)
+    agent = DQN(shift=-0.5, gamma=0.95, tau=0.05, intrinsic=RND(-1.0, rnd) if rnd else None)
     return steps_per_second(agent, env, seeds, WARM_UP, steps)
 
 

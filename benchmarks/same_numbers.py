@@ -64,12 +64,12 @@ def show(name: str, result: Any) -> None:
 def main() -> None:
     """Trains each agent for a moment."""
     online: dict[str, tuple[Any, str]] = {
-        "dqn": (DQN(**shifted(DQN, -0.5, 0.5)), "MountainCar-v0"),
+        "dqn": (DQN(gamma=0.95, tau=0.05, **shifted(DQN, -0.5, 0.5)), "MountainCar-v0"),
         "dqn rnd": (
-            DQN(**shifted(DQN, -0.5), intrinsic=RND(-1.0, width=8)),
+            DQN(gamma=0.95, tau=0.05, **shifted(DQN, -0.5), intrinsic=RND(-1.0, width=8)),
             "MiniGrid-Empty-Random-6x6-v0",
         ),
-        "dqn 3-step": (DQN(**shifted(DQN, -0.5), n_step=3), "CartPole-v1"),
+        "dqn 3-step": (DQN(gamma=0.95, tau=0.05, **shifted(DQN, -0.5), n_step=3), "CartPole-v1"),
         "td3": (TD3(**shifted(TD3, -0.5, 0.0, 0.5), warm_up=50, **small(TD3)), "Pendulum-v1"),
         "ddpg": (
             ddpg(**shifted(TD3, -0.5), warm_up=50, normalise=True, **small(TD3)),

@@ -4,7 +4,8 @@
 with five, which are forty rows of one program; in one process and in as many as there are cores;
 with the paper's network, with larger ones, and TD3 on Pendulum. Beside them stands one run of
 Stable-Baselines3. All is measured in turn, three times over. The result is a table of medians and
-`out/bench/sweep.json`. `--short` measures a few steps without Stable-Baselines3, as a test.
+`out/bench/sweep.json`. `--small` measures the paper's network alone, `--short` a few steps of it
+without Stable-Baselines3, as a test.
 """
 
 import json
@@ -81,7 +82,8 @@ def main() -> None:
     measurements: dict[str, Callable[[], float]] = {}
     if not short:
         measurements["Stable-Baselines3, one run"] = _peer
-    cases = [("dqn", "64")] if short else [*(("dqn", one) for one in NETWORKS), ("td3", "256, 256")]
+    small = short or "--small" in sys.argv
+    cases = [("dqn", "64")] if small else [*(("dqn", one) for one in NETWORKS), ("td3", "256, 256")]
     for kind, hidden in cases:
         length = steps if (kind, hidden) == ("dqn", "64") else steps // 10
         for constants in (1, CONSTANTS):

@@ -1,6 +1,7 @@
 """The shift that chooses itself, in agents, wrappers and on the command line."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,8 +11,6 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from fuzzing import as_installed
-from hypothesis import given
-from hypothesis import strategies as st
 
 from rewardshift import (
     DQN,
@@ -20,7 +19,9 @@ from rewardshift import (
     SAC,
     TD3,
     Auto,
+    Centred,
     InputError,
+    LargestReturn,
     OnlineBudget,
     Shift,
     ShiftReward,
@@ -31,11 +32,14 @@ from rewardshift import (
     train_offline,
 )
 from rewardshift.cli import main
+from rewardshift.envs.tasks import TaskSpec
+from rewardshift.replay import Batch
 
 WRONG: Any = "car"
+MOVING: Any = Centred()
+FIRST = Auto(1.0, least=0.0)
 TINY: dict[str, Any] = {"network": MLP((4,)), "batch_size": 4}
 BUDGET = OnlineBudget(steps=60, evaluate_every=20, evaluation_episodes=1, checkpoint_every=20)
-rewards = st.floats(-1e6, 1e6).filter(lambda reward: reward == 0 or abs(reward) > 1e-6)
 
 
 class Paying(gym.Env[np.ndarray, Any]):
@@ -61,61 +65,8 @@ class Paying(gym.Env[np.ndarray, Any]):
 gym.register("rewardshift-tests/Paying-v0", f"{__name__}:Paying")
 
 
-@given(st.lists(rewards, max_size=8), st.floats(0.0, 0.99))
-def test_the_first_reward_decides_and_no_other(seen: list[float], gamma: float) -> None:
-    rule, size, several = Auto(), 0.0, jnp.zeros(3)
-    for reward in seen:
-        size = rule.see(size, reward)
-        several = rule.see(several, jnp.asarray([0.0, reward, reward], jnp.float32))
-    first = next((abs(reward) for reward in seen if reward), 0.0)
-    assert size == first
-    np.testing.assert_allclose(several, [0.0, first, first], rtol=1e-6)
-    (shift,) = rule.shifts(size, gamma)
-    assert shift == Shift(gamma - 1, 1 / first if first else 1.0, gamma, "goal")
-    # A zero-initialised value stands for one such reward.
-    assert shift.initial_value == pytest.approx(first or 1.0)
-
-
-@given(rewards, st.floats(0.1, 10.0))
-def test_a_unit_has_a_least_size(first: float, least: float) -> None:
-    rule = Auto(least=least)
-    (shift,) = rule.shifts(rule.see(0.0, first), 0.5)
-    assert shift.initial_value == pytest.approx(max(abs(first), least))
-    (several,) = rule.shifts(rule.see(jnp.zeros(2), jnp.asarray([0.0, first], jnp.float32)), 0.5)
-    np.testing.assert_allclose(several.scale, [1 / least, shift.scale], rtol=1e-6)
-
-
-@given(st.lists(st.just(0.0), max_size=5), rewards.filter(bool), st.booleans())
-def test_what_came_before_the_choice_needs_no_other_shift(
-    zeros: list[float], first: float, terminated: bool
-) -> None:
-    rule = Auto()
-    (before,), (after,) = (rule.shifts(size, 0.9) for size in (0.0, abs(first)))
-    for reward in zeros:
-        assert before.reward(reward, terminated) == after.reward(reward, terminated)
-
-
-def test_a_goal_ends_the_shift_and_a_fall_does_not() -> None:
-    for bias in (-0.5, 0.5):
-        zero, absorbing, goal = (
-            Shift(bias, 2.0, 0.9, terminal) for terminal in ("zero", "absorbing", "goal")
-        )
-        for kind in (float, np.float32, jnp.float32):
-            for reward, same in ((kind(3), zero), (kind(0), absorbing), (kind(-3), absorbing)):
-                assert goal.reward(reward, True) == same.reward(reward, True)
-                assert goal.reward(reward, False) == zero.reward(reward)
-        paid, ended = np.array([3.0, 0.0, -1.0, 3.0]), np.array([True, True, True, False])
-        credited = np.array([False, True, True, False])
-        expected = np.where(credited, absorbing.reward(paid, ended), zero.reward(paid))
-        assert goal.reward(paid, ended).tolist() == expected.tolist()
-    with pytest.raises(InputError, match="no multi-step return"):
-        goal.multistep_return(1.0, 2)
-    with pytest.raises(InputError, match="needs the discount"):
-        ShiftReward(Paying(), Shift(-0.5, terminal="goal"))
-
-
 def test_a_wrapper_chooses_once() -> None:
-    env = ShiftReward(Paying(), "auto", gamma=0.5)
+    env = ShiftReward(Paying(), FIRST, gamma=0.5)
     env.reset(seed=0)
     assert env.shift == Shift(-0.5, 1.0, 0.5, "goal")
     told = [float(env.step(0)[1]) for _ in range(4)]
@@ -126,7 +77,7 @@ def test_a_wrapper_chooses_once() -> None:
 
 
 def test_a_spec_makes_the_wrapper_again() -> None:
-    for shift in ("auto", Auto(2.0, "absorbing")):
+    for shift in ("auto", FIRST, Auto(2.0, "absorbing")):
         env = ShiftReward(gym.make("rewardshift-tests/Paying-v0"), shift, gamma=0.5)
         assert env.spec is not None
         made = gym.make(type(env.spec).from_json(env.spec.to_json()))
@@ -140,7 +91,7 @@ def test_a_vector_chooses_one_shift_for_all_rows() -> None:
         return lambda: Paying(paid)
 
     rows = [make((0.0, 0.0, 3.0)), make((0.0, -2.0, 5.0))]
-    envs = VectorShiftReward(gym.vector.SyncVectorEnv(rows), "auto", gamma=0.5)
+    envs = VectorShiftReward(gym.vector.SyncVectorEnv(rows), FIRST, gamma=0.5)
     envs.reset(seed=0)
     told = [envs.step(np.zeros(2, int))[1].tolist() for _ in range(3)]
     assert told == [[-0.5, -0.5], [-0.5, -1.5], [1.0, 2.0]]
@@ -156,11 +107,43 @@ def test_a_reward_that_is_no_number_is_refused(paid: float) -> None:
 
 @pytest.mark.parametrize("paid", [(0.0,), (-1.0,), (1e30,), (1e-30, 0.0)])
 def test_an_agent_learns_whatever_is_paid(paid: tuple[float, ...]) -> None:
-    done = train(DQN(shift="auto", **TINY), lambda: Paying(paid), budget=BUDGET)
+    done = train(DQN(shift=FIRST, **TINY), lambda: Paying(paid), budget=BUDGET)
     assert done.finished
     size = done.rows[-1].metrics["reward_size"]
     assert size == pytest.approx(abs(paid[0]))
     assert done.policy().shifts[0].scale == pytest.approx(1 / (abs(paid[0]) or 1.0))
+
+
+def test_an_agent_learns_with_the_state_of_its_rule() -> None:
+    """The metrics are those of the last update, which follows the last reward."""
+    budget = replace(BUDGET, checkpoint_every=60)  # a checkpoint would cut an episode
+    paid = Paying().paid
+    returns = train(DQN(shift=LargestReturn(), gamma=0.5, **TINY), Paying, budget=budget)
+    sums = np.cumsum([0.5**t * paid[t % 4] for t in range(10)])
+    assert returns.rows[-1].metrics["return_size"] == pytest.approx(abs(sums).max())
+    centred = train(DQN(shift=Centred(), **TINY), Paying, budget=budget)
+    episode = [paid[t % 4] for t in range(10)]
+    assert centred.rows[-1].metrics["mean_reward"] == pytest.approx(np.mean(episode), rel=1e-5)
+    (shift,) = centred.policy().shifts
+    assert (shift.bias, shift.scale) == (pytest.approx(-np.mean(episode), rel=1e-5), 1.0)
+
+
+def test_a_bonus_beside_the_rewards_does_not_stop_the_rule() -> None:
+    """The shift of the targets follows the state of the rule, with an intrinsic reward too."""
+    agent = DQN(shift=Auto(1.0, "zero"), intrinsic=RND(width=4), gamma=0.5, **TINY)
+    state = agent.init(jax.random.key(0), TaskSpec(features=2, dtype="float32", num_actions=2))
+    batch = Batch(
+        observation=jnp.zeros((4, 2)),
+        action=jnp.zeros(4, jnp.int32),
+        reward=jnp.full(4, 8.0),
+        next_observation=jnp.zeros((4, 2)),
+        terminated=jnp.ones(4, bool),
+        intrinsic=jnp.zeros(4),
+        steps=jnp.ones(4, jnp.int32),
+        lot=jnp.zeros(4, jnp.uint32),
+    )
+    target = agent._target(state._replace(rule=jnp.float32(4.0)), batch, jnp.zeros(4))
+    np.testing.assert_allclose(target, np.full((1, 4), 8.0 / 4.0 - 0.5))
 
 
 @pytest.mark.parametrize("agent", [DQN, TD3, SAC])
@@ -168,7 +151,7 @@ def test_an_agent_with_auto_is_one_with_the_shift_that_it_chooses(agent: Any) ->
     """Pendulum and CartPole pay at the first step, so the choice is there from the start."""
     env = "CartPole-v1" if agent is DQN else "Pendulum-v1"
     settings = TINY if agent is DQN else {**TINY, "warm_up": 10}
-    chosen = train(agent(shift="auto", **settings), env, budget=BUDGET, seeds=(3,))
+    chosen = train(agent(shift=FIRST, **settings), env, budget=BUDGET, seeds=(3,))
     (shift,) = chosen.policy().shifts
     assert shift.scale == pytest.approx(1 / chosen.rows[-1].metrics["reward_size"])
     fixed = train(agent(shift=shift, **settings), env, budget=BUDGET, seeds=(3,))
@@ -189,8 +172,9 @@ def test_seeds_choose_apart() -> None:
     assert (low.bias, high.bias) == (0.0, pytest.approx(-0.01))
 
 
-def test_a_stopped_run_goes_on_as_if_it_had_not_stopped(tmp_path: Path) -> None:
-    agent = TD3(shift="auto", warm_up=30, **TINY)
+@pytest.mark.parametrize("rule", ["auto", LargestReturn((0.0, 1.0)), Centred()])
+def test_a_stopped_run_goes_on_as_if_it_had_not_stopped(rule: Any, tmp_path: Path) -> None:
+    agent = TD3(shift=rule, warm_up=30, **TINY)
     whole, cut = tmp_path / "whole", tmp_path / "cut"
     train(agent, "Pendulum-v1", budget=BUDGET, folder=whole)
 
@@ -221,6 +205,8 @@ def test_a_stopped_run_goes_on_as_if_it_had_not_stopped(tmp_path: Path) -> None:
         (lambda: ShiftReward(Paying(), "auto", gamma=1.0), "gamma must be"),
         (lambda: ShiftReward(Paying(), Auto((0.0, 1.0)), gamma=0.9), "one optimism"),
         (lambda: ShiftReward(Paying(), -0.5, gamma=0.9), "gamma is for"),
+        (lambda: ShiftReward(Paying(), MOVING, gamma=0.9), "needs a shift that stays"),
+        (lambda: LargestReturn(steps=0), "steps must be"),
         (lambda: ShiftReward(Paying(), WRONG), "'auto'"),
     ],
 )
@@ -236,12 +222,20 @@ def test_fixed_data_is_refused(tmp_path: Path) -> None:
 
 def test_the_command_line_takes_auto(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     flags = ["--steps=40", "--evaluate-every=20", "--evaluation-episodes=1", "--batch-size=4"]
-    for text, rule in (("auto", Auto()), ("auto(optimism=(0, 1))", Auto((0.0, 1.0)))):
+    for text, rule in (
+        ("auto", Auto()),
+        ("auto(optimism=(0, 1))", Auto((0.0, 1.0))),
+        ("largest-return(steps=20)", LargestReturn(steps=20)),
+        ("centred", Centred()),
+    ):
         out = tmp_path / str(len(text))
         arguments = ["--env=CartPole-v1", f"--shift={text}", f"--out={out}"]
         assert main(["train", "dqn", *arguments, *flags]) == 0
         assert load(out).agent.shift == rule  # type: ignore[attr-defined]
-        assert json.loads((out / "config.json").read_text())["agent"]["shift"]["type"] == "Auto"
+        assert (
+            json.loads((out / "config.json").read_text())["agent"]["shift"]["type"]
+            == type(rule).__name__
+        )
     for wrong, words in (("automatic", "auto"), ("auto(size=1)", "optimism")):
         assert main(["train", "dqn", "--env=CartPole-v1", f"--shift={wrong}", *flags]) == 2
         assert words in capsys.readouterr().err
@@ -256,14 +250,3 @@ def test_the_command_line_chooses_the_treatment_of_auto(
     assert load(tmp_path / "run").agent.shift == Auto(terminal="zero")  # type: ignore[attr-defined]
     assert main([*command, "--scale=2"]) == 2
     assert "'auto' chooses the scale by itself, got --scale 2" in capsys.readouterr().err
-
-
-def test_values_of_a_compiled_rule_follow_the_state() -> None:
-    rule = Auto()
-
-    @jax.jit
-    def shifted(size: Any, reward: Any) -> Any:
-        return rule.shifts(size, 0.5)[0].reward(reward, True)
-
-    assert shifted(jnp.float32(0), jnp.float32(0)) == -1.0
-    assert shifted(jnp.float32(4), jnp.float32(8)) == 1.5

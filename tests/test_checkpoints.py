@@ -103,7 +103,7 @@ def harmless(damaged: bytes, content: bytes) -> bool:
 @pytest.mark.parametrize(
     ("change", "reason"),
     [
-        ({"config": "other"}, "it is of a run with another configuration"),
+        ({"config": "other"}, "it belongs to a run with another configuration"),
         ({"format": FORMAT + 1}, f"its format is {FORMAT + 1}, this version reads {FORMAT}"),
     ],
 )

@@ -172,7 +172,7 @@ def test_a_text_that_is_no_part_is_refused(text: str, message: str) -> None:
 
 
 def test_a_part_for_another_slot_is_refused() -> None:
-    with pytest.raises(InputError, match="intrinsic must be a Intrinsic or None, got Alternating"):
+    with pytest.raises(InputError, match="intrinsic must be an Intrinsic or None, got Alternating"):
         parse("dqn", "--env=CartPole-v1", "--intrinsic=outside:Alternating")
 
 

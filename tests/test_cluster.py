@@ -60,19 +60,37 @@ def test_a_node_that_is_killed_takes_nothing_with_it(cluster: Any, tmp_path: Pat
     assert (plan.folder / "results.csv").read_bytes() == reference(tmp_path / "here", 6)
 
 
-def test_a_local_cluster_from_the_command_line(tmp_path: Path) -> None:
+def on_a_local_cluster(command: list[str], out: Path) -> str:
+    """What a command prints that runs in a process of its own, with `--on=ray`."""
     code = "import sys; from rewardshift.cli import main; sys.exit(main(sys.argv[1:]))"
-    command = ["reproduce", "figure1", "--preset=smoke", "--seeds=2", "--on=ray"]
     done = subprocess.run(
-        [sys.executable, "-c", code, *command, f"--out={tmp_path / 'ray'}"],
+        [sys.executable, "-c", code, *command, "--on=ray", f"--out={out}"],
         capture_output=True,
         text=True,
         timeout=300,
         check=False,
     )
     assert done.returncode == 0, done.stderr
+    assert "Warning" not in done.stderr
+    return done.stdout
+
+
+def test_a_local_cluster_from_the_command_line(tmp_path: Path) -> None:
+    command = ["reproduce", "figure1", "--preset=smoke", "--seeds=2"]
+    on_a_local_cluster(command, tmp_path / "ray")
     results = tmp_path / "ray" / "figure1" / "results.csv"
     assert results.read_bytes() == reference(tmp_path / "here", 2)
+
+
+def test_a_sweep_on_a_local_cluster(tmp_path: Path) -> None:
+    task = ["--env=CartPole-v1", "--steps=60", "--evaluate-every=30", "--evaluation-episodes=1"]
+    agent = ["--network=mlp(hidden=(8,))", "--batch-size=8"]
+    command = ["sweep", "dqn", *task, *agent, "--shift", "auto", "-0.5", "--seeds=2"]
+    told = on_a_local_cluster(command, tmp_path / "ray")
+    assert "4 units of work, about" in told  # for each seed: the numbers as rows, and auto
+    assert main([*command, "--jobs=2", f"--out={tmp_path / 'here'}"]) == 0
+    results = [tmp_path / place / "sweep" / "results.csv" for place in ("ray", "here")]
+    assert results[0].read_bytes() == results[1].read_bytes()
 
 
 @pytest.mark.parametrize("address", ["127.0.0.1:1", "ray://127.0.0.1:1", "127.0.0.1:99999"])

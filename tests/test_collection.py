@@ -200,7 +200,7 @@ def test_a_run_that_cannot_act(cartpole: Path, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("target", [("embedded/mine-v0", None), ("mine-v0", Path("embedded/a"))])
 def test_a_name_that_is_taken_for_one_of_ours(target: tuple[str, Path | None]) -> None:
-    with pytest.raises(InputError, match=r"'embedded/.*' would not be found again"):
+    with pytest.raises(InputError, match=r"'embedded/.*' is reserved"):
         check_target(*target)
 
 
@@ -218,7 +218,7 @@ def test_from_a_run_to_a_data_set(
     collected = collect(load(pendulum, 5), 60, 0.1, 0.3, 2)
     mean = f"{collected.returns.mean():.2f}"
     assert last == (
-        f"60 transitions, mean return {mean} over 1 episodes; use it as: --data pendulum/medium-v0"
+        f"60 transitions, mean return {mean} over 1 episode; use it as: --data pendulum/medium-v0"
     )
     loaded = load_dataset("pendulum/medium-v0")
     assert contents(loaded) == contents(collected)

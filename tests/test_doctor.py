@@ -96,14 +96,16 @@ def test_overestimation_is_what_is_added_to_the_truth(above: float, terminal: An
     assert found.ends.excess == pytest.approx(above)
 
 
+class Steady(Probe):
+    """The corridor with a reward of 1 in every step."""
+
+    def step(self, action: Any) -> Any:
+        observation, _, terminated, truncated, info = super().step(action)
+        return observation, 1.0, terminated, truncated, info
+
+
 def test_a_time_limit_is_bootstrapped() -> None:
     forever = Shift(0.0, gamma=GAMMA).reward(1.0) / (1 - GAMMA)  # 1 a step, without an end
-
-    class Steady(Probe):
-        def step(self, action: Any) -> Any:
-            observation, _, terminated, truncated, info = super().step(action)
-            return observation, 1.0, terminated, truncated, info
-
     env = Steady(LENGTH, terminates=False, pays=(1.0, 1.0))
     one = view(lambda observations, _: np.full(len(observations), forever), 0.0)
     found = diagnose(one, env, episodes=3)
@@ -167,7 +169,7 @@ def test_members_and_motion() -> None:
     one = view(members=two_members, earlier=earlier, target=Target(0.01, 2, 1000))
     found = diagnose(one, data=replay())
     assert found.members is not None
-    assert (found.members.count, found.members.visited) == (2, 1.0)
+    assert (found.members.count, found.members.seen) == (2, 1.0)
     assert found.motion is not None
     assert found.motion.per_1000 == pytest.approx(6.0)
     assert found.motion.allowed == pytest.approx(5 * 0.5)  # five whole moves, rewards of 0.5
@@ -255,6 +257,17 @@ def test_ends_that_the_data_does_not_know_are_told() -> None:
     assert "ends" not in [finding.name for finding in flat.findings]  # impossible values
 
 
+@pytest.mark.parametrize(("learned", "share"), [(True, 0.0), (False, 1.0)])
+def test_ends_that_are_valued_like_other_steps_are_told(learned: bool, share: float) -> None:
+    left = LENGTH - np.arange(LENGTH)
+    known = (1 - GAMMA**left) / (1 - GAMMA) if learned else np.full(LENGTH, 1 / (1 - GAMMA))
+    one = view(lambda seen, _: known[seen.argmax(axis=-1)], 0.0)
+    found = diagnose(one, Steady(LENGTH, pays=(1.0, 1.0)), episodes=2)
+    assert found.ends is not None
+    assert found.ends.share == pytest.approx(share, abs=1e-9)
+    assert ("ends" in [finding.name for finding in found.findings]) != learned
+
+
 def test_values_where_they_began_are_not_called_too_high() -> None:
     def costly(**more: Any) -> Diagnosis:
         data = replay(reward=-1.0)
@@ -267,6 +280,18 @@ def test_values_where_they_began_are_not_called_too_high() -> None:
     assert "train longer" in fresh.sentences[-1]
     late = costly(target=Target(0.5, 1, 10_000))
     assert "overestimation" in [finding.name for finding in late.findings]
+
+
+def test_values_where_they_began_are_not_called_too_low() -> None:
+    def modest(**more: Any) -> Diagnosis:
+        return diagnose(view(zeros, 0.0, fresh=zeros, **more), corridor(), replay())
+
+    fresh = modest(target=Target(0.005, 1, 10))
+    assert [finding.name for finding in fresh.findings] == []
+    assert "Its cautious start" in fresh.sentences[-1]
+    late = modest(target=Target(0.5, 1, 10_000))
+    assert [finding.name for finding in late.findings] == ["underestimation"]
+    assert "train longer" not in late.sentences[-1]
 
 
 def test_the_symptoms_have_the_numbers_and_thresholds_of_the_rules() -> None:

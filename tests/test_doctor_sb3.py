@@ -1,4 +1,4 @@
-"""The doctor for models of Stable-Baselines3 and SBX: right, and without a trace."""
+"""The doctor for models of Stable-Baselines3, sb3-contrib and SBX: right, and without a trace."""
 
 from typing import Any
 
@@ -9,6 +9,7 @@ import sbx
 import torch
 from gymnasium.wrappers import TimeLimit
 from probes import Aim, Probe
+from sb3_contrib import QRDQN, TQC
 from stable_baselines3 import A2C, DDPG, DQN, PPO, SAC, TD3
 from stable_baselines3.common.callbacks import BaseCallback
 from stable_baselines3.common.env_util import make_vec_env
@@ -28,6 +29,9 @@ SMALL: dict[str, Any] = {
 }
 
 
+DISCRETE = (DQN, QRDQN, sbx.DQN)
+
+
 def discrete() -> gym.Env[Any, Any]:
     return Probe(4, pays=(1.0, 1.0))
 
@@ -37,7 +41,7 @@ def continuous() -> gym.Env[Any, Any]:
 
 
 def made(algorithm: Any, env: Any = None, **more: Any) -> Any:
-    task = discrete if algorithm in (DQN, sbx.DQN) else continuous
+    task = discrete if algorithm in DISCRETE else continuous
     return algorithm(
         "MlpPolicy",
         env or make_vec_env(task),
@@ -46,26 +50,26 @@ def made(algorithm: Any, env: Any = None, **more: Any) -> Any:
 
 
 def with_other_critics() -> Any:
-    """A model whose critics are of another class, like those of TQC and QR-DQN in sb3-contrib."""
+    """A model whose critics are of a class that nobody knows."""
     model = made(SAC)
     model.policy.critic = torch.nn.Identity()
     return model
 
 
-SUPPORTED = "DQN, DDPG, TD3 and SAC of Stable-Baselines3 or SBX"
-MODELS = [DQN, DDPG, TD3, SAC, sbx.DQN, sbx.TD3, sbx.SAC]
+SUPPORTED = "DQN, DDPG, TD3 and SAC of Stable-Baselines3 or SBX, and TQC and QR-DQN of sb3-contrib"
+MODELS = [DQN, DDPG, TD3, SAC, QRDQN, TQC, sbx.DQN, sbx.TD3, sbx.SAC]
 
 
 @pytest.mark.parametrize("algorithm", MODELS, ids=lambda one: one.__module__.split(".")[-1])
 def test_every_model_has_numbers(algorithm: Any) -> None:
     model = made(algorithm).learn(60)
-    env = discrete() if algorithm in (DQN, sbx.DQN) else continuous()
+    env = discrete() if algorithm in DISCRETE else continuous()
     found = doctor(model, env, episodes=2)
     assert found.belief is not None
     assert found.belief.states == 8
     assert found.untried is not None
     assert found.untried.states == 60
-    assert (found.members is None) == (algorithm in (DQN, DDPG, sbx.DQN))
+    assert (found.members is None) == (algorithm in (DDPG, *DISCRETE))
     assert (found.start.initial is None) == algorithm.__module__.startswith("sbx")
     assert found.start.lifetime is not None
     assert found.signal.informative > 0
@@ -84,10 +88,10 @@ def parameters(model: Any) -> list[np.ndarray]:
     return [value.numpy() for value in model.policy.state_dict().values()]
 
 
-@pytest.mark.parametrize("algorithm", [DQN, TD3, SAC], ids=lambda one: one.__name__)
+@pytest.mark.parametrize("algorithm", [DQN, TD3, SAC, QRDQN, TQC], ids=lambda one: one.__name__)
 @pytest.mark.parametrize("how", ["between", "within", "callback"])
 def test_training_goes_on_with_the_same_bits(algorithm: Any, how: str) -> None:
-    task = discrete if algorithm is DQN else continuous
+    task = discrete if algorithm in DISCRETE else continuous
     alone = made(algorithm).learn(60).learn(60, reset_num_timesteps=False)
     seen = made(algorithm)  # only now: it seeds the generators that all models share
     callback = {"within": Looking(), "callback": DoctorCallback(task(), 25, episodes=1)}.get(how)
@@ -109,6 +113,31 @@ def fixed(model: Any, values: list[float]) -> Any:
     layer.weight.data = torch.tensor([values, values], dtype=torch.float32)
     layer.bias.data = torch.zeros(2)
     return model
+
+
+def test_the_value_of_quantiles_is_their_mean() -> None:
+    model = made(QRDQN, gamma=0.5, policy_kwargs={"net_arch": [], "n_quantiles": 2}).learn(60)
+    layer, value = model.quantile_net.quantile_net[0], [0.125, 0.25, 0.5, 1.0]
+    # Two quantiles of two actions, 1 below and 3 above what follows in the four states.
+    layer.weight.data = torch.tensor([value] * 4)
+    layer.bias.data = torch.tensor([-1.0, -1.0, 3.0, 3.0])
+    found = doctor(model, discrete(), episodes=2)
+    assert found.belief is not None
+    assert found.belief.overestimation == pytest.approx(1.0)
+    assert found.belief.spread == pytest.approx(0.0, abs=1e-6)
+
+
+def test_the_value_of_tqc_is_the_mean_of_all_quantiles() -> None:
+    model = made(TQC, policy_kwargs={"net_arch": [], "n_quantiles": 3}).learn(60)
+    for critic, offset in zip(model.critic.q_networks, (0.0, 4.0), strict=True):
+        critic[0].weight.data *= 0.0
+        critic[0].bias.data = offset + torch.tensor([1.0, 2.0, 6.0])
+    found = doctor(model, continuous(), episodes=2)
+    assert found.belief is not None
+    assert found.belief.estimate == pytest.approx(5.0)
+    assert found.members is not None
+    assert found.members.count == 2
+    assert found.members.seen == pytest.approx(2.0)
 
 
 @pytest.mark.parametrize("wrapped", ["venv", "env", "told"])

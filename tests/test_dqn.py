@@ -233,7 +233,7 @@ def test_epsilon_follows_the_paper_or_the_code() -> None:
     [
         ({"shift": ()}, "at least one"),
         ({"shift": (float("nan"),)}, "nan"),
-        ({"shift": Shift(1.0, gamma=0.5)}, "gamma=0.95"),
+        ({"shift": Shift(1.0, gamma=0.5)}, "gamma=0.99"),
         ({"shift": (1.0, Shift(1.0, terminal="absorbing"))}, "agree in terminal"),
         ({"gamma": 1.0}, "1.0"),
         ({"n_step": 0}, "got 0"),

@@ -150,26 +150,43 @@ def test_the_module_of_an_environment_is_imported(
         assert f"no environment {wrong!r}: " in capsys.readouterr().err
 
 
+CART = "--env=CartPole-v1 --steps=40"
+HOPPER = "--data=embedded/hopper-medium --updates=10"
+
+
 @pytest.mark.parametrize(
-    ("agent", "env", "enormous", "named"),
+    ("agent", "task", "enormous", "named"),
     [
-        ("dqn", "CartPole-v1", "--capacity=2000000000 --steps=2000000000", "(capacity)"),
-        ("dqn", "CartPole-v1", "--batch-size=500000000", "(batch_size)"),
-        ("dqn", "CartPole-v1", "--network=mlp(hidden=(200000,200000))", "(their widths"),
-        ("td3", "Pendulum-v1", "--twins=2000000000 --warm-up=10", "how many there are"),
-        ("dqn", "CartPole-v1", "--evaluation-episodes=2147483647", "(evaluation_episodes)"),
+        ("dqn", CART, "--capacity=2000000000 --steps=2000000000", "(capacity)"),
+        ("dqn", CART, "--batch-size=500000000", "(batch_size)"),
+        ("dqn", CART, "--network=mlp(hidden=(200000,200000))", "(their widths"),
+        (
+            "td3",
+            "--env=Pendulum-v1 --steps=40",
+            "--twins=2000000000 --warm-up=10",
+            "many there are",
+        ),
+        ("dqn", CART, "--evaluation-episodes=2147483647", "(evaluation_episodes)"),
+        ("bcq", HOPPER, "--candidates=2000000", "an update (batch_size, or how many actions"),
+        ("bcq", HOPPER, "--acting-candidates=200000000", "acting in them (how many actions"),
+        (
+            "cql",
+            HOPPER,
+            "--candidates=200000000 --cloning-updates=0",
+            "an update (batch_size, or how many actions",
+        ),
     ],
 )
 def test_too_little_memory_leaves_no_trace(
     agent: str,
-    env: str,
+    task: str,
     enormous: str,
     named: str,
     tmp_path: Path,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     run = tmp_path / "run"
-    command = ["train", agent, f"--env={env}", "--steps=40", f"--out={run}"]
+    command = ["train", agent, *task.split(), f"--out={run}"]
     assert main([*command, *enormous.split()]) == 2
     (line,) = capsys.readouterr().err.splitlines()
     assert re.search(r"the run needs about .* GB of memory, and .* GB are free; ", line)

@@ -35,7 +35,17 @@ def test_every_declaration_is_whole(name: str) -> None:
         assert claim.better != claim.worse
 
 
-@pytest.mark.parametrize("name", FIGURES)
+@figures
+@pytest.mark.parametrize("preset", ["quick", "paper"])
+def test_a_claim_about_the_end_has_five_lifetimes(name: str, preset: str) -> None:
+    figure = FIGURES[name]
+    tasks = {panel.name: panel.task for panel in figure.panels}
+    for claim in figure.claims:
+        if claim.metric in ("final", "drop") and figure.lifetimes is not None:
+            assert figure.lifetimes(figure, tasks[claim.panel], preset) >= 5
+
+
+@figures
 def test_styles_of_a_figure_differ(name: str) -> None:
     colors = [FIGURES[name].style(method).color for method in FIGURES[name].methods]
     assert len(set(colors)) == len(colors)

@@ -1,5 +1,6 @@
 """Code of others that fails: whose it was, when, and where in it."""
 
+import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -89,7 +90,7 @@ def test_an_environment_that_fails_is_told_with_its_own_traceback(
     first, *below = said[said.index("rewardshift: ") :].splitlines()
     kind = "SystemExit: 0" if env == "Exit-v0" else r"ZeroDivisionError: of \x1b[31mtheirs"
     assert first == (
-        f"rewardshift: the environment {name!r}, {when} failed, which is not code of rewardshift:"
+        f"rewardshift: the environment {name!r}, {when} failed, in code outside of rewardshift:"
         f" {kind}"
     )
     assert below[0] == "Traceback (most recent call last):"
@@ -149,6 +150,18 @@ def test_an_environment_that_is_not_drawn_is_told_without_mujoco(
     said = capsys.readouterr().err
     assert "a film needs an environment with the render mode 'rgb_array'" in said
     assert "MuJoCo" not in said
+
+
+def test_a_reset_that_fails_is_not_taken_for_a_picture(
+    whole: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    faulty = sys.modules["faulty_tasks"].Faulty
+    faulty.metadata = {"render_modes": ["rgb_array"]}
+    faulty.reset = lambda _, **_options: 1 // 0
+    assert main(["play", str(whole)]) == 1
+    first, *below = capsys.readouterr().err.splitlines()
+    assert re.search(r"Faulty.* when reset, failed, in code outside of rewardshift", first)
+    assert below[-1].startswith("ZeroDivisionError")
 
 
 def test_a_render_that_gives_no_picture_is_told(

@@ -4,6 +4,7 @@ Every module here leaves a trace when it is imported.
 """
 
 import json
+import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -84,6 +85,19 @@ def test_a_run_folder_names_an_environment(tmp_path: Path, trace: Path) -> None:
     code, told = command("--import", "mymod", *collect)
     assert code == 0, told
     assert trace.exists()
+
+
+def test_a_module_of_the_present_folder_is_found_and_hides_none(tmp_path: Path) -> None:
+    """As the installed command, which does not look there by itself: `-P`."""
+    text = MODULE.format(trace=str(tmp_path / "trace"), harm="")
+    (tmp_path / "mymod.py").write_text(text)
+    (tmp_path / "optax.py").write_text("raise SystemExit('the wrong optax')")
+    line = (sys.executable, "-P", "-c", "from rewardshift.cli import console; console()")
+    done = subprocess.run(
+        [*line, *TYPED, "--out=run"], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "trace").exists()
 
 
 def data_set(folder: Path, **changes: Any) -> Path:

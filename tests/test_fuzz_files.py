@@ -275,6 +275,8 @@ def figure_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "provenance.json").write_text(json.dumps(provenance))
     (folder / "claims.json").write_text(json.dumps(judge(FIGURE, curves, "smoke")))
     (folder / "figure.svg").write_text("<svg></svg>")
+    reading = {"seal": None, "answer": "It holds.", "why": "The results say so."}
+    (folder / "reading.json").write_text(json.dumps(reading))
     save_unit(folder, UnitResult("abc", (0, 1), 1.0, {"python": "3"}, curves))
     return folder
 
@@ -293,13 +295,14 @@ def test_damaged_results(damage: Damage, figure_folder: Path) -> None:
 @settings(max_examples=200, suppress_health_check=SHARED)
 @given(
     damage=damaged_bytes() | damaged_json(),
-    name=st.sampled_from(["claims.json", "provenance.json"]),
+    name=st.sampled_from(["claims.json", "provenance.json", "reading.json"]),
 )
 def test_a_damaged_page(damage: Damage, name: str, figure_folder: Path) -> None:
     path = figure_folder / name
-    scripts = render_page([figure_folder]).count("<script")  # its own, and the data of its curves
+    one = {FIGURE.name: FIGURE}  # the others have no files to damage
+    scripts = render_page([figure_folder], one).count("<script")  # its own, and its curves
     damaged(path, damage, lambda: _read_provenance(figure_folder, FIGURE), str(figure_folder))
-    text = damaged(path, damage, lambda: render_page([figure_folder]), str(figure_folder))
+    text = damaged(path, damage, lambda: render_page([figure_folder], one), str(figure_folder))
     assert text is None or text.count("<script") <= scripts
 
 

@@ -47,7 +47,7 @@ GIVEN: dict[type[Any], dict[str, Any]] = {
     DataConfig: {"source": "a.npz", "digest": "0"},
 }
 # Whose words for a setting are others than its name.
-ALSO = {"shift": "bias", "own_actors": "actors of their own", "selection": "actors of their own"}
+ALSO = {"shift": "bias", "selection": "own_actors"}
 
 numbers = st.one_of(
     st.integers(-2, 40),

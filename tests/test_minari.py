@@ -138,7 +138,7 @@ def test_a_write_that_fails_leaves_nothing(tmp_path: Path, monkeypatch: pytest.M
 def test_what_is_no_sequence_of_episodes_is_not_written(tmp_path: Path) -> None:
     dataset = small()
     dataset.next_observation[0] += 1
-    with pytest.raises(InputError, match="row 1 does not go on from where row 0 led"):
+    with pytest.raises(InputError, match="row 1 does not continue row 0"):
         write(dataset, "ab/x-v0", folder=tmp_path / "set")
     for pick in get_args(Pick):  # a part is one, whatever it is
         part = small().subset(Subset(3, pick, seed=1))
@@ -225,8 +225,8 @@ def test_spaces_that_no_agent_takes(
     [
         ({"rewards": np.array([0.0, np.nan])}, "episode 0: 'rewards' has nan in row 1"),
         ({"observations": np.full((3, 2, 2), 1e99)}, "episode 0: 'observations' has 1e+99 in row"),
-        ({"observations": np.ones((2, 2, 2))}, "episode 0: 1 'observations' do not go with 2"),
-        ({"actions": np.ones(3, int)}, "episode 0: 3 'actions' do not go with 2 rewards"),
+        ({"observations": np.ones((2, 2, 2))}, "episode 0 has 1 'observations' and 2 rewards"),
+        ({"actions": np.ones(3, int)}, "episode 0 has 3 'actions' and 2 rewards"),
     ],
 )
 def test_bad_values_of_others(broken: dict[str, Any], message: str, tmp_path: Path) -> None:

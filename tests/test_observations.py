@@ -128,6 +128,7 @@ MIXED = spaces.Dict(
 )
 KINDS: dict[str, Any] = {
     "discrete": spaces.Discrete(5),
+    "number": spaces.Box(-1, 1, ()),
     "dict": spaces.Dict({"a": spaces.Discrete(2), "b": spaces.Box(-1, 1, (3,))}),
     "tuple": spaces.Tuple((spaces.Discrete(2), spaces.MultiDiscrete([3, 2]))),
     "image and more": MIXED,
@@ -163,6 +164,22 @@ def test_a_vector_environment_of_one_row(env: str) -> None:
         envs = gym.make_vec(env, num_envs=rows)
         assert np.shape(policy.act(envs.reset(seed=0)[0])) == (rows,)
     assert np.shape(policy.act(gym.make(env).reset(seed=0)[0])) == ()
+
+
+@pytest.mark.parametrize(
+    "space", [spaces.Dict({}), spaces.Tuple(()), spaces.Box(0, 1, (0,)), spaces.Box(0, 1, (3, 0))]
+)
+def test_observations_without_a_number_are_refused(space: gym.Space[Any]) -> None:
+    with pytest.raises(InputError, match="observations must hold a number at least"):
+        train(AGENT, partial(Rooms, space), budget=BUDGET)
+
+
+def test_a_space_of_ones_own_class_is_kept_as_what_it_is() -> None:
+    class Speed(spaces.Box):
+        pass
+
+    space = spaces.Dict({"speed": Speed(-1, 1, (2,))})
+    assert structure_of(space) == ("Dict", (("speed", ("Box", (2,))),))
 
 
 def test_an_image_does_not_hide_what_is_beside_it() -> None:

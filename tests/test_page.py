@@ -3,20 +3,16 @@
 import json
 import re
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
-from selenium import webdriver
-from selenium.common.exceptions import StaleElementReferenceException
+from browser import Browser, needs_browser
 from selenium.webdriver import ActionChains, Keys
 from selenium.webdriver.common.by import By
-from selenium.webdriver.remote.webelement import WebElement
 from selenium.webdriver.support.select import Select
-from selenium.webdriver.support.ui import WebDriverWait
 from selenium_axe_python.axe import Axe
 
 from rewardshift.experiments import FIGURES
@@ -25,61 +21,8 @@ from rewardshift.report import write_page, write_report
 
 ROOT = Path(__file__).parents[1]
 ATTACK = "$_{$--><script>document.title='taken'</script><img src=x onerror=document.title='taken'>"
-QUIET = (
-    *("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"),
-    *("--disable-background-networking", "--disable-component-update", "--disable-sync"),
-    *("--disable-quic", "--no-first-run"),
-)
 
-pytestmark = pytest.mark.skipif(
-    not (shutil.which("chromium") and shutil.which("chromedriver")),
-    reason="chromium or chromium-driver is not installed",
-)
-
-
-class Browser(webdriver.Chrome):
-    """Chromium with what the tests ask of it; one for all of them."""
-
-    def __init__(self) -> None:
-        options = webdriver.ChromeOptions()
-        options.binary_location = shutil.which("chromium") or ""
-        for option in QUIET:
-            options.add_argument(option)
-        options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
-        super().__init__(options, webdriver.ChromeService(shutil.which("chromedriver")))
-
-    def one(self, selector: str) -> WebElement:
-        return self.find_element(By.CSS_SELECTOR, selector)
-
-    def all(self, selector: str) -> list[WebElement]:
-        return self.find_elements(By.CSS_SELECTOR, selector)
-
-    def until(self, holds: Callable[[], Any]) -> None:
-        """Waits; an element that the page replaces between two looks is looked for again."""
-        replaced = [StaleElementReferenceException]
-        WebDriverWait(self, 60, ignored_exceptions=replaced).until(lambda _: holds())
-
-    def show(self, name: str) -> str:
-        """Scrolls to a figure and waits for its curves; returns a selector of the figure."""
-        self.execute_script("arguments[0].scrollIntoView()", self.one(f"#{name} .chart"))
-        self.until(lambda: self.all(f"#{name} .curve"))
-        return f"#{name}"
-
-    def emulate(self, media: str = "", scheme: str = "light") -> None:
-        features = [{"name": "prefers-color-scheme", "value": scheme}]
-        settings = {"media": media, "features": features}
-        self.execute_cdp_cmd("Emulation.setEmulatedMedia", settings)
-
-    def log(self, kind: str) -> list[dict[str, Any]]:
-        return list(webdriver.Chrome.get_log(self, kind))
-
-    def requests(self) -> list[str]:
-        events = [json.loads(entry["message"])["message"] for entry in self.log("performance")]
-        return [
-            event["params"]["request"]["url"]
-            for event in events
-            if event["method"] == "Network.requestWillBeSent"
-        ]
+pytestmark = needs_browser
 
 
 @pytest.fixture(scope="module")

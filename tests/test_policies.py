@@ -1,5 +1,6 @@
 """A trained agent, put to use: loaded, acting, valued, evaluated, kept in a file, trained on."""
 
+import re
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -108,8 +109,12 @@ def test_returns_stay_primal_and_tasks_the_policys(car: tuple[Path, Result]) -> 
     for env in (shifted, vector, lambda: shifted):
         with pytest.raises(InputError, match="is shifted already"):
             policy.evaluate(1, env=env)
-    with pytest.raises(InputError, match="was trained on CartPole-v1, with TaskSpec"):
-        policy.evaluate(1, env="MountainCar-v0")
+    four: Any = gym.make_vec("rewardshift/BitFlip-v0", num_envs=2)
+    four.single_observation_space = vector.single_observation_space  # CartPole's, with 4 actions
+    others = ("MountainCar-v0", gym.make("MountainCar-v0"), gym.make_vec("MountainCar-v0"), four)
+    for other in others:
+        with pytest.raises(InputError, match="was trained on CartPole-v1, with TaskSpec"):
+            policy.evaluate(1, env=other)
 
 
 def test_a_policy_file_imports_no_module(car: tuple[Path, Result], tmp_path: Path) -> None:
@@ -194,13 +199,20 @@ def test_values_say_their_scale(car: tuple[Path, Result], pendulum: tuple[Path, 
     expected = np.asarray(CARS.values(state, jnp.asarray(observations)))
     np.testing.assert_allclose(values.shifted, expected[:, [0, 1, 2], [0, 1, 1]], rtol=1e-5)
     assert [shift.bias for shift in values.shifts] == [-0.5, 0.5]
-    np.testing.assert_allclose(values.primal, values.shifted - [[-10.0], [10.0]], rtol=1e-5)
+    np.testing.assert_allclose(values.primal, values.shifted - [[-50.0], [50.0]], rtol=1e-5)
     one = load(pendulum[0]).value(np.zeros(3, np.float32), np.array([2.0]))
     state = jax.tree.map(lambda leaf: leaf[0], pendulum[1].state)
     there = PENDULUM.values(state, jnp.zeros((1, 3)), jnp.ones((1, 1)))
     np.testing.assert_allclose(one.shifted, there[:, 0], rtol=1e-5)
-    with pytest.raises(InputError, match="3 observations and 2 actions"):
-        policy.value(observations, [0, 1])
+    for shape, given in (((3,), [0, 1]), ((3,), [[0], [1], [1]]), ((3,), 1), ((), [1])):
+        with pytest.raises(InputError, match=re.escape(f"an array of the shape {shape}, got")):
+            policy.value(observations if shape else observations[0], given)
+    for several in ([1.0], [[1.0] * 5] * 2):  # Pendulum's actions have one number each
+        with pytest.raises(InputError, match=r"an array of the shape \(2, 1\), got"):
+            load(pendulum[0]).value(np.zeros((2, 3)), several)
+    with pytest.raises(InputError, match=r"an array of the shape \(1,\), got 2.0"):
+        load(pendulum[0]).value(np.zeros(3), 2.0)
+    assert policy.value(np.zeros((0, 4)), np.zeros(0, int)).shifted.shape == (2, 0)
     for wrong, words in (([0, 1, 2], "below 2"), ([0, 1, -1], "from 0 on"), ([0.5] * 3, "whole")):
         with pytest.raises(InputError, match=words):
             policy.value(observations, wrong)
@@ -213,6 +225,15 @@ def test_values_of_an_offline_agent() -> None:
     values = policy.value(np.zeros((2, 11), np.float32), np.zeros((2, 3)))
     assert values.shifted.shape == (1, 2)
     assert values.shifts == (Shift(8.0, gamma=0.99),)
+
+
+def test_a_policy_file_is_a_file_or_a_link_to_one(car: tuple[Path, Result], tmp_path: Path) -> None:
+    policy = load(car[0])
+    with pytest.raises(InputError, match="is a folder; name a file for the policy"):
+        policy.save(tmp_path)
+    policy.save(tmp_path / "policy.npz")
+    (tmp_path / "newest").symlink_to(tmp_path / "policy.npz")
+    assert load(tmp_path / "newest").act(np.zeros(4)) == policy.act(np.zeros(4))
 
 
 def test_the_command_line_evaluates(

@@ -12,7 +12,7 @@ from data_makers import random_data
 from fuzzing import as_installed
 from probes import Aim
 from test_sac import SMALL
-from test_td3_runs import stopped_and_resumed
+from test_td3_runs import FLAGS, stopped_and_resumed
 
 from rewardshift import SAC, OfflineBudget, OnlineBudget, train, train_offline
 from rewardshift.agents.selection import (
@@ -68,14 +68,7 @@ def test_nothing_is_learned_in_the_warm_up() -> None:
 
 def test_from_the_command_line(tmp_path: Any, capsys: pytest.CaptureFixture[str]) -> None:
     folder = tmp_path / "run"
-    small = [
-        "--network=mlp(hidden=(8,))",
-        "--batch-size=8",
-        "--warm-up=20",
-        "--steps=60",
-        "--seeds=2",
-    ]
-    small += ["--evaluate-every=30", "--evaluation-episodes=1", f"--out={folder}"]
+    small = [*FLAGS, f"--out={folder}"]
     command = ["train", "sac", "--env=Pendulum-v1", "--target-entropy=-0.5"]
     assert main([*command, "--shift", "-0.5", "0", "0.5", *small]) == 0
     assert "over 2 seeds" in capsys.readouterr().out

@@ -24,6 +24,7 @@ from stable_baselines3.common.vec_env import (
 )
 
 from rewardshift import Shift, ShiftReward
+from rewardshift.doctor.sb3 import DoctorCallback
 from rewardshift.envs.bits import BitFlip
 from rewardshift.errors import InputError
 from rewardshift.integrations.sb3 import OverestimationCallback, VecShiftReward, check
@@ -235,8 +236,9 @@ def test_a_discount_that_is_not_the_models_is_refused(around: Any, kind: Any) ->
     model = kind("MlpPolicy", around(EXACT), gamma=0.99, **SMALL)
     with pytest.raises(InputError, match=r"gamma=0.99.*gamma=0.9, terminal='absorbing'"):
         check(model)
-    with pytest.raises(InputError, match="needs the same discount"):
-        model.learn(4, callback=OverestimationCallback())
+    for callback in (OverestimationCallback(), DoctorCallback("CartPole-v1")):  # all of ours
+        with pytest.raises(InputError, match="needs the same discount"):
+            model.learn(4, callback=callback)
     assert model.num_timesteps == 0
     check(kind("MlpPolicy", around(EXACT), gamma=GAMMA, **SMALL))
     check(kind("MlpPolicy", around(Shift(-0.5, gamma=GAMMA)), gamma=0.99, **SMALL))
@@ -268,9 +270,9 @@ def test_auto_chooses_one_shift_for_all_environments(kind: Any) -> None:
     venv = VecShiftReward(inside, "auto", gamma=0.5)
     venv.reset()
     _, rewards, _, infos = venv.step(np.array([0, 1]))
-    assert rewards.tolist() == [-1.5, -1.5]
+    assert rewards.tolist() == [-3.5, -3.5]
     assert infos[0]["primal_reward"] == -1.0
-    assert venv.shift == Shift(-0.5, 1.0, 0.5, "goal")
+    assert venv.shift == Shift(-2.5, 1.0, 0.5, "goal")
     check(DQN("MlpPolicy", venv, gamma=0.5))
     with pytest.raises(InputError, match="needs the same discount"):
         check(DQN("MlpPolicy", venv, gamma=0.9))

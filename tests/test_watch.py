@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from browser import Browser, needs_browser
 from fuzzing import contents
 from selenium_axe_python.axe import Axe
-from test_page import Browser
 
 from rewardshift import DQN, MLP, InputError, OnlineBudget, train
 from rewardshift.cli import main
@@ -197,6 +197,22 @@ def test_units_and_curves_so_far(tmp_path: Path) -> None:
     assert live.finished
 
 
+def test_curves_so_far_of_a_unit_that_trains_one_seed_after_the_other(tmp_path: Path) -> None:
+    figure = FIGURES["offline-mechanism"]
+    task, method = "CartPole-poor", "optimism+0"
+    plan = Plan(figure.name, "smoke", 2, "zero", tmp_path)
+    (unit,) = [u for u in pending_units(plan) if (u.tasks, u.methods) == ((task,), (method,))]
+    digest = figure.digest("smoke", "zero", (unit.tasks, unit.methods))
+    place = plan.folder / RUNNING / unit_name(digest, unit.seeds)
+    place.mkdir(parents=True)
+    first = figure.run(figure, unit._replace(seeds=unit.seeds[:1]), place)
+    live = live_figure(plan.folder, figure)
+    assert live is not None
+    assert [curve for curve in live.curves if curve.values] == first
+    (begun,) = live.begun
+    assert begun.share == 0.5  # the second seed has not begun
+
+
 def test_links_are_not_followed(run: Path, tmp_path: Path) -> None:
     plan = planned(tmp_path / "out", seeds=1)
     (unit,) = pending_units(plan)
@@ -227,12 +243,6 @@ def test_a_plan_that_does_not_fit_is_told(tmp_path: Path) -> None:
         (plan.folder / "plan.json").write_text(text)
         with pytest.raises(InputError, match=r"plan\.json"):
             live_figure(plan.folder, plan.declared)
-
-
-needs_browser = pytest.mark.skipif(
-    not (shutil.which("chromium") and shutil.which("chromedriver")),
-    reason="chromium or chromium-driver is not installed",
-)
 
 
 @needs_browser

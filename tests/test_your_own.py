@@ -1,12 +1,14 @@
 """Parts from outside the package train, go on after a stop, play and collect like ours."""
 
+import json
 import signal
 import subprocess
 import sys
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
+import jax.numpy as jnp
 import outside
 import pytest
 from fuzzing import as_installed
@@ -71,6 +73,8 @@ def test_the_command_line_finds_a_part_whose_module_is_named(tmp_path: Path) -> 
         "--folder", tmp_path / "data",
     )  # fmt: skip
     assert collected.returncode == 0, collected.stderr
+    recipe = (tmp_path / "data" / "README.md").read_text()
+    assert '"command": "rewardshift --import outside collect run ' in recipe
     assert "surprise" in (folder / "metrics.csv").read_text().splitlines()[0]
 
 
@@ -106,6 +110,8 @@ def test_a_figure_is_reproduced_in_processes_and_shown(tmp_path: Path) -> None:
     for name in ("claims.json", "figure.png", "figure.svg", "results.csv", "provenance.json"):
         assert (tmp_path / "my-figure" / name).stat().st_size > 0
     assert "my-figure" in command("--import", "outside_figure", "list").stdout
+    made = json.loads((tmp_path / "my-figure" / "provenance.json").read_text())
+    assert made["command"].startswith("rewardshift --import outside_figure reproduce my-figure ")
 
 
 def test_a_figure_needs_a_name_of_its_own() -> None:
@@ -204,3 +210,82 @@ def test_what_is_no_agent_is_refused() -> None:
     for wrong in (outside.Linear, outside.Alternating(), "dqn", None):
         with as_installed(), pytest.raises(InputError, match="agent must be an agent"):
             train(wrong, "CartPole-v1", budget=BUDGET)  # type: ignore[arg-type]
+
+
+@dataclass(frozen=True)
+class Narrow(outside.Fourier):
+    """A network with one output, whatever it is asked for."""
+
+    def apply(self, parameters: Any, observation: Any, others: Any = None) -> Any:
+        return super().apply(parameters, observation, others)[..., :1]
+
+
+@dataclass(frozen=True)
+class Forgetful:
+    """A selection whose memory starts as a whole number and becomes a fraction."""
+
+    def start(self, members: int) -> Any:
+        return jnp.zeros((), int)
+
+    def learn(self, memory: Any, leader: Any, total: Any) -> Any:
+        return memory + 0.5
+
+    def choose(self, memory: Any, draw: Any) -> Any:
+        return jnp.zeros((), int)
+
+
+@dataclass(frozen=True)
+class Uneven:
+    """A selection with three weights, whatever the number of members."""
+
+    def weights(self, shifts: Any) -> Any:
+        return jnp.ones(3)
+
+
+def changed(**functions: Any) -> Any:
+    """The agent from outside with other functions, or, where they are None, without them."""
+    body = {**vars(outside.Linear), **functions}
+    gone = ("__dict__", "__weakref__", *(name for name in functions if functions[name] is None))
+    return type("Broken", (), {name: body[name] for name in body if name not in gone})()
+
+
+def wide(self: Any, state: Any, *_: Any) -> Any:
+    return state._replace(weights=state.weights.astype("int32")), {}
+
+
+@pytest.mark.parametrize(
+    ("agent", "words"),
+    [
+        (changed(networks=None, update=None), "it lacks networks, update"),
+        (changed(draws=None), "Broken has act, but lacks draws"),
+        (changed(networks=("biases",)), r"networks of Broken must name fields .* weights, got"),
+        (changed(networks=()), "must read only the fields of the state that networks names"),
+        (changed(init=lambda *_: {"weights": 0}), "must be a NamedTuple of arrays, .* a dict"),
+        (changed(act=lambda *_: jnp.zeros(1, int)), r"act must return a whole number, got int32"),
+        (changed(greedy=lambda *_: jnp.zeros(())), "greedy must return a whole number, got float"),
+        (changed(update=lambda _, state, *__: state), "must return the new state and a dict of"),
+        (changed(update=wide), r"\.weights was float32\(2, 4\), is int32\(2, 4\)"),
+        (changed(__hash__=lambda _: hash([])), "must be frozen dataclasses"),
+        (DQN(network=Narrow()), r"must have the shape \(1, 1, 2\), got \(1, 1, 1\)"),
+        (DQN(shift=(0.0, 1.0), selection=Forgetful()), r"was int32\(\), is float32"),
+        (DQN(shift=(0.0, 1.0), selection=Uneven()), "one number for each of 2 members"),
+    ],
+)
+def test_a_part_that_breaks_its_contract_is_refused_before_training(agent: Any, words: str) -> None:
+    with as_installed(), pytest.raises(InputError, match=words):
+        train(agent, "CartPole-v1", budget=BUDGET)
+
+
+def test_a_class_is_no_part() -> None:
+    with pytest.raises(
+        InputError, match=r"selection must be .*, got <class 'outside.Alternating'>"
+    ):
+        DQN(shift=(0.0, 1.0), selection=outside.Alternating)  # type: ignore[arg-type]
+
+
+def test_a_bonus_says_when_it_is_computed() -> None:
+    class Late(outside.Fading):
+        evaluated: ClassVar[Any] = "later"
+
+    with pytest.raises(InputError, match="must be 'fresh' or 'stored', got 'later'"):
+        DQN(intrinsic=Late())

@@ -4,7 +4,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 from rewardshift import envs  # noqa: F401  registers the environments
-from rewardshift.auto import Auto
+from rewardshift.auto import Auto, Centred, LargestReturn
 from rewardshift.errors import InputError
 from rewardshift.extras import needs
 from rewardshift.optimism import equivalent_bias, lifetime, optimistic_value, suggest_shift
@@ -42,12 +42,14 @@ __all__ = [
     "SAC",
     "TD3",
     "Auto",
+    "Centred",
     "Constants",
     "Convolution",
     "CountBonus",
     "Dataset",
     "Hindsight",
     "InputError",
+    "LargestReturn",
     "OfflineBudget",
     "OnlineBudget",
     "Policy",

@@ -1,79 +1,243 @@
-"""The shift that chooses itself from the rewards that a training sees."""
+"""Rules that choose the shift from the rewards of a training."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
-from typing import Any
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
-from rewardshift.checks import Finite, NonNegative, check
+from rewardshift.checks import Count, Finite, NonNegative, check
 from rewardshift.errors import InputError
 from rewardshift.shift import Shift, Terminal
 
 AUTO = "auto"
 
 
+@runtime_checkable
+class Rule(Protocol):
+    """The contract of a rule: its state follows the rewards, and the shifts follow the state.
+
+    A state is a number, or a NamedTuple of numbers. Each may be an array, with one number for each
+    seed.
+    """
+
+    @property
+    def terminal(self) -> Terminal:
+        """As in `Shift`."""
+        ...
+
+    def start(self) -> Any:
+        """The state before the first reward."""
+        ...
+
+    def see(self, state: Any, reward: Any, ended: Any, gamma: float) -> Any:
+        """The state after a step.
+
+        Args:
+            state: The state before it.
+            reward: The primal reward of the step.
+            ended: Whether the step ended an episode.
+            gamma: The discount of the agent that learns.
+        """
+        ...
+
+    def shifts(self, state: Any, gamma: float) -> tuple[Shift, ...]:
+        """The shifts of the members now.
+
+        Args:
+            state: The state.
+            gamma: The discount of the agent that learns.
+        """
+        ...
+
+    def told(self, state: Any) -> dict[str, Any]:
+        """The numbers of the state to log."""
+        ...
+
+
 @dataclass(frozen=True)
 class Auto:
     """A rule for the shift: the first reward that is not 0 is the unit of the values.
 
-    The rewards are divided by the size of that reward, and the bias is `optimism (gamma - 1)`. So a
-    `Q` that starts at zero starts at `optimism` such rewards. This is domain-independent optimistic
-    initialisation (Machado, Srinivasan and Bowling, 2015). It is exact from the first step on:
-    before the first such reward, the scale makes no difference.
+    The rewards are divided by the unit, and the bias is `optimism (gamma - 1)`. So a `Q` that
+    starts at zero starts at `optimism` units. With `least=0` and `optimism=1` this is
+    domain-independent optimistic initialisation (Machado, Srinivasan and Bowling, 2015), which is
+    exact from the first step on: before the first reward, the scale makes no difference. The
+    defaults were chosen for networks, by the figure `auto-development`: these forget a part of
+    their optimism, and a first reward is often a small cost.
 
     It fits a task that pays once, at its goal. Where every step pays, a return is many rewards, and
-    the optimism is small; where the first reward is a small cost, it is small too, unless `least`
-    says how large a unit must be.
+    the optimism is small.
 
-    The rule's state is one number: the size of that reward, or 0 before it is seen. It may be an
-    array, with one number for each seed.
+    The rule's state is one number: the size of that reward, or 0 before it is seen. Once it is
+    seen, the shift stays, so a wrapper may use this rule.
 
     Args:
-        optimism: The initial value in units of that reward, or several, one for each member.
+        optimism: The initial value in units, or several, one for each member.
         terminal: As in `Shift`.
         least: The smallest unit. If the first reward is smaller, this is the unit.
 
-    >>> rule = Auto()
-    >>> size = rule.see(0.0, -4.0)
+    >>> rule = Auto(optimism=1.0)
+    >>> size = rule.see(rule.start(), -4.0, ended=False, gamma=0.5)
     >>> rule.shifts(size, gamma=0.5)
     (Shift(bias=-0.5, scale=0.25, gamma=0.5, terminal='goal'),)
     """
 
-    optimism: Finite | tuple[Finite, ...] = 1.0
+    optimism: Finite | tuple[Finite, ...] = 5.0
     terminal: Terminal = "goal"
-    least: NonNegative = 0.0
+    least: NonNegative = 1.0
 
     def __post_init__(self) -> None:
         check(self)
-        if self.optimism == ():
-            raise InputError("optimism must be at least one number, got ()")
+        _check_levels(self.optimism)
 
-    @property
-    def levels(self) -> tuple[float, ...]:
-        """The optimism of each member."""
-        return self.optimism if isinstance(self.optimism, tuple) else (self.optimism,)
+    def start(self) -> float:
+        """See `Rule`."""
+        return 0.0
 
-    def see(self, size: Any, reward: Any) -> Any:
-        """The state after a primal reward.
+    def see(self, state: Any, reward: Any, ended: Any, gamma: float) -> Any:
+        """See `Rule`."""
+        return state + (state == 0) * abs(reward)
 
-        Args:
-            size: The state before it.
-            reward: The reward.
-        """
-        return size + (size == 0) * abs(reward)
+    def shifts(self, state: Any, gamma: float) -> tuple[Shift, ...]:
+        """See `Rule`."""
+        return _in_units(self.optimism, _at_least(self.least, state), gamma, self.terminal)
 
-    def shifts(self, size: Any, gamma: float) -> tuple[Shift, ...]:
-        """The shifts of the members now.
-
-        Args:
-            size: The state.
-            gamma: The discount of the agent that learns.
-        """
-        unit = size + (size < self.least) * (self.least - size)
-        scale = 1 / (unit + (unit == 0))
-        return tuple(Shift(o * (gamma - 1), scale, gamma, self.terminal) for o in self.levels)
+    def told(self, state: Any) -> dict[str, Any]:
+        """See `Rule`."""
+        return {"reward_size": state}
 
 
-def as_rule(value: Any) -> Auto | None:
+class Sum(NamedTuple):
+    """The state of `LargestReturn`.
+
+    Args:
+        steps: The steps so far, as long as they count.
+        total: The discounted sum of the rewards of the running episode.
+        discount: The discount of its next reward.
+        largest: The largest size of such a sum.
+    """
+
+    steps: Any
+    total: Any
+    discount: Any
+    largest: Any
+
+
+@dataclass(frozen=True)
+class LargestReturn:
+    """A rule for the shift: the largest discounted return so far is the unit of the values.
+
+    Like `Auto`, but with returns in place of rewards, so that it also fits tasks that pay at every
+    step. It looks at the first steps of a training and then stays. Until then the shift moves,
+    which takes a replay of primal rewards: our agents have one, a wrapper does not.
+
+    Args:
+        optimism: The initial value in units of that return, or several, one for each member.
+        terminal: As in `Shift`.
+        least: The smallest unit. As long as all returns are smaller, this is the unit.
+        steps: The number of steps that it looks at.
+
+    >>> rule = LargestReturn(optimism=1.0)
+    >>> state = rule.start()
+    >>> for ended in (False, True):
+    ...     state = rule.see(state, 2.0, ended, gamma=0.5)
+    >>> state.largest
+    3.0
+    >>> rule.shifts(state, gamma=0.5)[0].initial_value
+    3.0
+    """
+
+    optimism: Finite | tuple[Finite, ...] = 5.0
+    terminal: Terminal = "absorbing"
+    least: NonNegative = 1.0
+    steps: Count = 1000
+
+    def __post_init__(self) -> None:
+        check(self)
+        _check_levels(self.optimism)
+
+    def start(self) -> Sum:
+        """See `Rule`."""
+        return Sum(0.0, 0.0, 1.0, 0.0)
+
+    def see(self, state: Sum, reward: Any, ended: Any, gamma: float) -> Sum:
+        """See `Rule`."""
+        counts = state.steps < self.steps
+        total = state.total + state.discount * reward
+        larger = counts * (abs(total) > state.largest)
+        return Sum(
+            steps=state.steps + counts,
+            total=total * (1 - ended),
+            discount=state.discount * gamma * (1 - ended) + ended,
+            largest=state.largest + larger * (abs(total) - state.largest),
+        )
+
+    def shifts(self, state: Sum, gamma: float) -> tuple[Shift, ...]:
+        """See `Rule`."""
+        return _in_units(self.optimism, _at_least(self.least, state.largest), gamma, self.terminal)
+
+    def told(self, state: Sum) -> dict[str, Any]:
+        """See `Rule`."""
+        return {"return_size": state.largest}
+
+
+class Mean(NamedTuple):
+    """The state of `Centred`: the number of rewards so far, and their mean."""
+
+    seen: Any
+    mean: Any
+
+
+@dataclass(frozen=True)
+class Centred:
+    """A rule for the shift: rewards minus their mean so far.
+
+    This is reward centering (Naik, Wan, Tomar and Sutton, 2024), with the mean of the rewards that
+    the agent has received. It removes the part of the values that all states share, and is neither
+    optimistic nor cautious by itself: where nothing is paid yet, there is no shift. The shift never
+    stops moving, which takes a replay of primal rewards: our agents have one, a wrapper does not.
+
+    Args:
+        terminal: As in `Shift`.
+
+    >>> rule, state = Centred(), Centred().start()
+    >>> for reward in (1.0, 3.0):
+    ...     state = rule.see(state, reward, ended=False, gamma=0.5)
+    >>> rule.shifts(state, gamma=0.5)
+    (Shift(bias=-2.0, scale=1.0, gamma=0.5, terminal='absorbing'),)
+    """
+
+    terminal: Terminal = "absorbing"
+
+    def __post_init__(self) -> None:
+        check(self)
+
+    def start(self) -> Mean:
+        """See `Rule`."""
+        return Mean(0.0, 0.0)
+
+    def see(self, state: Mean, reward: Any, ended: Any, gamma: float) -> Mean:
+        """See `Rule`."""
+        seen = state.seen + 1
+        return Mean(seen, state.mean + (reward - state.mean) / seen)
+
+    def shifts(self, state: Mean, gamma: float) -> tuple[Shift, ...]:
+        """See `Rule`."""
+        return (Shift(-state.mean, 1.0, gamma, self.terminal),)
+
+    def told(self, state: Mean) -> dict[str, Any]:
+        """See `Rule`."""
+        return {"mean_reward": state.mean}
+
+
+# The rules by their names on the command line.
+RULES: dict[str, type[Auto | LargestReturn | Centred]] = {
+    AUTO: Auto,
+    "largest-return": LargestReturn,
+    "centred": Centred,
+}
+
+
+def as_rule(value: Any) -> Rule | None:
     """The rule that a shift stands for: `"auto"`, or a rule as in JSON; None if it is a number."""
     if isinstance(value, str):
         if value != AUTO:
@@ -81,4 +245,23 @@ def as_rule(value: Any) -> Auto | None:
         return Auto()
     if isinstance(value, Mapping) and set(value) == {field.name for field in fields(Auto)}:
         return Auto(**value)
-    return value if isinstance(value, Auto) else None
+    return value if isinstance(value, Rule) else None
+
+
+def _check_levels(optimism: float | tuple[float, ...]) -> None:
+    if optimism == ():
+        raise InputError("optimism must be at least one number, got ()")
+
+
+def _at_least(least: float, size: Any) -> Any:
+    """The larger of the two; 1 if both are 0."""
+    unit = size + (size < least) * (least - size)
+    return unit + (unit == 0)
+
+
+def _in_units(
+    optimism: float | tuple[float, ...], unit: Any, gamma: float, terminal: Terminal
+) -> tuple[Shift, ...]:
+    """The shifts of members that start at some units each."""
+    levels = optimism if isinstance(optimism, tuple) else (optimism,)
+    return tuple(Shift(o * (gamma - 1), 1 / unit, gamma, terminal) for o in levels)

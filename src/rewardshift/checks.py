@@ -80,6 +80,8 @@ def convert(kind: Any, value: Any) -> Any:
         fits = fits and (kind is float or abs(value) <= LARGEST)
     else:
         fits = isinstance(value, origin or kind)
+        if getattr(kind, "_is_protocol", False):
+            fits = fits and not isinstance(value, type)  # a class has the methods too
     if not fits:
         raise TypeError
     return kind(value) if kind in (bool, int, float) else value
@@ -133,4 +135,5 @@ def _words(kind: Any) -> str:
         str: "a text",
         types.NoneType: "None",
     }
-    return plain.get(kind) or f"a {(origin or kind).__name__}"
+    name = (origin or kind).__name__
+    return plain.get(kind) or f"{'an' if name[0] in 'AEIOU' else 'a'} {name}"

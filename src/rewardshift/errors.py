@@ -52,15 +52,15 @@ FOREIGN = (Exception, SystemExit)
 def foreign_error(what: str, error: BaseException) -> ForeignError:
     """The error for a failure of foreign code, to be raised from it; see `blaming`."""
     kind = f"{type(error).__name__}: {plain(str(error))}".removesuffix(": ")
-    return ForeignError(f"{plain(what)} failed, which is not code of rewardshift: {kind}")
+    return ForeignError(f"{plain(what)} failed, in code outside of rewardshift: {kind}")
 
 
 @contextlib.contextmanager
 def blaming(what: str, but: tuple[type[Exception], ...] = ()) -> Iterator[None]:
-    """Turns a failure of foreign code into a `ForeignError`; an interrupt is nobody's failure.
+    """Turns a failure of foreign code into a `ForeignError`; an interrupt passes unchanged.
 
     Args:
-        what: The code that is called and when, as "failed" follows it in the message.
+        what: The code that is called and when; the message continues with "failed".
         but: Errors that pass unchanged.
     """
     try:

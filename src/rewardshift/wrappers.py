@@ -50,12 +50,17 @@ class Shifting:
                 raise InputError(f"gamma is for shift='auto'; a Shift has its own, got {shift!r}")
             self._use(as_single_shift(cast("Shift", shift)))
             return {"shift": self._shift}
-        if gamma is None or len(rule.levels) > 1:
+        if not isinstance(rule, Auto):
+            raise InputError(
+                "a wrapper needs a shift that stays, because the agent stores shifted rewards: a"
+                f" number, a Shift, 'auto' or an Auto, got {rule}"
+            )
+        if gamma is None or isinstance(rule.optimism, tuple):
             raise InputError(
                 "'auto' needs the agent's discount, as in ShiftReward(env, 'auto', gamma=0.99), and"
                 f" one optimism, got gamma={gamma!r} and {rule}"
             )
-        (self._shift,) = rule.shifts(0.0, gamma)
+        (self._shift,) = rule.shifts(rule.start(), gamma)
         self._shifted = partial(self._choose, rule)
         return {"shift": AUTO if rule == Auto() else rule, "gamma": self._shift.gamma}
 
@@ -64,7 +69,7 @@ class Shifting:
 
     def _choose(self, rule: Auto, rewards: Any, terminated: Any) -> Any:
         """Shifts rewards until there is one that is not 0, which decides the shift."""
-        size = rule.see(0.0, float(np.abs(as_numpy(rewards)).max()))
+        size = float(np.abs(as_numpy(rewards)).max())
         if not math.isfinite(size):
             raise InputError(f"'auto' needs finite rewards, the environment paid {rewards}")
         if size:

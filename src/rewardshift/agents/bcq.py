@@ -49,7 +49,7 @@ class BCQ(Offline):
         proposer: The networks of the auto-encoder's two halves.
         learning_rate: Adam's learning rate, for all networks.
         perturbation: The largest change that the actor makes to a proposed action.
-        candidates: Proposed actions per following state, in a target.
+        candidates: Proposed actions for each next state of a target.
         acting_candidates: Proposed actions per decision; the best one is taken.
         minimum_weight: The weight of the lower twin in a target; the higher twin has the rest.
         latent_clip: The bound on the sampled latent numbers.

@@ -114,8 +114,8 @@ class Observing(Protocol[State]):
 class Adapting(Protocol[State]):
     """An agent whose shifts may depend on the rewards it has received."""
 
-    def adapt(self, state: State, reward: Float[Array, ""]) -> State:
-        """The state after the primal reward of a step."""
+    def adapt(self, state: State, reward: Float[Array, ""], ended: Any) -> State:
+        """The state after the primal reward of a step, which may have ended an episode."""
         ...
 
     def shifts(self, state: State) -> tuple[Shift, ...]:

@@ -51,8 +51,7 @@ class CQL(Offline):
         candidates: Actions in the penalty from each of three sources: the uniform distribution, the
             policy, and the policy in the following state.
         weight: The weight of the penalty.
-        threshold: The value at which a tuned factor keeps the penalty (the Lagrange form). None
-            uses no such factor.
+        threshold: If given, a tuned factor keeps the penalty at this value (the Lagrange form).
         entropy_backup: Whether targets count the policy's entropy.
         cloning_updates: Updates at the start in which the policy imitates the data.
     """

@@ -9,13 +9,13 @@ import jax.numpy as jnp
 import optax
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
-from rewardshift.agents.intrinsic import Intrinsic
+from rewardshift.agents.intrinsic import Evaluated, Intrinsic
 from rewardshift.agents.members import mixing_weights
 from rewardshift.agents.normaliser import Normaliser, see
 from rewardshift.agents.selection import Lead, Mixing, first_lead
 from rewardshift.agents.settings import Online
 from rewardshift.agents.targets import member_targets
-from rewardshift.checks import Count, Discount, Natural, Positive, Rate
+from rewardshift.checks import Count, Natural, Positive, checked
 from rewardshift.envs.tasks import TaskSpec
 from rewardshift.errors import InputError
 from rewardshift.learners import Learner
@@ -34,7 +34,7 @@ class DQNState(NamedTuple):
     intrinsic: Any
     lead: Lead
     normaliser: Normaliser | tuple[()]
-    reward_size: Any
+    rule: Any
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,31 +54,34 @@ class DQN(Online):
         intrinsic: An intrinsic reward to add to the extrinsic one.
     """
 
-    gamma: Discount = 0.95
     network: Network = field(default_factory=lambda: MLP((64,)))
     learning_rate: Positive = 1e-3
     batch_size: Count = 64
-    tau: Rate = 0.05
     lead_steps: Natural = 0
     double: bool = False
     epsilon: Schedule = "linear"
     intrinsic: Intrinsic | None = None
 
-    networks: ClassVar[tuple[str, ...]] = ("online", "lead", "normaliser", "reward_size")
+    networks: ClassVar[tuple[str, ...]] = ("online", "lead", "normaliser", "rule")
     continuous: ClassVar[bool] = False
     period: ClassVar[int] = 1
     warm_up: ClassVar[int] = 0
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.intrinsic is not None and self.n_step != 1:
+        if self.intrinsic is not None:
+            self._check_intrinsic(self.intrinsic)
+
+    def _check_intrinsic(self, intrinsic: Intrinsic) -> None:
+        checked("evaluated of the intrinsic reward", Evaluated, intrinsic.evaluated)
+        if self.n_step != 1:
             raise InputError(f"an intrinsic reward needs n_step=1, got {self.n_step}")
-        if self.intrinsic is not None and self.reward_range is not None:
+        if self.reward_range is not None:
             raise InputError(
                 "an intrinsic reward takes values outside of reward_range: set one of the two, got"
                 f" reward_range={self.reward_range}"
             )
-        if self.intrinsic is not None and self.members[0].terminal == "goal":
+        if self.members[0].terminal == "goal":
             raise InputError(
                 "an intrinsic reward hides which ends are goals: it needs terminal='zero' or"
                 f" 'absorbing', got {self.shift}"
@@ -106,7 +109,7 @@ class DQN(Online):
             else self.intrinsic.init(intrinsic_key, spec.features),
             lead=first_lead(self.selection, len(self.members), jax.random.uniform(leader_key)),
             normaliser=self.first_normaliser(spec),
-            reward_size=self.first_size(),
+            rule=self.first_rule(),
         )
 
     def values(
@@ -202,7 +205,7 @@ class DQN(Online):
             return member_targets(self, self.shifts(state), batch, value)
         own = Shift(self.intrinsic.shift, 1.0, self.gamma, self.members[0].terminal)
         paid = own.reward(bonus, batch.terminated)
-        return member_targets(self, self.members, batch, value, paid)
+        return member_targets(self, self.shifts(state), batch, value, paid)
 
     def exploration(self, step: int, steps: int) -> float:
         """Epsilon at a step of a training with `steps` steps."""

@@ -8,6 +8,7 @@ import optax
 from jaxtyping import Array, Float, Int
 
 from rewardshift.agents.selection import Lead, Mixing, Selection, next_lead
+from rewardshift.errors import InputError, shown
 from rewardshift.learners import Learner
 from rewardshift.networks import Network
 from rewardshift.shift import Shift
@@ -66,7 +67,13 @@ def keep_leading(agent: Led, lead: Lead, draw: Float[Array, ""], ended: Any, tot
 
 def mixing_weights(selection: Mixing, members: tuple[Shift, ...]) -> Float[Array, " member"]:
     """The weight of each member in the mix."""
-    return jnp.asarray(selection.weights(tuple(m.bias / m.scale for m in members)))
+    weights = jnp.asarray(selection.weights(tuple(m.bias / m.scale for m in members)))
+    if weights.shape != (len(members),):
+        raise InputError(
+            f"weights of {shown(selection)} must return one number for each of {len(members)}"
+            f" members, got the shape {weights.shape}"
+        )
+    return weights
 
 
 def member_values(

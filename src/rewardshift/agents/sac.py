@@ -44,7 +44,7 @@ class SACState(NamedTuple):
     temperature: Learner | tuple[()]
     lead: Lead
     normaliser: Normaliser | tuple[()]
-    reward_size: Any
+    rule: Any
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,7 +67,7 @@ class SAC(Online):
     target_entropy: Finite | None = None
     warm_up: Natural = 10_000
 
-    networks: ClassVar[tuple[str, ...]] = ("policy", "critics", "lead", "normaliser", "reward_size")
+    networks: ClassVar[tuple[str, ...]] = ("policy", "critics", "lead", "normaliser", "rule")
     continuous: ClassVar[bool] = True
     period: ClassVar[int] = 1
 
@@ -101,7 +101,7 @@ class SAC(Online):
             temperature=start_multiplier(self.learning_rate) if self.temperature is None else (),
             lead=first_lead(self.selection, members, jax.random.uniform(lead_key)),
             normaliser=self.first_normaliser(spec),
-            reward_size=self.first_size(),
+            rule=self.first_rule(),
         )
 
     def greedy(self, state: SACState, observation: Array) -> Float[Array, " size"]:

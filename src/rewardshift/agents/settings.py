@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, cast
 
+import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
@@ -11,7 +12,7 @@ from rewardshift.agents.normaliser import Normaliser, init_normaliser, take_note
 from rewardshift.agents.reinject import Reinject
 from rewardshift.agents.selection import Mixing, Selection, Uniform
 from rewardshift.agents.shifts import ShiftLike, as_members
-from rewardshift.auto import Auto, as_rule
+from rewardshift.auto import Rule, as_rule
 from rewardshift.checks import Count, Discount, Finite, Natural, Positive, Rate, check
 from rewardshift.envs.tasks import TaskSpec
 from rewardshift.errors import InputError, shown
@@ -28,10 +29,10 @@ class Online:
 
     Args:
         shift: The shift of the rewards: a number, or several, one for each member; or `"auto"`,
-            which chooses it from the rewards. In Python it may also be an `Auto`, and each number
-            a `Shift`.
+            which chooses it from the rewards. In Python it may also be a rule such as `Auto`, and
+            each number a `Shift`.
         gamma: The discount.
-        network: The networks of the agent.
+        network: The network of every value function and policy.
         initial: `"zero"` starts the output layer of the value networks at zero, so that every
             value is exactly 0 at first.
         learning_rate: Adam's learning rate.
@@ -45,7 +46,7 @@ class Online:
         reward_range: The lowest and the highest primal reward. Targets are then bounded by the
             values that such rewards can add up to. The range is shifted like the rewards.
         normalise: Whether observations are scaled by their running mean and deviation.
-        reinject: A schedule by which all values are raised again, which gives optimism anew.
+        reinject: When to raise all values again, which renews the optimism.
     """
 
     shift: ShiftLike = 0.0
@@ -92,29 +93,29 @@ class Online:
     @property
     def members(self) -> tuple[Shift, ...]:
         """The shift of each member before the first step; the discount is the agent's."""
-        if isinstance(self.shift, Auto):
-            return self.shift.shifts(0.0, self.gamma)
+        if isinstance(self.shift, Rule):
+            return self.shift.shifts(self.shift.start(), self.gamma)
         return cast("tuple[Shift, ...]", self.shift)
 
     def shifts(self, state: Any) -> tuple[Shift, ...]:
         """See `Adapting`."""
-        if isinstance(self.shift, Auto):
-            return self.shift.shifts(state.reward_size, self.gamma)
+        if isinstance(self.shift, Rule):
+            return self.shift.shifts(state.rule, self.gamma)
         return self.members
 
-    def adapt(self, state: Any, reward: Float[Array, ""]) -> Any:
+    def adapt(self, state: Any, reward: Float[Array, ""], ended: Any) -> Any:
         """See `Adapting`."""
-        if isinstance(self.shift, Auto):
-            return state._replace(reward_size=self.shift.see(state.reward_size, reward))
+        if isinstance(self.shift, Rule):
+            return state._replace(rule=self.shift.see(state.rule, reward, ended, self.gamma))
         return state
 
-    def first_size(self) -> Any:
+    def first_rule(self) -> Any:
         """The state of the rule that chooses the shift; empty without a rule."""
-        return jnp.zeros(()) if isinstance(self.shift, Auto) else ()
+        return jax.tree.map(jnp.float32, self.shift.start()) if isinstance(self.shift, Rule) else ()
 
     def told(self, state: Any) -> dict[str, Array]:
         """Metrics of the rule that chooses the shift."""
-        return {"reward_size": state.reward_size} if isinstance(self.shift, Auto) else {}
+        return self.shift.told(state.rule) if isinstance(self.shift, Rule) else {}
 
     def with_optimism(self, values: Learner, targets: Any) -> tuple[Learner, Any]:
         """The value networks and their targets after an update; see `Reinject`."""
@@ -143,8 +144,11 @@ class Online:
         """See `Choosy`."""
         if self.normalise:
             raise InputError("normalise works online only; scale the data set itself instead")
-        if isinstance(self.shift, Auto):
-            raise InputError("on a data set shift must be a number or a Shift, got 'auto'")
+        if isinstance(self.shift, Rule):
+            raise InputError(
+                "on a data set shift must be a number or a Shift, got a rule that chooses it,"
+                f" {self.shift}"
+            )
         if self.n_step != 1:
             raise InputError(f"on a data set n_step must be 1, got {self.n_step}")
         if len(self.members) > 1 and not isinstance(self.selection, Mixing):

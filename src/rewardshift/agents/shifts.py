@@ -1,13 +1,14 @@
 """The shifts that an agent takes: one, one for each member, or a rule that chooses them."""
 
+from dataclasses import replace
 from typing import Any, Literal
 
 from rewardshift.agents.contract import Adapting, WithMembers
-from rewardshift.auto import Auto
+from rewardshift.auto import Rule
 from rewardshift.errors import InputError
 from rewardshift.shift import Shift, as_shift, without_arrays
 
-ShiftLike = float | Shift | tuple[float | Shift, ...] | Auto | Literal["auto"]
+ShiftLike = float | Shift | tuple[float | Shift, ...] | Rule | Literal["auto"]
 
 
 def as_members(value: float | Shift | tuple[float | Shift, ...], gamma: float) -> tuple[Shift, ...]:
@@ -37,4 +38,4 @@ def _without_discount(shift: Shift, gamma: float) -> Shift:
             f"the discount of shift must be the agent's, gamma={gamma}, or left out, got"
             f" {shift.gamma}"
         )
-    return Shift(shift.bias, shift.scale, None, shift.terminal)
+    return shift if shift.gamma is None else replace(shift, gamma=None)

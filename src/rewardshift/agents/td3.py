@@ -40,7 +40,7 @@ class TD3State(NamedTuple):
     target_critics: Any
     lead: Lead
     normaliser: Normaliser | tuple[()]
-    reward_size: Any
+    rule: Any
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -75,13 +75,15 @@ class TD3(Online):
     own_actors: bool = False
     mask: Rate = 1.0
 
-    networks: ClassVar[tuple[str, ...]] = ("actors", "critics", "lead", "normaliser", "reward_size")
+    networks: ClassVar[tuple[str, ...]] = ("actors", "critics", "lead", "normaliser", "rule")
     continuous: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.own_actors and isinstance(self.selection, Mixing):
-            raise InputError(f"actors of their own cannot be mixed, got {self.selection}")
+            raise InputError(
+                f"own_actors needs a selection that chooses one member, got {self.selection}"
+            )
 
     @property
     def period(self) -> int:
@@ -114,7 +116,7 @@ class TD3(Online):
             target_critics=jax.tree.map(jnp.copy, critics),
             lead=first_lead(self.selection, members, jax.random.uniform(lead_key)),
             normaliser=self.first_normaliser(spec),
-            reward_size=self.first_size(),
+            rule=self.first_rule(),
         )
 
     def greedy(self, state: TD3State, observation: Array) -> Float[Array, " size"]:

@@ -39,8 +39,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 0
     try:
         if any("\0" in argument for argument in arguments):
-            raise InputError("an argument holds a NUL character, which no name has")
-        sys.path.append(str(Path.cwd()))  # last: no file here hides an installed module
+            raise InputError("an argument contains a NUL character")
+        if (here := str(Path.cwd())) not in sys.path:
+            sys.path.append(here)  # last: no file here hides an installed module
         arguments = _import_modules(arguments)
         with needs("agents"):
             from rewardshift.cli import commands  # noqa: PLC0415  an extra

@@ -6,19 +6,20 @@ help. Only `RunOptions` belongs to the command line.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, fields, replace
-from functools import reduce
+from functools import cache, reduce
 from operator import or_
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any, NamedTuple, cast
 
 import tyro
 
 from rewardshift.agents.bcq import BCQ
+from rewardshift.agents.contract import Agent
 from rewardshift.agents.cql import CQL
 from rewardshift.agents.dqn import DQN
 from rewardshift.agents.sac import SAC
 from rewardshift.agents.td3 import TD3
-from rewardshift.auto import Auto
+from rewardshift.auto import Rule
 from rewardshift.data.dataset import Pick, Subset
 from rewardshift.envs.engines import EngineName
 from rewardshift.errors import InputError, one_line
@@ -56,7 +57,8 @@ class RunOptions:
             "goal". The default is "zero" for numbers and "goal" for "auto".
         seeds: The number of seeds, which run side by side.
         first_seed: The first seed; the others count up from it.
-        out: The folder. The default is one in `runs/` or `sweeps/`, named after the configuration.
+        out: The folder for the results; by default one in `runs/` or `sweeps/`, named after the
+            configuration.
     """
 
     scale: float = 1.0
@@ -70,15 +72,17 @@ class RunOptions:
         check_count(self.seeds)
         return tuple(range(self.first_seed, self.first_seed + self.seeds))
 
-    def shifted(self, agent: Any) -> Any:
+    def shifted(self, agent: Any) -> Agent[Any]:
         """The agent with this scale and treatment of terminal states in all its shifts."""
         if self.scale == RunOptions.scale and self.terminal is None:
-            return agent
+            return cast("Agent[Any]", agent)
         given = getattr(agent, "shift", None)
-        if isinstance(given, Auto):
+        if isinstance(given, Rule):
             if self.scale != RunOptions.scale:
                 raise InputError(f"'auto' chooses the scale by itself, got --scale {self.scale:g}")
-            return replace(agent, shift=replace(given, terminal=self.terminal or given.terminal))
+            rule: Any = given  # a dataclass, which the contract of a rule does not say
+            changed = replace(rule, terminal=self.terminal or given.terminal)
+            return cast("Agent[Any]", replace(agent, shift=changed))
         members = given if isinstance(given, tuple) else (given,)
         if not all(isinstance(member, Shift) for member in members):
             raise InputError(
@@ -89,7 +93,8 @@ class RunOptions:
             replace(member, scale=self.scale, terminal=self.terminal or member.terminal)
             for member in members
         )
-        return replace(agent, shift=changed if isinstance(given, tuple) else changed[0])
+        shift = changed if isinstance(given, tuple) else changed[0]
+        return cast("Agent[Any]", replace(agent, shift=shift))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -105,7 +110,7 @@ class OnlineOptions(RunOptions):
     env: str
     engine: EngineName = "auto"
 
-    def prepare(self, agent: Any, budget: OnlineBudget) -> Run:
+    def prepare(self, agent: Agent[Any], budget: OnlineBudget) -> Run:
         """The run, configured and checked."""
         return online_run(agent, self.env, self.numbers(), budget, self.engine)
 
@@ -120,7 +125,7 @@ class OfflineOptions(RunOptions):
         transitions: The number of transitions to take from the data set; by default all.
         pick: Whether --transitions takes whole episodes, with the last one cut, or single
             transitions.
-        data_seed: The seed of the choice of --transitions.
+        data_seed: The seed that chooses the transitions.
     """
 
     data: str
@@ -129,7 +134,7 @@ class OfflineOptions(RunOptions):
     pick: Pick = "episodes"
     data_seed: int = 0
 
-    def prepare(self, agent: Any, budget: OfflineBudget) -> Run:
+    def prepare(self, agent: Agent[Any], budget: OfflineBudget) -> Run:
         """The run, configured and checked."""
         return offline_run(agent, self.data, self.env, self.numbers(), budget, self.subset())
 
@@ -147,7 +152,7 @@ class OfflineOptions(RunOptions):
 class Job(NamedTuple):
     """The agent, options and budget of a `rewardshift train` command."""
 
-    agent: Any
+    agent: Agent[Any]
     options: OnlineOptions | OfflineOptions
     budget: Any
 
@@ -219,7 +224,7 @@ def _job_maker(kind: type[Any], default: Budget) -> Callable[..., Job]:
     return make
 
 
-def unchecked(kind: type[Any], **changed: Any) -> type[Any]:
+def _unchecked(kind: type[Any], **changed: Any) -> type[Any]:
     """The dataclass without its checks, whose errors tyro would show as its own.
 
     Args:
@@ -237,6 +242,10 @@ def unchecked(kind: type[Any], **changed: Any) -> type[Any]:
         hidden = changed[name] is HIDDEN
         again[name] = field(default=flag.default if hidden else changed[name], init=not hidden)
     return dataclass(frozen=True, kw_only=True)(type(kind.__name__, (plain,), again))
+
+
+# The same class for the same arguments: tyro reads the source of each new one for its help.
+unchecked: Callable[..., type[Any]] = cache(_unchecked)
 
 
 def checked(kind: type[Any], raw: Any) -> Any:

@@ -35,7 +35,7 @@ COMMANDS: dict[str, Callable[..., None]] = {
 def run(arguments: Sequence[str]) -> None:
     """Parses the arguments and runs their command.
 
-    Only the flags of a named command are looked at: those of all of them take much longer.
+    Builds only the flags of the named command: building all of them takes much longer.
     """
     named = {name: COMMANDS[name] for name in arguments[:1] if name in COMMANDS}
     train_agent.__annotations__["job"] = jobs(arguments)

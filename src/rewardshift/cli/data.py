@@ -22,6 +22,7 @@ from rewardshift.extras import require
 from rewardshift.files import write_atomic
 from rewardshift.optimism import suggest_shift
 from rewardshift.rollout.collection import collect
+from rewardshift.rollout.parts import foreign_modules, part_to_json
 from rewardshift.shift import Shift
 from rewardshift.training.folder import read_config
 from rewardshift.training.loading import load
@@ -51,7 +52,7 @@ def collect_data(
         noise: Standard deviation of the noise on continuous actions, on the scale [-1, 1].
         random_actions: The probability of a random action.
         seed: The seed of the episodes, the noise and the random actions.
-        run_seed: The one of the run's seeds whose policy acts; by default the first.
+        run_seed: The run's seed whose policy acts; by default its first.
         folder: A new or empty folder for the data set; by default Minari's own place.
     """
     config, policy = read_config(run), load(run, run_seed)
@@ -67,7 +68,9 @@ def collect_data(
         dataset = collect(policy, **settings, on_progress=lambda n, seen: count(n, lambda: seen))
     given = {**settings, "run_seed": policy.seed}
     options = [f"--{name.replace('_', '-')}={value}" for name, value in given.items()]
-    command = ["rewardshift", "collect", run.resolve().name, f"--id={id}", *options]
+    modules = sorted(foreign_modules(part_to_json(config.agent)))
+    imports = [word for module in modules for word in ("--import", module)]
+    command = ["rewardshift", *imports, "collect", run.resolve().name, f"--id={id}", *options]
     algorithm = type(config.agent).__name__
     description = (
         f"{transitions} transitions of {algorithm} on {config.env} after {policy.step} steps"
@@ -84,9 +87,10 @@ def collect_data(
     )
     source = id if folder is None else str(folder)
     print(f"data set: {place}")
+    episodes = f"{len(dataset.episodes)} episode{'s' * (len(dataset.episodes) > 1)}"
     print(
-        f"{len(dataset)} transitions, mean return {dataset.returns.mean():.2f} over"
-        f" {len(dataset.episodes)} episodes; use it as: --data {shlex.quote(source)}"
+        f"{len(dataset)} transitions, mean return {dataset.returns.mean():.2f} over {episodes};"
+        f" use it as: --data {shlex.quote(source)}"
     )
 
 
@@ -153,7 +157,7 @@ def data(
     """Inspect or list data sets.
 
     Args:
-        options: The command's options.
+        options: The command.
     """
     options.run()
 

@@ -25,13 +25,13 @@ def examine(
 ) -> None:
     """Say what is wrong with the values of a trained run.
 
-    Compares its estimates with the returns that follow, and actions that it has tried with others.
-    Prints a table and sentences, and writes them to doctor.json, and a picture to doctor.png if
-    matplotlib is installed. The run does not change.
+    Compares the agent's estimates with the returns that follow, and tried actions with untried
+    ones. Prints the numbers and what they mean, writes both to doctor.json, and draws doctor.png
+    if matplotlib is installed. The run does not change.
 
     Args:
         folder: The run's folder.
-        run_seed: The one of the run's seeds to look at; by default the first.
+        run_seed: The run's seed to examine; by default its first.
         episodes: The number of greedy episodes.
         seed: The seed of the episodes.
         out: The folder to write to; by default the run's.

@@ -23,7 +23,7 @@ from tyro.constructors import (
 from rewardshift.agents.intrinsic import RND, CountBonus, Intrinsic
 from rewardshift.agents.reinject import Reinject
 from rewardshift.agents.selection import SELECTIONS, Drawing
-from rewardshift.auto import AUTO, Auto
+from rewardshift.auto import RULES, Rule
 from rewardshift.errors import InputError, one_line, shown
 from rewardshift.hindsight import Hindsight
 from rewardshift.networks import MLP, Convolution, Network
@@ -68,7 +68,7 @@ SLOTS: dict[Any, tuple[str, Makers]] = {
         {name: partial(Hindsight, name) for name in ("future", "final", "episode")},
     ),
 }
-RULES = Slot("shift", {AUTO: Auto}, optional=False)
+CHOOSING = Slot("shift", dict(RULES), optional=False)
 REGISTRY = ConstructorRegistry()
 
 
@@ -110,9 +110,9 @@ def shift_rule(info: PrimitiveTypeInfo) -> PrimitiveConstructorSpec[Any] | None:
     several = any(get_args(kind) for kind in kinds)  # whether a tuple of shifts is allowed
     return PrimitiveConstructorSpec(
         nargs="*",
-        metavar=f"FLOAT [FLOAT ...] | {_call(AUTO, _defaults(Auto))}" if several else "FLOAT",
+        metavar=f"FLOAT [FLOAT ...] | {CHOOSING.metavar}" if several else "FLOAT",
         instance_from_str=lambda texts: _shift_from_texts(texts, several),
-        is_instance=lambda value: isinstance(value, float | Shift | tuple | Auto),
+        is_instance=lambda value: isinstance(value, float | Shift | tuple | Rule),
         str_from_instance=_shift_to_texts,
     )
 
@@ -194,9 +194,17 @@ def _literals(text: str, what: str) -> dict[str, Any]:
         ) from error
 
 
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
 def _shift_from_texts(texts: list[str], several: bool) -> Any:
-    if several and len(texts) == 1 and texts[0].startswith(AUTO):
-        return _part_or_error(texts[0], RULES)
+    if several and len(texts) == 1 and not _is_number(texts[0]):
+        return _part_or_error(texts[0], CHOOSING)
     if not texts or (len(texts) > 1 and not several):
         each = ", or one for each member" if several else ""
         raise PartError(f"--shift must be a number{each}, got {' '.join(texts) or 'none'}")
@@ -205,7 +213,7 @@ def _shift_from_texts(texts: list[str], several: bool) -> Any:
 
 
 def _shift_to_texts(shift: Any) -> list[str]:
-    if isinstance(shift, Auto):
-        return [part_to_text(shift, RULES)]
+    if isinstance(shift, Rule):
+        return [part_to_text(shift, CHOOSING)]
     members = shift if isinstance(shift, tuple) else (shift,)
     return [str(one.bias if isinstance(one, Shift) else one) for one in members]

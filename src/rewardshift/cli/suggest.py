@@ -35,7 +35,7 @@ def suggest(
         tau: The share by which the agent's target network moves towards the learned one; 1 for an
             agent that copies it. With it, the command says how long the shift lasts.
         every: Updates between two moves, or copies, of the target network.
-        steps: The length of the training, to be told in lifetimes of the shift.
+        steps: The length of the training, which is then printed in lifetimes of the shift.
     """
     if tau is None and (every != 1 or steps is not None):
         raise InputError("--every and --steps are about a lifetime, which needs --tau")

@@ -10,6 +10,8 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from rewardshift.agents.contract import Agent
+from rewardshift.auto import AUTO
 from rewardshift.cli.agents import (
     AGENTS,
     HIDDEN,
@@ -25,6 +27,7 @@ from rewardshift.cli.agents import (
 from rewardshift.cli.figures import place_of
 from rewardshift.cli.flags import command, flags, shift_flags
 from rewardshift.cli.progress import run_with_progress
+from rewardshift.errors import InputError
 from rewardshift.experiments.constants import Constants, method_name
 from rewardshift.experiments.figure import Unit, duration
 from rewardshift.experiments.runner import Outcome, Place, Plan
@@ -32,6 +35,7 @@ from rewardshift.experiments.sweep import Sweep, SweepTask, make_sweep
 from rewardshift.experiments.sweeping import Kept, expected_seconds
 from rewardshift.extras import needs
 from rewardshift.rollout.seeding import check_count
+from rewardshift.shift import Shift
 from rewardshift.training.config import plain_name
 
 SEEDS = 8  # enough for a verdict
@@ -53,10 +57,10 @@ class PlaceOptions:
 
 
 class SweepJob(NamedTuple):
-    """What a `rewardshift sweep` command asks for."""
+    """The settings of a `rewardshift sweep` command."""
 
     name: str
-    agent: Any
+    agent: Agent[Any]
     options: OnlineOptions | OfflineOptions
     constants: Constants
     budget: Any
@@ -65,6 +69,12 @@ class SweepJob(NamedTuple):
 
     def kept(self) -> Kept:
         """The sweep, with the commands that run it and that train with each constant."""
+        rule = AUTO in (*self.constants.shift, *self.constants.optimism)
+        if rule and self.options.terminal == Shift.terminal:
+            raise InputError(
+                "beside numbers with --terminal zero, 'auto' has its own treatment, 'goal': leave"
+                " --terminal zero out, or train 'auto' apart (train --shift auto --terminal zero)"
+            )
         sweep = make_sweep(
             self.options.shifted(self.agent), _task(self.options), self.budget, self.constants
         )

@@ -66,7 +66,7 @@ def evaluate(
     Args:
         path: The run's folder, or a file that `Policy.save` wrote.
         episodes: The number of episodes.
-        run_seed: The one of the run's seeds whose policy acts; by default the first.
+        run_seed: The run's seed whose policy acts; by default its first.
         seed: The seed of the episodes.
     """
     policy = load(path, run_seed)
@@ -91,7 +91,7 @@ def play(
     Args:
         folder: The run's folder.
         film: The file to write, .gif or .mp4; by default episode.gif in the run's folder.
-        run_seed: The one of the run's seeds whose policy acts; by default the first.
+        run_seed: The run's seed whose policy acts; by default its first.
         episode: The number of the episode; each number has another start.
     """
     path = film or folder / "episode.gif"

@@ -26,7 +26,7 @@ def watch(
     *,
     port: Annotated[int | None, tyro.conf.arg(metavar="INT")] = None,
 ) -> None:
-    """Serve the page of a folder, which grows while runs go on, until Ctrl-C.
+    """Serve the report page of a folder and keep it up to date, until Ctrl-C.
 
     It listens on 127.0.0.1 alone and changes nothing.
 

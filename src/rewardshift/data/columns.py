@@ -70,7 +70,7 @@ def _as_float32(values: np.ndarray, where: str, key: str) -> np.ndarray:
     odd = np.argwhere(~np.isfinite(floats))
     if odd.size:
         raise InputError(
-            f"{where}: {key!r} has {values[tuple(odd[0])]} in row {odd[0][0]}, which is no finite"
-            " number of 32 bits"
+            f"{where}: {key!r} has {values[tuple(odd[0])]} in row {odd[0][0]}, which is not a"
+            " finite 32-bit number"
         )
     return floats

@@ -219,7 +219,7 @@ def _episode(episode: "EpisodeData", where: str) -> dict[str, np.ndarray]:
     }
     for key, length in lengths.items():
         if length != count:
-            raise InputError(f"{place}: {length} {key!r} do not go with {count} rewards")
+            raise InputError(f"{place} has {length} {key!r} and {count} rewards")
     if actions.dtype.kind == "f":
         actions = actions.reshape(count, -1)
     flat = np.asarray(episode.observations).reshape(count + 1, -1)

@@ -31,8 +31,8 @@ def check_target(dataset_id: str, folder: Path | None = None) -> Path:
     for name in (dataset_id, str(folder)):
         if name.startswith(PREFIX):
             raise InputError(
-                f"{name!r} would not be found again: data sets that come with rewardshift are"
-                f" called {PREFIX}...; choose another name"
+                f"{name!r} is reserved: {PREFIX} is for data sets that come with rewardshift;"
+                " choose another name"
             )
     target = _place(dataset_id) if folder is None else folder.absolute()
     if target.exists() and not (target.is_dir() and not any(target.iterdir())):
@@ -146,8 +146,8 @@ def _check_chain(dataset: Dataset) -> None:
     odd = np.flatnonzero(differs.any(axis=1) & ~(dataset.terminated | dataset.truncated)[:-1])
     if odd.size:
         raise InputError(
-            f"the data set {dataset.name!r} is no sequence of episodes: row {odd[0] + 1} does not"
-            f" go on from where row {odd[0]} led, and no episode ends there"
+            f"the data set {dataset.name!r} is not a sequence of episodes: row {odd[0] + 1} does"
+            f" not continue row {odd[0]}, although no episode ends there"
         )
 
 

@@ -149,8 +149,8 @@ QUESTIONS: tuple[tuple[str, str, Mapping[str, str]], ...] = (
             "stored": "terminal transitions in the data",
             "lived": "terminal transitions in the episodes",
             "excess": "their value minus their reward, 0 if learned",
-            "bootstrap": "discounted value of the states after the end",
-            "share": "excess divided by bootstrap",
+            "ordinary": "the same for other transitions",
+            "share": "the one divided by the other",
         },
     ),
     (
@@ -169,8 +169,8 @@ QUESTIONS: tuple[tuple[str, str, Mapping[str, str]], ...] = (
         "members",
         {
             "count": "members",
-            "visited": "disagreement about actions in the data",
-            "unvisited": "disagreement about random actions",
+            "seen": "disagreement about actions in the data",
+            "unseen": "disagreement about random actions",
         },
     ),
     (

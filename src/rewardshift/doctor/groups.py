@@ -67,18 +67,17 @@ class Untried:
 class Ends:
     """The values of terminal transitions.
 
-    `excess` is the mean of `Q(s, a) - r`, which should be 0, and `bootstrap` the value
-    `gamma Q(s', policy)` of the states after the end. `share` is the one divided by the other,
-    about 1 for an agent that bootstraps through the end, and `far` is `excess` in units of the
-    signal's width. `stored` counts the terminal transitions in the data, `lived` those in the
-    episodes.
+    `excess` is the mean of `Q(s, a) - r`, which should be 0, and `ordinary` the same for other
+    transitions: the value of what follows them. `share` is the one divided by the other, about 1
+    for an agent that bootstraps through the end, and `far` is `excess` in units of the signal's
+    width. `stored` counts the terminal transitions in the data, `lived` those in the episodes.
     """
 
     transitions: int
     stored: int | None
     lived: int | None
     excess: float
-    bootstrap: float
+    ordinary: float
     share: float | None
     far: float | None
 
@@ -102,11 +101,14 @@ class Start:
 
 @dataclass(frozen=True)
 class Members:
-    """The standard deviation between critics or members, on the primal scale."""
+    """The standard deviation between critics or members, on the primal scale.
+
+    `seen` is that for actions in the data, `unseen` that for random ones.
+    """
 
     count: int
-    visited: float
-    unvisited: float
+    seen: float
+    unseen: float
     share: float | None
 
 

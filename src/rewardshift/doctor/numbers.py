@@ -155,25 +155,32 @@ def ends_of(
     """The values of terminal transitions, of the first source that has any."""
     stored, lived = (None if one is None else int(one.rewards[1].sum()) for one in (data, walked))
     for part in (one for one in (data, walked) if one is not None):
-        ended = np.flatnonzero(part.terminated)
-        if ended.size and part.next_observation is not None:
-            rows = np.sort(rng.permutation(ended)[:states])
-            reward = np.asarray(view.trained.reward(np.asarray(part.reward)[rows], True))
-            at, after = take(part.observation, rows), take(part.next_observation, rows)
-            excess = values_at(view.value, at, np.asarray(part.action)[rows], "the agent") - reward
-            following = np.asarray(view.act(after))
-            bootstrap = view.gamma * values_at(view.value, after, following, "the agent")
-            known = 0 < 0.01 * signal.width < abs(bootstrap.mean())
+        ended = np.asarray(part.terminated, bool)
+        if ended.any():
+            excess = _excess(view, part, ended, states, rng)
+            ordinary = _excess(view, part, ~ended, states, rng) if not ended.all() else 0.0
+            known = 0 < 0.01 * signal.width < abs(ordinary)
             return Ends(
-                transitions=len(rows),
+                transitions=min(states, int(ended.sum())),
                 stored=stored,
                 lived=lived,
-                excess=float(excess.mean()),
-                bootstrap=float(bootstrap.mean()),
-                share=float(excess.mean() / bootstrap.mean()) if known else None,
-                far=_share(excess.mean(), signal.width),
+                excess=excess,
+                ordinary=ordinary,
+                share=excess / ordinary if known else None,
+                far=_share(excess, signal.width),
             )
     return None
+
+
+def _excess(
+    view: View, part: Transitions, which: np.ndarray, states: int, rng: np.random.Generator
+) -> float:
+    """The mean of the values of some transitions minus their rewards."""
+    rows = np.sort(rng.permutation(np.flatnonzero(which))[:states])
+    at, action = take(part.observation, rows), np.asarray(part.action)[rows]
+    reward = view.trained.reward(np.asarray(part.reward)[rows], part.terminated[rows])
+    values = values_at(view.value, at, action, "the agent")
+    return float((values - np.asarray(reward)).mean())
 
 
 def start_of(
@@ -203,12 +210,12 @@ def members_of(
         return None
     rows = sampled(data, states, rng)
     at = take(data.observation, rows)
-    visited = values_at(view.members, at, np.asarray(data.action)[rows], "a member")
-    if len(visited) == 1:
+    seen = values_at(view.members, at, np.asarray(data.action)[rows], "a member")
+    if len(seen) == 1:
         return None
-    unvisited = values_at(view.members, at, view.uniform(len(rows), rng), "a member")
-    about, beyond = (float(values.std(axis=0).mean()) for values in (visited, unvisited))
-    return Members(len(visited), about, beyond, _share(about, signal.high - signal.low))
+    unseen = values_at(view.members, at, view.uniform(len(rows), rng), "a member")
+    about, beyond = (float(values.std(axis=0).mean()) for values in (seen, unseen))
+    return Members(len(seen), about, beyond, _share(about, signal.high - signal.low))
 
 
 def motion_of(

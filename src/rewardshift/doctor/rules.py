@@ -1,12 +1,12 @@
 """The rules that turn the numbers of a diagnosis into sentences.
 
-`benchmarks/doctor.py` measures them on agents made ill on purpose and on healthy ones. Only
-`OVERESTIMATION` was checked on other seeds and another task than those of the table in the docs;
-the docs say what has not been checked.
+`benchmarks/doctor.py` measures them on agents made ill on purpose and on healthy ones. The docs say
+which thresholds were checked on other seeds and tasks than those of their table.
 """
 
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
+from rewardshift.doctor.groups import Belief
 from rewardshift.optimism import suggest_shift
 
 if TYPE_CHECKING:
@@ -17,9 +17,9 @@ OVERESTIMATION = 0.2
 UNDERESTIMATION = 0.3
 PULL = 0.2
 TERMINAL_VALUE = 0.3
-# The share of estimates beyond every possible return, and of a bootstrap in terminal values.
+# The share of estimates beyond every possible return, and terminal values divided by others.
 BEYOND = 0.1
-THROUGH_ENDS = 0.7
+THROUGH_ENDS = 0.4
 # The fewest transitions for the rule about ends: one of them should be terminal.
 ENOUGH = 1000
 # Above this share of the initial offset, an agent had no time to learn rare transitions.
@@ -60,11 +60,11 @@ def sentences(diagnosis: "Diagnosis") -> tuple[str, ...]:
     if not found:
         said.append("Nothing stands out: a shift is unlikely to help values like these.")
     start, belief = diagnosis.start, diagnosis.belief
-    unlearned = belief is not None and (belief.share or 0.0) > OVERESTIMATION
-    if unlearned and "overestimation" not in [one.name for one in found]:
-        assert belief is not None
+    named = {one.name for one in found} & {"overestimation", "underestimation"}
+    if belief is not None and not named and _far(belief.share or 0.0):
+        kind = "optimistic" if belief.overestimation > 0 else "cautious"
         said.append(
-            f"It expects {belief.estimate:.4g}, and {belief.followed:.4g} follows. Its optimistic"
+            f"It expects {belief.estimate:.4g}, and {belief.followed:.4g} follows. Its {kind}"
             " start explains the difference: train longer before judging its values."
         )
     if diagnosis.shift.bias and start.left is not None and start.left > 0.01:
@@ -103,44 +103,50 @@ def _no_signal(diagnosis: "Diagnosis") -> Finding | None:
 
 
 def _overestimation(diagnosis: "Diagnosis") -> Finding | None:
-    belief, width = diagnosis.belief, diagnosis.signal.width
-    if belief is None or not width or belief.overestimation <= 0:
+    belief = diagnosis.belief
+    if belief is None or belief.share is None or belief.overestimation <= 0:
         return None
-    unexplained = (belief.overestimation - _left_of_start(diagnosis)) / width
-    far = belief.source == "episodes" and unexplained > OVERESTIMATION
+    far = belief.source == "episodes" and _far(_unexplained(diagnosis, belief))
     if not (far or (belief.beyond or 0.0) > BEYOND):
         return None
     return _finding(
         "overestimation",
         f"It expects {belief.estimate:.4g} where {belief.followed:.4g} follows:"
-        f" {belief.share or 0:.0%} of the possible range too much, and {belief.beyond or 0:.0%} of"
+        f" {belief.share:.0%} of the possible range too much, and {belief.beyond or 0:.0%} of"
         " its estimates are beyond every possible return.",
         "Use a slower target network, twin critics or a lower learning rate. Online, a shift does"
         " not repair it; offline, a positive one is the first to try.",
     )
 
 
-def _left_of_start(diagnosis: "Diagnosis") -> float:
-    """The overestimation that an optimistic start alone would leave, where there is data."""
-    start, belief = diagnosis.start, diagnosis.belief
-    if belief is None or start.initial is None or start.left is None:
-        return 0.0
-    above = float(diagnosis.shift.from_primal(start.initial)) - belief.followed
-    return start.left * max(0.0, above)
-
-
 def _underestimation(diagnosis: "Diagnosis") -> Finding | None:
     belief = diagnosis.belief
-    if belief is None or belief.source != "episodes" or belief.share is None:
+    if belief is None or belief.source != "episodes" or belief.overestimation >= 0:
         return None
-    if belief.share > -UNDERESTIMATION:
+    if belief.share is None or not _far(_unexplained(diagnosis, belief)):
         return None
     return _finding(
         "underestimation",
         f"It expects {belief.estimate:.4g} where {belief.followed:.4g} follows.",
-        "Check that time limits are bootstrapped and that rewards are not clipped; early in"
-        " training, wait.",
+        "Check that time limits are bootstrapped and that rewards are not clipped.",
     )
+
+
+def _far(share: float) -> bool:
+    """Whether estimates are this far from the returns, in units of the possible range."""
+    return share > OVERESTIMATION or share < -UNDERESTIMATION
+
+
+def _unexplained(diagnosis: "Diagnosis", belief: Belief) -> float:
+    """The overestimation without what the start alone would leave where there is data."""
+    start, over, width = diagnosis.start, belief.overestimation, diagnosis.signal.width
+    explained = 0.0
+    if start.initial is not None and start.left is not None:
+        begun = float(diagnosis.shift.from_primal(start.initial))
+        explained = start.left * (begun - belief.followed)
+    if over > 0:
+        return max(0.0, over - max(0.0, explained)) / width
+    return min(0.0, over - min(0.0, explained)) / width
 
 
 def _untried(diagnosis: "Diagnosis") -> Finding | None:
@@ -189,7 +195,7 @@ def _valued_ends(diagnosis: "Diagnosis", advice: str) -> Finding | None:
     return _finding(
         "ends",
         f"It values terminal transitions {ends.excess:.4g} above their reward, as if the episode"
-        f" went on ({ends.share:.0%} of the value of what would follow).",
+        f" went on ({ends.share:.0%} of what follows other transitions).",
         advice,
     )
 

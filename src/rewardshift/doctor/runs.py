@@ -11,7 +11,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from rewardshift.agents.contract import OnlineAgent
+from rewardshift.agents.contract import Agent, OnlineAgent
 from rewardshift.doctor import Diagnosis, Earlier, Target, Transitions, View, diagnose
 from rewardshift.doctor.walk import OnEpisode
 from rewardshift.envs.tasks import (
@@ -48,7 +48,7 @@ def doctor(
 
     Args:
         folder: The run's folder, which is only read.
-        run_seed: The one of the run's seeds to look at; by default the first.
+        run_seed: The run's seed to examine; by default its first.
         env: The environment, if it is not the run's own: a registered name, or a function that
             makes it.
         episodes, states, on_episode: See `diagnose`.
@@ -99,13 +99,13 @@ def _scaled(fresh: Any, last: Any) -> Any:
 
 # The agent is static and the state is not, so that seeds and checkpoints share what is compiled.
 @partial(jax.jit, static_argnums=(0, 1))
-def _fresh(agent: Any, spec: TaskSpec, seed: Any) -> Any:
+def _fresh(agent: Agent[Any], spec: TaskSpec, seed: Any) -> Any:
     """The agent's state before its first update, as a training of this seed begins."""
     return agent.init(jax.random.split(jax.random.key(seed))[0], spec)
 
 
 @partial(jax.jit, static_argnums=0)
-def _greedy(agent: Any, state: Any, observations: Any) -> Any:
+def _greedy(agent: Agent[Any], state: Any, observations: Any) -> Any:
     return jax.vmap(lambda observation: agent.greedy(state, observation))(observations)
 
 

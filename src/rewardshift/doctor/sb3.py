@@ -1,4 +1,4 @@
-"""The doctor for models of Stable-Baselines3 and SBX: afterwards, or while they learn.
+"""The doctor for models of Stable-Baselines3, sb3-contrib and SBX: afterwards, or while they learn.
 
 It reads the model, its replay and an environment of its own. It changes neither the model, nor its
 replay, nor a random state, so training goes on with the same bits.
@@ -19,6 +19,7 @@ from rewardshift.errors import InputError, one_line, shown
 from rewardshift.extras import needs
 from rewardshift.integrations.sb3 import check, shifts_around
 from rewardshift.integrations.sb3_values import (
+    READABLE,
     Critics,
     critics_of,
     fresh_critics,
@@ -45,7 +46,7 @@ def doctor(
     seed: int = 0,
     on_episode: OnEpisode | None = None,
 ) -> Diagnosis:
-    """A diagnosis of a trained model: DQN, DDPG, TD3 or SAC, with its replay.
+    """A diagnosis of a trained model with a Q function and its replay.
 
     Args:
         model: The model. One that was loaded needs `model.load_replay_buffer(...)` first.
@@ -130,7 +131,7 @@ class DoctorCallback(BaseCallback):
         earlier, now = None, int(self.model._n_updates)
         if self._before is not None:
             critics, then = self._before
-            earlier = Earlier(_lowest(self.model, critics), now - then)
+            earlier = Earlier(_value(self.model, critics), now - then)
         found = doctor(self.model, self._env, earlier=earlier, **self._size)  # type: ignore[arg-type]
         self._before = frozen_critics(self.model), now
         self.history.append((self.num_timesteps, found))
@@ -144,8 +145,8 @@ def view_of(model: BaseAlgorithm, shift: float | Shift | None = None) -> View:
         raise InputError(f"expected a model of Stable-Baselines3 or SBX, got {shown(model)}")
     if not isinstance(model, OffPolicyAlgorithm):
         raise InputError(
-            f"{type(model).__name__} learns on policy and has no Q function: the doctor takes DQN,"
-            " DDPG, TD3 and SAC"
+            f"{type(model).__name__} learns on policy and has no Q function: the doctor takes"
+            f" {READABLE}"
         )
     critics, fresh = critics_of(model), fresh_critics(model)
     own, sigma = _own_shift(model, shift), _divisor(model)
@@ -159,28 +160,26 @@ def view_of(model: BaseAlgorithm, shift: float | Shift | None = None) -> View:
         return np.asarray(policy.scale_action(actions) if continuous else actions)
 
     def members(observations: Any, actions: np.ndarray) -> np.ndarray:
-        values = critics(_normalised(model, observations), actions)
+        values = critics.each(_normalised(model, observations), actions)
         return np.asarray(trained.to_primal(values.astype(np.float64)))
 
     return View(
-        value=_lowest(model, critics),
+        value=_value(model, critics),
         act=act,
         actions=_stored_space(space),
         gamma=model.gamma,
         shift=trained,
         members=members,
-        fresh=None if fresh is None else _lowest(model, fresh),
+        fresh=None if fresh is None else _value(model, fresh),
         target=_target(model),
         do=policy.unscale_action if continuous else int,
         normaliser="none" if sigma == 1.0 else "outside",
     )
 
 
-def _lowest(model: BaseAlgorithm, critics: Critics) -> Any:
-    """The smallest of several critics, as targets take it."""
-    return lambda observations, actions: critics(_normalised(model, observations), actions).min(
-        axis=0
-    )
+def _value(model: BaseAlgorithm, critics: Critics) -> Any:
+    """The Q function of the observations that the environment gives."""
+    return lambda observations, actions: critics.value(_normalised(model, observations), actions)
 
 
 def _stored_space(space: gym.Space[Any]) -> gym.Space[Any]:

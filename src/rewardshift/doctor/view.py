@@ -9,6 +9,7 @@ import numpy as np
 
 from rewardshift.errors import InputError, shown
 from rewardshift.shift import Shift, as_shift, as_single_shift
+from rewardshift.stepping import itself
 
 # Values of actions in states, one for each pair; and the actions of a policy in states.
 QFunction = Callable[[Any, np.ndarray], np.ndarray]
@@ -35,10 +36,6 @@ class Earlier(NamedTuple):
 
     value: QFunction
     updates: int
-
-
-def _itself(value: Any) -> Any:
-    return value
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,8 +67,8 @@ class View:
     fresh: QFunction | None = None
     target: Target | None = None
     earlier: Earlier | None = None
-    see: Callable[[Any], Any] = _itself
-    do: Callable[[Any], Any] = _itself
+    see: Callable[[Any], Any] = itself
+    do: Callable[[Any], Any] = itself
     normaliser: Normaliser = "none"
 
     def __post_init__(self) -> None:

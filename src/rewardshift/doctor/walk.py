@@ -1,6 +1,8 @@
 """Episodes of a policy in an environment, and the returns that followed each of their steps."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
+from functools import partial
+from itertools import islice
 from typing import Any, NamedTuple
 
 import gymnasium as gym
@@ -8,7 +10,7 @@ import numpy as np
 
 from rewardshift.doctor.view import Transitions, View, stack, take, values_at
 from rewardshift.errors import InputError, blaming
-from rewardshift.wrappers import METADATA_KEY
+from rewardshift.stepping import Moment, episode_steps
 
 # A function of the number of finished episodes.
 OnEpisode = Callable[[int], None]
@@ -32,12 +34,16 @@ def walk(
         seed: The seed of the first reset.
         on_episode: Called after each episode.
     """
-    found: list[_Step] = []
+    found: list[Moment] = []
+    ends: list[int] = []  # the last step of each episode
     for number in range(episodes):
-        left = steps - len(found)
-        if left <= 0:
+        if len(found) == steps:
             break
-        found += _episode(view, env, seed if number == 0 else None, left)
+        with blaming(f"the environment {env}, when reset,"):
+            first, _ = env.reset(seed=seed if number == 0 else None)
+        episode = episode_steps(env, partial(_act, view), first, view.see, view.do)
+        found += islice(episode, steps - len(found))
+        ends.append(len(found) - 1)
         if on_episode is not None:
             on_episode(number + 1)
     return Transitions(
@@ -46,34 +52,12 @@ def walk(
         reward=np.array([step.reward for step in found]),
         terminated=np.array([step.terminated for step in found]),
         next_observation=stack([step.following for step in found]),
-        ended=np.array([step.ended for step in found]),
+        ended=np.isin(np.arange(len(found)), ends),
     )
 
 
-class _Step(NamedTuple):
-    observation: Any
-    action: Any
-    reward: float
-    following: Any
-    terminated: bool
-    ended: bool
-
-
-def _episode(view: View, env: gym.Env[Any, Any], seed: int | None, most: int) -> Iterator[_Step]:
-    with blaming(f"the environment {env}, when reset,"):
-        raw, _ = env.reset(seed=seed)
-    observation = view.see(raw)
-    for number in range(1, most + 1):
-        action = np.asarray(view.act(stack([observation])))[0]
-        with blaming(f"the environment {env}, in step {number},"):
-            raw, reward, terminated, truncated, info = env.step(view.do(action))
-        following = view.see(raw)
-        primal = info.get("primal_reward", reward) if METADATA_KEY in env.metadata else reward
-        ended = bool(terminated or truncated) or number == most
-        yield _Step(observation, action, float(primal), following, bool(terminated), ended)
-        if ended:
-            return
-        observation = following
+def _act(view: View, observation: Any) -> Any:
+    return np.asarray(view.act(stack([observation])))[0]
 
 
 class Returns(NamedTuple):

@@ -3,8 +3,13 @@
 from typing import Any
 
 import numpy as np
-from gymnasium.envs.mujoco.half_cheetah_v5 import HalfCheetahEnv
 from gymnasium.utils import EzPickle
+
+from rewardshift.extras import needs
+
+with needs("agents"):
+    import mujoco  # noqa: F401  first: without it, Gymnasium would name its own extra
+    from gymnasium.envs.mujoco.half_cheetah_v5 import HalfCheetahEnv
 
 
 class SparseHalfCheetah(HalfCheetahEnv):

@@ -18,7 +18,6 @@ from rewardshift.envs.tasks import (
     env_maker,
     flatten,
     probe_spec,
-    task_spec,
 )
 from rewardshift.errors import InputError
 from rewardshift.extras import require
@@ -78,11 +77,12 @@ class GymnasiumEngine:
     Args:
         make: A function that makes one environment.
         rows: The number of environments.
+        spec: The task of these environments.
     """
 
-    def __init__(self, make: MakeEnv, rows: int) -> None:
+    def __init__(self, make: MakeEnv, rows: int, spec: TaskSpec) -> None:
         self._envs = [make() for _ in range(rows)]
-        self.spec = task_spec(self._envs[0])
+        self.spec = spec
 
     def restart(self, seeds: Sequence[int]) -> np.ndarray:
         """See `Engine`."""
@@ -161,7 +161,9 @@ class EnvPoolEngine:
             self._pool.close()
 
 
-def make_engine(env: str | MakeEnv, rows: int, engine: EngineName = "auto") -> Engine:
+def make_engine(
+    env: str | MakeEnv, rows: int, engine: EngineName = "auto", spec: TaskSpec | None = None
+) -> Engine:
     """The engine with the environments of all rows.
 
     Args:
@@ -170,11 +172,13 @@ def make_engine(env: str | MakeEnv, rows: int, engine: EngineName = "auto") -> E
         engine: `"auto"` takes EnvPool if it is installed and has the same task and is faster.
             The choice never depends on the number of rows, because the engines' random streams
             differ.
+        spec: The task, if it is known already; by default the environment is probed.
     """
     chosen = resolve_engine(env, engine)
+    known = probe_spec(env) if spec is None else spec
     if chosen == "gymnasium":
-        return GymnasiumEngine(env_maker(env), rows)
-    return EnvPoolEngine(str(env), rows, probe_spec(env))
+        return GymnasiumEngine(env_maker(env), rows, known)
+    return EnvPoolEngine(str(env), rows, known)
 
 
 def resolve_engine(env: str | MakeEnv, engine: EngineName) -> Literal["gymnasium", "envpool"]:

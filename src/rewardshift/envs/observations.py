@@ -21,8 +21,8 @@ GOAL_KEYS = ("observation", "achieved_goal", "desired_goal")
 def structure_of(space: gym.Space[Any]) -> Structure:
     """The structure of a space: its kind and what flattening needs, as nested tuples."""
     match space:
-        case gym.spaces.Box() | gym.spaces.MultiBinary():
-            return (type(space).__name__, space.shape)
+        case gym.spaces.Box() | gym.spaces.MultiBinary():  # or a subclass, which has another name
+            return ("Box" if isinstance(space, gym.spaces.Box) else "MultiBinary", space.shape)
         case gym.spaces.Discrete():
             return ("Discrete", int(space.n), int(space.start))
         case gym.spaces.MultiDiscrete():

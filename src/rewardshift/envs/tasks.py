@@ -72,7 +72,7 @@ class TaskSpec(NamedTuple):
 
     @property
     def space(self) -> gym.Space[Any]:
-        """The environment's own observation space, without bounds; of MiniGrid, the image's."""
+        """The environment's own observation space, without bounds; for MiniGrid, the image's."""
         return space_of(self._whole_structure())
 
     def _whole_structure(self) -> Structure:
@@ -94,7 +94,7 @@ class TaskSpec(NamedTuple):
         return action if self._is_unit() else 2 * (action - low) / (high - low) - 1
 
     def _is_unit(self) -> bool:
-        """Whether nothing is to be rescaled, which would cost the last bits."""
+        """Whether actions need no rescaling, which would change their last bits."""
         return set(self.low) <= {-1.0} and set(self.high) <= {1.0}
 
     def _bounds(self) -> tuple[np.ndarray, np.ndarray]:
@@ -147,7 +147,7 @@ def env_maker(env: str | MakeEnv, **options: Any) -> MakeEnv:
     if env.startswith(FUNCTION):
         raise InputError(
             f"the environment was made by the {env}, which a file cannot keep: go on from Python,"
-            " with train or train_offline, or register the environment"
+            " with train or train_offline, give it to Policy.evaluate, or register the environment"
         )
     try:
         find_env(env)
@@ -169,12 +169,11 @@ def _made(name: str, make: MakeEnv) -> gym.Env[Any, Any]:
 def _with_array(env: gym.Env[Any, Any]) -> gym.Env[Any, Any]:
     """The environment; observations other than an array, goals or MiniGrid's are flattened."""
     space = env.observation_space
-    if isinstance(space, gym.spaces.Box) or (
-        isinstance(space, gym.spaces.Dict) and (set(space) >= GOALS or set(space) == MINIGRID)
-    ):
+    if isinstance(space, gym.spaces.Dict) and (set(space) >= GOALS or set(space) == MINIGRID):
         return env
-    structure_of(space)  # refuses other spaces
-    return FlatObservation(env)
+    if not flat_size(structure_of(space)):  # which refuses spaces that cannot be flattened
+        raise InputError(f"observations must hold a number at least; {env} has {space}")
+    return env if isinstance(space, gym.spaces.Box) else FlatObservation(env)
 
 
 def env_name(env: str | MakeEnv) -> str:
@@ -263,7 +262,8 @@ def _observation_spec(env: gym.Env[Any, Any]) -> TaskSpec:
             inner = env.env if isinstance(env, UnitBox) else env
             if isinstance(inner, FlatObservation):
                 return spec._replace(structure=structure_of(inner.env.observation_space))
-            return spec._replace(shape=box.shape)
+            # An empty shape stands for none, so that of a single number is kept as a structure.
+            return spec._replace(shape=box.shape, structure=() if box.shape else structure_of(box))
         case gym.spaces.Dict(spaces=spaces) if set(spaces) == GOALS and all(
             isinstance(space, GOAL_SPACES) for space in spaces.values()
         ):

@@ -5,6 +5,7 @@ from difflib import get_close_matches
 
 from rewardshift.errors import InputError, shown
 from rewardshift.experiments.choosing import AUTO_DEVELOPMENT
+from rewardshift.experiments.chosen import AUTO
 from rewardshift.experiments.control import (
     CONTROL,
     CONTROL_ABLATION,
@@ -19,6 +20,7 @@ from rewardshift.experiments.curiosity_variants import (
 )
 from rewardshift.experiments.fetch import FETCH
 from rewardshift.experiments.figure import Figure
+from rewardshift.experiments.initial_values import INITIAL_VALUES
 from rewardshift.experiments.lifetime import LIFETIME
 from rewardshift.experiments.maze import FIGURE1, MAZE_SIZES
 from rewardshift.experiments.mechanism import OFFLINE_MECHANISM
@@ -29,7 +31,8 @@ from rewardshift.experiments.terminal import TERMINAL_TREATMENT
 FIGURES = {
     figure.name: figure
     for figure in (
-        *(FIGURE1, MAZE_SIZES, TERMINAL_TREATMENT, LIFETIME, AUTO_DEVELOPMENT),
+        *(FIGURE1, MAZE_SIZES, TERMINAL_TREATMENT, LIFETIME, INITIAL_VALUES),
+        *(AUTO_DEVELOPMENT, AUTO),
         *(CURIOSITY, CURIOSITY_ABLATION, CURIOSITY_STORED, CURIOSITY_EXPLAINED),
         *(CONTROL, CONTROL_ABLATION, SPARSE_CHEETAH_FIGURE, HUMANOID),
         *(OFFLINE, OFFLINE_ABLATION, OFFLINE_MECHANISM),

@@ -5,11 +5,12 @@ import logging
 import os
 import re
 import socket
+import warnings
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
-from rewardshift.errors import InputError, one_line, shown
+from rewardshift.errors import InputError, TrainingError, one_line, shown
 from rewardshift.experiments.figure import Unit
 from rewardshift.experiments.processes import keep_to_one_thread
 from rewardshift.experiments.runner import RETRIES, Outcome, Plan, perform
@@ -68,19 +69,29 @@ class RayCluster:
     def _connect(self, ray: Any) -> None:
         quiet = {"logging_level": logging.ERROR, "log_to_driver": False}
         if self.address is None:
-            ray.init(
-                address="local",  # ignores RAY_ADDRESS
-                num_cpus=os.cpu_count(),
-                include_dashboard=False,
-                _node_ip_address="127.0.0.1",
-                **quiet,
-            )
+            _start(ray, quiet)
             return
         try:
             _knock(self.address)
             ray.init(address=self.address, **quiet)
         except (OSError, OverflowError, ValueError, RuntimeError) as error:
             raise InputError(f"no Ray cluster at {self.address!r}: {one_line(error)}") from error
+
+
+def _start(ray: Any, options: dict[str, Any]) -> None:
+    """Starts a cluster on this machine."""
+    try:
+        with warnings.catch_warnings():  # the forks of Ray are safe: JAX is not computing
+            warnings.filterwarnings("ignore", "os.fork", RuntimeWarning)
+            ray.init(
+                address="local",  # ignores RAY_ADDRESS
+                num_cpus=os.cpu_count(),
+                include_dashboard=False,
+                _node_ip_address="127.0.0.1",
+                **options,
+            )
+    except Exception as error:  # of no class of its own, if the machine is too busy
+        raise TrainingError(f"Ray did not start on this machine: {one_line(error)}") from error
 
 
 def _knock(address: str) -> None:

@@ -1,12 +1,12 @@
-"""The constants of a sweep, given as they are or as optimisms, and the agents that have them."""
+"""The constants of a sweep, given directly or as optimisms, and agents with such a constant."""
 
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 from rewardshift.agents.contract import Adapting, Agent
-from rewardshift.auto import AUTO, Auto
+from rewardshift.auto import AUTO, Auto, Rule
 from rewardshift.checks import Finite, check
 from rewardshift.errors import InputError, shown
 from rewardshift.shift import Shift, as_shift
@@ -19,13 +19,13 @@ Range = tuple[float, float]
 
 @dataclass(frozen=True, kw_only=True)
 class Constants:
-    """The constants of a sweep: as they are, or as optimisms. 0, no shift, is always among them.
+    """The constants of a sweep, given directly or as optimisms; 0, no shift, is always added.
 
     Args:
-        shift: The constants. `auto` among them is the rule that chooses one from the rewards.
-        optimism: Their optimisms instead: where Q begins in the range of the task's values, from 0
-            (cautious everywhere) to 1 (optimistic everywhere) and beyond. Needs --values or
-            --rewards. `auto` may be among them too.
+        shift: The constants. `auto` chooses one from the rewards.
+        optimism: Optimisms instead of constants. An optimism says where a Q of 0 lies in the range
+            of the task's values: 0 is cautious everywhere, 1 optimistic everywhere. Needs --values
+            or --rewards. `auto` works here too.
         values: The lowest and the highest discounted return of an episode.
         rewards: The lowest and the highest reward of a step, for episodes that never end. If the
             reward is sparse, give the values instead.
@@ -52,7 +52,7 @@ class Constants:
         return low / (1 - shift.gamma), high / (1 - shift.gamma)
 
     def all(self, shift: Shift) -> tuple[Constant, ...]:
-        """The constants, those of optimisms too.
+        """The constants, with optimisms converted to constants.
 
         Args:
             shift: The scale and the discount.
@@ -115,14 +115,14 @@ def method_name(constant: Constant) -> str:
     return NONE if constant == 0 else f"{constant:.6g}"
 
 
-def with_constant(agent: Any, constant: Constant) -> Any:
+def with_constant(agent: Agent[Any], constant: Constant) -> Agent[Any]:
     """The agent with another constant; its scale and its treatment of terminal states stay."""
     shift = single_shift(agent)
+    chosen: Any = agent  # a dataclass, which the protocol does not say
     if constant != AUTO:
-        return replace(agent, shift=replace(shift, bias=float(constant)))
+        return cast("Agent[Any]", replace(chosen, shift=replace(shift, bias=float(constant))))
     if isinstance(agent, Adapting):
-        chosen: Any = agent  # a dataclass, which the protocol does not say
-        return replace(chosen, shift=_rule(shift))
+        return cast("Agent[Any]", replace(chosen, shift=_rule(shift)))
     raise InputError(
         "'auto' is for agents whose shift may depend on their rewards, such as DQN;"
         f" that of {type(agent).__name__} must be a number"
@@ -162,8 +162,11 @@ def single_shift(agent: Any) -> Shift:
         raise InputError(
             f"a sweep needs an agent with a setting called shift, {type(agent).__name__} has none"
         )
-    if isinstance(given, Auto):
-        raise InputError("'auto' belongs among the constants of a sweep, not to its agent")
+    if isinstance(given, Rule):
+        raise InputError(
+            "a sweep gives its agent the shift, and 'auto' may be among its constants: leave out"
+            f" the agent's own rule, got {given}"
+        )
     members = given if isinstance(given, tuple) else (given,)
     if len(members) > 1:
         raise InputError(

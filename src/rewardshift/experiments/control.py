@@ -6,7 +6,6 @@ from typing import Any
 from rewardshift.agents.td3 import TD3
 from rewardshift.envs import SPARSE_CHEETAH
 from rewardshift.experiments.curves import (
-    METRICS,
     Task,
     online_lifetimes,
     return_panels,
@@ -95,18 +94,15 @@ PAPER = Preset(seeds=10, budget=ControlBudget(1_000_000), seconds=5_000_000)
 RRS_3, RRS_7 = (-0.5, 0.0, 0.5), (-0.5, -0.33, -0.17, 0.0, 0.17, 0.33, 0.5)
 
 
-def _above(task: str, worse: str, label: str) -> list[Claim]:
-    return [
-        Claim(
-            f"{task}-rrs-3-above-{worse}-{metric}",
-            task,
-            f"Random Reward Shift is above {label} {when}.",
-            better="rrs-3",
-            worse=worse,
-            metric=metric,
-        )
-        for metric, when in METRICS.items()
-    ]
+def _above(task: str, worse: str, label: str) -> Claim:
+    """Over the whole training: a claim about its end would need more than the quick preset."""
+    return Claim(
+        f"{task}-rrs-3-above-{worse}",
+        task,
+        f"Random Reward Shift is above {label}.",
+        better="rrs-3",
+        worse=worse,
+    )
 
 
 CONTROL = Figure(
@@ -131,14 +127,13 @@ CONTROL = Figure(
         Method("rrs-3", "RRS-3", TD3(shift=RRS_3), Style("#08519c", "-")),
     ),
     claims=tuple(
-        claim
+        _above(task, worse, label)
         for task in TASKS
         for worse, label in (
             ("td3", "TD3"),
             ("ensemble-td3", "Ensemble TD3"),
             ("bootstrapped-td3", "Bootstrapped TD3"),
         )
-        for claim in _above(task, worse, label)
     ),
     presets={"smoke": SMOKE, "quick": QUICK, "paper": PAPER},
     x_label="environment steps",

@@ -115,8 +115,10 @@ def task_panels(task: str) -> tuple[Panel, Panel]:
 # The share of their range below which a difference of returns counts as alike.
 ALIKE = 0.1
 
-UNSHIFTED = Method("dqn", "DQN", DQN(), Style("#525252", "--"))
-HALF = Method("dqn-0.5", "DQN -0.5", DQN(shift=-0.5), Style("#2171b5", "-"))
+# The discount is that of the task, see `CuriosityBudget`.
+PAPER_DQN = DQN(gamma=0.95, tau=0.05)
+UNSHIFTED = Method("dqn", "DQN", PAPER_DQN, Style("#525252", "--"))
+HALF = Method("dqn-0.5", "DQN -0.5", replace(PAPER_DQN, shift=-0.5), Style("#2171b5", "-"))
 
 
 RND_STYLES = {
@@ -136,7 +138,7 @@ def rnd_method(bias: float) -> Method:
     """RND with its reward shifted; 0 is the original."""
     name = f"rnd{bias:g}" if bias else "rnd"
     label = f"RND {bias:g}" if bias else "RND"
-    return Method(name, label, DQN(intrinsic=RND(bias)), RND_STYLES[bias])
+    return Method(name, label, replace(PAPER_DQN, intrinsic=RND(bias)), RND_STYLES[bias])
 
 
 # The claim of each: the first method is above the second.
@@ -168,7 +170,7 @@ CURIOSITY = Figure(
         HALF,
         rnd_method(-1.0),
         rnd_method(-1.5),
-        Method("dqn-scaled", "DQN, scaled inputs", Scaled(DQN()), Style("#969696", ":")),
+        Method("dqn-scaled", "DQN, scaled inputs", Scaled(PAPER_DQN), Style("#969696", ":")),
         Method(
             "dqn-0.5-scaled", "DQN -0.5, scaled inputs", Scaled(HALF.agent), Style("#6baed6", "--")
         ),

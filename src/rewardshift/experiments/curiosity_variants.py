@@ -2,12 +2,12 @@
 
 from dataclasses import replace
 
-from rewardshift.agents.dqn import DQN
 from rewardshift.agents.intrinsic import RND
 from rewardshift.experiments.curiosity import (
     ALIKE,
     CURIOSITY,
     HALF,
+    PAPER_DQN,
     TASKS,
     UNSHIFTED,
     rnd_method,
@@ -63,7 +63,7 @@ CURIOSITY_ABLATION = replace(
 STORED = Method(
     "rnd-1-stored",
     "RND -1, stored",
-    DQN(intrinsic=RND(-1.0, evaluated="stored")),
+    replace(PAPER_DQN, intrinsic=RND(-1.0, evaluated="stored")),
     Style("#ae017e", "--"),
 )
 
@@ -97,7 +97,7 @@ CURIOSITY_STORED = replace(
 def _piled(bias: float, style: Style) -> Method:
     """RND as in the authors' code, whose predictor accumulates all gradients."""
     clean = rnd_method(bias)
-    agent = DQN(intrinsic=RND(bias, clear_gradients=False))
+    agent = replace(PAPER_DQN, intrinsic=RND(bias, clear_gradients=False))
     return Method(f"{clean.name}-piled", f"{clean.label}, gradients pile up", agent, style)
 
 
@@ -106,7 +106,7 @@ PILED = (
     _piled(-1.0, Style("#74c476", "--")),
     _piled(-1.5, Style("#005a32", "-")),
 )
-PLUS_ONE = Method("dqn+1", "DQN +1", DQN(shift=1.0), Style("#cb181d", ":"))
+PLUS_ONE = Method("dqn+1", "DQN +1", replace(PAPER_DQN, shift=1.0), Style("#cb181d", ":"))
 CONSTANTS = (PLUS_ONE, UNSHIFTED, HALF)
 
 CURIOSITY_EXPLAINED = replace(

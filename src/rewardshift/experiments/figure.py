@@ -18,7 +18,15 @@ Source = Literal["paper", "ours"]
 PresetName = Literal["smoke", "quick", "paper"]
 Group = tuple[tuple[str, ...], tuple[str, ...]]
 
-SCENARIOS = ("maze", "S1 offline", "S2 control", "S3 curiosity", "goals", "theory")
+# The groups of figures, each with the question that they ask.
+SCENARIOS = {
+    "maze": "Does a negative shift help a simple agent to find a far goal in a maze?",
+    "S1 offline": "Does a positive shift help an agent that learns from recorded data alone?",
+    "S2 control": "Do shifts help simulated robots to learn to run?",
+    "S3 curiosity": "Does a negative shift help to explore, also where curiosity is rewarded?",
+    "goals": "Does the sign of the reward matter where a robot arm has to reach goals?",
+    "theory": "How long does a shift last, and what does it do where an episode ends?",
+}
 
 CORES = 2  # of the machine that the times of presets refer to
 
@@ -149,7 +157,7 @@ class Preset:
     Args:
         seeds: The default number of seeds.
         budget: The budget that the figure's `run` takes.
-        seconds: The approximate duration on two cores.
+        seconds: The approximate duration on two cores that do nothing else.
         note: The reductions compared to the paper, beside the seeds; empty if there are none.
         decides: Whether its results allow a verdict.
         left_out: The tasks of the figure that are not run, each with the approximate core-hours

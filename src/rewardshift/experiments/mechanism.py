@@ -183,7 +183,11 @@ OFFLINE_MECHANISM = Figure(
         Method(_name(optimism), f"optimism {optimism:g}", optimism, style)
         for optimism, style in zip(OPTIMISM, STYLES, strict=True)
     ),
-    claims=tuple(claim for task in TASKS for claim in _claims(task)),
+    # With `zero` the shift of an optimism of 0 or 1 makes every reward of CartPole and MountainCar
+    # 0, so there a comparison says nothing about the initial value.
+    claims=tuple(
+        claim for name in TASKS if f"{name}-absorbing" not in TASKS for claim in _claims(name)
+    ),
     presets={
         "smoke": Preset(
             seeds=2,
@@ -192,9 +196,9 @@ OFFLINE_MECHANISM = Figure(
             note="one lifetime on 50 transitions: shows that it runs, nothing else",
             decides=False,
         ),
-        "quick": Preset(seeds=20, budget=MechanismBudget(), seconds=7200),
+        "quick": Preset(seeds=20, budget=MechanismBudget(), seconds=5000),
         "paper": Preset(
-            seeds=20, budget=MechanismBudget(50, evaluation_episodes=20), seconds=30_000
+            seeds=20, budget=MechanismBudget(50, evaluation_episodes=20), seconds=25_000
         ),
     },
     takes_terminal=False,

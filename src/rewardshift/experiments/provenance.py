@@ -1,4 +1,4 @@
-"""What made a result: versions, commit and machine."""
+"""The provenance of a result: versions, commit and machine."""
 
 import importlib.metadata
 import os

@@ -95,7 +95,7 @@ def _load_unit(path: Path, digest: str) -> UnitResult:
 
 
 def _checked_versions(made_with: Any) -> dict[str, str | None]:
-    """What `made_with` was saved; TypeError if it is something else."""
+    """The saved result of `made_with`; raises TypeError if it is something else."""
     for name, version in convert(dict, made_with).items():
         convert(str, name)
         convert(str | None, version)

@@ -8,7 +8,7 @@ batch. That equals a shift of the agent itself, as long as the agent does not bo
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -51,13 +51,13 @@ class Rows:
         shifts: The shifts. They differ in their biases alone.
     """
 
-    agent: Any
+    agent: OnlineAgent[Any]
     shifts: tuple[Shift, ...]
 
     @property
     def continuous(self) -> bool:
         """See `Agent`."""
-        return bool(self.agent.continuous)
+        return self.agent.continuous
 
     @property
     def networks(self) -> tuple[str, ...]:
@@ -67,22 +67,22 @@ class Rows:
     @property
     def gamma(self) -> float:
         """See `Agent`."""
-        return float(self.agent.gamma)
+        return self.agent.gamma
 
     @property
     def batch_size(self) -> int:
         """See `Agent`."""
-        return int(self.agent.batch_size)
+        return self.agent.batch_size
 
     @property
     def period(self) -> int:
         """See `Agent`."""
-        return int(self.agent.period)
+        return self.agent.period
 
     @property
     def warm_up(self) -> int:
         """See `OnlineAgent`."""
-        return int(self.agent.warm_up)
+        return self.agent.warm_up
 
     @property
     def n_step(self) -> int:
@@ -100,7 +100,7 @@ class Rows:
 
     def greedy(self, state: RowState, observation: Array) -> Array:
         """See `Agent`."""
-        return cast("Array", self.agent.greedy(state.agent, observation))
+        return self.agent.greedy(state.agent, observation)
 
     def update(
         self, state: RowState, batch: Batch, key: PRNGKeyArray, turn: int
@@ -121,7 +121,7 @@ class Rows:
 
     def draws(self, spec: TaskSpec) -> int:
         """See `OnlineAgent`."""
-        return int(self.agent.draws(spec))
+        return self.agent.draws(spec)
 
     def act(self, state: RowState, observation: Array, draws: Array, explore: Any) -> Any:
         """See `OnlineAgent`."""
@@ -171,7 +171,8 @@ def rows_run(
     config = make_config(agent, env, seeds, budget, engine)
 
     def make() -> OnlineTrainer:
-        trainer = OnlineTrainer(agent, env, seeds * len(shifts), budget, config.engine)
+        rows = seeds * len(shifts)
+        trainer = OnlineTrainer(agent, env, rows, budget, config.engine, config.spec)
         trainer.state = agent.start(trainer.state, len(seeds))
         return trainer
 

@@ -39,7 +39,7 @@ from rewardshift.training.logs import time_spent
 
 
 class Made(NamedTuple):
-    """A figure that was made on the spot, and the command that makes and runs it."""
+    """A figure without a registered name, and the command that makes and runs it."""
 
     figure: Figure
     command: str
@@ -94,14 +94,15 @@ class Plan:
         """The command that runs this plan."""
         if self.made is not None:
             return self.made.command
+        found = f"--import {self.module} " if self.module else ""
         return (
-            f"rewardshift reproduce {self.figure} --preset {self.preset}"
+            f"rewardshift {found}reproduce {self.figure} --preset {self.preset}"
             f" --seeds {self.seeds} --terminal {self.terminal}"
         )
 
 
 class Shard(NamedTuple):
-    """One of `of` parts of a figure's work, for as many machines; the first is number 1."""
+    """Part `number`, from 1 on, of the `of` parts into which a figure's work is divided."""
 
     number: int
     of: int

@@ -56,7 +56,7 @@ class SweepTask(NamedTuple):
     data: str | None = None
     subset: Subset | None = None
 
-    def run(self, agent: Any, seeds: tuple[int, ...], budget: Any) -> Run:
+    def run(self, agent: Agent[Any], seeds: tuple[int, ...], budget: Any) -> Run:
         """The training of one agent, configured and checked."""
         if self.data is not None:
             return offline_run(agent, self.data, self.env, seeds, budget, self.subset)
@@ -215,7 +215,7 @@ class Sweep:
 
 
 def make_sweep(
-    agent: Any,
+    agent: Agent[Any],
     task: SweepTask,
     budget: OnlineBudget | OfflineBudget,
     constants: Constants,

@@ -8,6 +8,7 @@ from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from rewardshift.agents.contract import Agent
 from rewardshift.errors import InputError, one_line
 from rewardshift.experiments import FIGURES
 from rewardshift.experiments.figure import Figure, Unit
@@ -184,7 +185,7 @@ def _probe(plan: Plan, unit: Unit, steps: int) -> Clock:
     return Clock(ended - begun, step, ended - after)
 
 
-def _eager(agent: Any, steps: int) -> Any:
+def _eager(agent: Any, steps: int) -> Agent[Any]:
     """The agent with a short warm-up, if it has one, so that it learns within a few steps."""
     if not any(field.name == "warm_up" for field in fields(agent)):
         return agent

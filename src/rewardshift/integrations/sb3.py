@@ -149,13 +149,14 @@ class OverestimationCallback(BaseCallback):
     negative for an underestimation. A line of the log has the means over the episodes since the
     line before.
 
-    It takes the smallest of several critics, as targets do. A time limit is not an end: there the
-    return continues with the estimate of the last state, so the difference is understated if the
-    limit is shorter than ``1 / (1 - gamma)`` steps. The actions are those of training, so their
-    noise is in the returns. The Q of SAC counts its entropy, the returns do not.
+    It takes the smallest of several critics, as targets do, and the mean of quantiles. A time limit
+    is not an end: there the return continues with the estimate of the last state, so the difference
+    is understated if the limit is shorter than ``1 / (1 - gamma)`` steps. The actions are those of
+    training, so their noise is in the returns. The Q of SAC and TQC counts their entropy, the
+    returns do not.
 
-    It works for DQN, DDPG, TD3 and SAC, of Stable-Baselines3 and of SBX, and refuses the models
-    that `check` refuses.
+    It works for DQN, DDPG, TD3 and SAC, of Stable-Baselines3 and of SBX, and for TQC and QR-DQN of
+    sb3-contrib, and refuses the models that `check` refuses.
 
     >>> from stable_baselines3 import DQN
     >>> model = DQN("MlpPolicy", "CartPole-v1", learning_starts=10, seed=0)
@@ -179,16 +180,13 @@ class OverestimationCallback(BaseCallback):
     def _on_step(self) -> bool:
         # Called before the agent updates it, so this is still the observation of the action.
         observation = self.model._last_obs
-        estimates = self._q_of(observation, self.locals["buffer_actions"])
+        estimates = self._critics.value(observation, self.locals["buffer_actions"])
         for row, done in enumerate(self.locals["dones"]):
             self._estimates[row].append(float(estimates[row]))
             self._rewards[row].append(float(self.locals["rewards"][row]))
             if done:
                 self._log(row, self._what_follows(self.locals["infos"][row]))
         return True
-
-    def _q_of(self, observation: Any, action: np.ndarray) -> np.ndarray:
-        return self._critics(observation, action).min(axis=0)
 
     def _what_follows(self, info: Mapping[str, Any]) -> float:
         """0 after a terminal state; after a time limit, the estimate of the last state."""
@@ -198,7 +196,7 @@ class OverestimationCallback(BaseCallback):
         action, _ = self.model.policy.predict(last, deterministic=True)
         if isinstance(self.model.action_space, gym.spaces.Box):
             action = self.model.policy.scale_action(action)
-        return float(self._q_of(last, np.asarray(action)[None])[0])
+        return float(self._critics.value(last, np.asarray(action)[None])[0])
 
     def _log(self, row: int, following: float) -> None:
         expected = float(np.mean(self._estimates[row]))

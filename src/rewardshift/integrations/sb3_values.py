@@ -1,9 +1,9 @@
-"""The critics of models of Stable-Baselines3 and SBX, read without changing them."""
+"""The critics of models of Stable-Baselines3, sb3-contrib and SBX, read without changing them."""
 
 import copy
 from collections.abc import Callable
-from functools import partial
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import gymnasium as gym
 import numpy as np
@@ -17,54 +17,69 @@ with needs("sb3"):
     from stable_baselines3.common.policies import ContinuousCritic
     from stable_baselines3.dqn.policies import DQNPolicy
 
-# The values of every critic, `[critic, batch]`, for actions in the form of a replay buffer.
-Critics = Callable[[Any, np.ndarray], np.ndarray]
+READABLE = "DQN, DDPG, TD3 and SAC of Stable-Baselines3 or SBX, and TQC and QR-DQN of sb3-contrib"
+
+
+class Kind(NamedTuple):
+    """How critics are read.
+
+    `part` is the attribute of a policy that holds their networks. `read` returns the values of
+    every critic, `[critic, batch]`, and `together` makes one of several.
+    """
+
+    part: str
+    read: Callable[[Any, Any, Any, np.ndarray], np.ndarray]
+    together: Callable[..., np.ndarray]
+
+
+@dataclass(frozen=True)
+class Critics:
+    """The critics of a policy; actions are in the form of a replay buffer.
+
+    Args:
+        kind: How they are read.
+        policy: The policy.
+        networks: Their networks. None: those of the policy, which follow its training.
+    """
+
+    kind: Kind
+    policy: Any
+    networks: Any = None
+
+    def each(self, observations: Any, actions: np.ndarray) -> np.ndarray:
+        """The values of every critic, `[critic, batch]`."""
+        networks = self.networks
+        if networks is None:
+            networks = getattr(self.policy, self.kind.part)
+        return self.kind.read(self.policy, networks, observations, actions)
+
+    def value(self, observations: Any, actions: np.ndarray) -> np.ndarray:
+        """The value by all critics together: the smallest, or the mean of their quantiles."""
+        return self.kind.together(self.each(observations, actions), axis=0)
 
 
 def critics_of(model: BaseAlgorithm) -> Critics:
     """The critics of a model, which follow its training."""
-    _parts(model)  # raises if there are none
-
-    def critics(observations: Any, actions: np.ndarray) -> np.ndarray:
-        read, networks = _parts(model)  # again: SBX replaces its parameters
-        return read(model.policy, networks, observations, actions)
-
-    return critics
+    return Critics(_kind(model), model.policy)
 
 
 def frozen_critics(model: BaseAlgorithm) -> Critics:
     """The critics of a model as they are now."""
-    read, networks = _parts(model)
-    return partial(read, model.policy, networks if read is _of_sbx else copy.deepcopy(networks))
+    kind = _kind(model)
+    networks = getattr(model.policy, kind.part)
+    return Critics(kind, model.policy, networks if kind is SBX else copy.deepcopy(networks))
 
 
 def fresh_critics(model: BaseAlgorithm, seed: int = 0) -> Critics | None:
     """Untrained critics of the same kind; None for SBX, which builds them with the model."""
-    read, _ = _parts(model)
-    if read is _of_sbx:
+    kind, policy = _kind(model), model.policy
+    if kind is SBX:
         return None
-    policy: Any = model.policy
     with torch.random.fork_rng():
         torch.manual_seed(seed)
         made = type(policy)(**policy._get_constructor_parameters()).to(policy.device)
     made.set_training_mode(False)
-    return partial(read, made, made.q_net if read is _of_q_network else made.critic)
-
-
-def _parts(model: BaseAlgorithm) -> tuple[Any, Any]:
-    """A function that reads the critics, and their networks or parameters."""
-    policy: Any = model.policy
-    if isinstance(policy, DQNPolicy):
-        return _of_q_network, policy.q_net
-    if isinstance(getattr(policy, "critic", None), ContinuousCritic):
-        return _of_critics, policy.critic
-    of_sbx = hasattr(policy, "qf_state") and not hasattr(policy.qf_state, "batch_stats")
-    if of_sbx and not getattr(policy, "dropout_rate", None):
-        return _of_sbx, policy.qf_state.params
-    raise InputError(
-        f"{type(model).__name__} has no Q that can be read here;"
-        " DQN, DDPG, TD3 and SAC of Stable-Baselines3 or SBX have, if they use no dropout"
-    )
+    return Critics(kind, made)
 
 
 @torch.no_grad()
@@ -74,18 +89,62 @@ def _of_q_network(policy: Any, network: Any, observations: Any, actions: np.ndar
 
 
 @torch.no_grad()
+def _of_quantiles(policy: Any, network: Any, observations: Any, actions: np.ndarray) -> np.ndarray:
+    quantiles = network(policy.obs_to_tensor(observations)[0])  # [batch, quantile, action]
+    return _taken(quantiles.mean(dim=1).cpu().numpy(), actions)
+
+
+@torch.no_grad()
 def _of_critics(policy: Any, critic: Any, observations: Any, actions: np.ndarray) -> np.ndarray:
     taken = torch.as_tensor(actions, device=policy.device)
     values = critic(policy.obs_to_tensor(observations)[0], taken)
     return torch.cat(values, dim=1).T.cpu().numpy()
 
 
-def _of_sbx(policy: Any, parameters: Any, observations: Any, actions: np.ndarray) -> np.ndarray:
+@torch.no_grad()
+def _of_quantile_critics(
+    policy: Any, critic: Any, observations: Any, actions: np.ndarray
+) -> np.ndarray:
+    taken = torch.as_tensor(actions, device=policy.device)
+    quantiles = critic(policy.obs_to_tensor(observations)[0], taken)  # [batch, critic, quantile]
+    return quantiles.mean(dim=2).T.cpu().numpy()
+
+
+def _of_sbx(policy: Any, state: Any, observations: Any, actions: np.ndarray) -> np.ndarray:
     batch, _ = policy.prepare_obs(observations)
     if isinstance(policy.action_space, gym.spaces.Discrete):
-        return _taken(np.asarray(policy.qf.apply(parameters, batch)), actions)
-    return np.asarray(policy.qf.apply(parameters, batch, actions))[..., 0]
+        return _taken(np.asarray(policy.qf.apply(state.params, batch)), actions)
+    return np.asarray(policy.qf.apply(state.params, batch, actions))[..., 0]
 
 
 def _taken(values: np.ndarray, actions: np.ndarray) -> np.ndarray:
     return np.take_along_axis(values, actions.reshape(-1, 1), axis=1).T
+
+
+Q_NETWORK = Kind("q_net", _of_q_network, np.min)
+CRITICS = Kind("critic", _of_critics, np.min)
+# The value of a distribution is its mean; TQC's critics are pooled, so theirs is the mean of all.
+QUANTILES = Kind("quantile_net", _of_quantiles, np.mean)
+QUANTILE_CRITICS = Kind("critic", _of_quantile_critics, np.mean)
+SBX = Kind("qf_state", _of_sbx, np.min)
+
+
+def _kind(model: BaseAlgorithm) -> Kind:
+    """The kind of a model's critics; those of sb3-contrib are known by their attributes."""
+    policy: Any = model.policy
+    critic = getattr(policy, "critic", None)
+    if isinstance(policy, DQNPolicy):
+        return Q_NETWORK
+    if isinstance(critic, ContinuousCritic):
+        return CRITICS
+    if hasattr(critic, "quantiles_total"):
+        return QUANTILE_CRITICS
+    if hasattr(getattr(policy, "quantile_net", None), "n_quantiles"):
+        return QUANTILES
+    of_sbx = hasattr(policy, "qf_state") and not hasattr(policy.qf_state, "batch_stats")
+    if of_sbx and not getattr(policy, "dropout_rate", None):
+        return SBX
+    raise InputError(
+        f"{type(model).__name__} has no Q that can be read here; {READABLE} have, if they use no"
+        " dropout"
+    )

@@ -117,8 +117,9 @@ def _look(folder: Path, figure: Figure, plan: LivePlan) -> Live:
         for first in {seed // size * size for seed in seeds if seed < plan.seeds}:
             done += seeds.issuperset(range(first, min(first + size, plan.seeds)))
         for place, numbers in _running(folder, digest):
-            begun.append(_begun(place, _words(group, numbers)))
-            curves += _curves_so_far(figure, group, numbers, place)
+            begun.append(_begun_unit(place, group, numbers))
+            for run, seeds_of_run in _runs(place, numbers):
+                curves += _curves_so_far(figure, group, seeds_of_run, run)
     left = _left(durations, begun, total - done, plan.seeds_per_unit)
     return Live(figure, curves, total, done, begun, left)
 
@@ -132,6 +133,25 @@ def _running(folder: Path, digest: str) -> Iterator[tuple[Path, tuple[int, ...]]
         numbers = tuple(int(n) for n in place.name.split("-")[1:] if n.isdecimal())
         if place.name == unit_name(digest, numbers) and place.is_dir() and not place.is_symlink():
             yield place, numbers
+
+
+def _runs(place: Path, seeds: tuple[int, ...]) -> list[tuple[Path, tuple[int, ...]]]:
+    """The runs of a begun unit: one of all seeds, or one in a folder of each seed's name."""
+    folders = {place / str(seed): (seed,) for seed in seeds}
+    apart = [run for run in folders if run.is_dir() and not run.is_symlink()]
+    return [(run, folders[run]) for run in apart] or [(place, seeds)]
+
+
+def _begun_unit(place: Path, group: Group, seeds: tuple[int, ...]) -> Begun:
+    runs = _runs(place, seeds)
+    begun = [_begun(run, "") for run, _ in runs]
+    whole = len(seeds) // len(runs[0][1])  # the runs that it will have
+    return Begun(
+        _words(group, seeds),
+        sum(one.step for one in begun),
+        whole * max(one.steps for one in begun),
+        sum(one.seconds for one in begun),
+    )
 
 
 def _words(group: Group, seeds: Sequence[int]) -> str:

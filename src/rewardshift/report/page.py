@@ -10,12 +10,13 @@ from string import Template
 from typing import Any
 
 from rewardshift.experiments import FIGURES
-from rewardshift.experiments.figure import SCENARIOS, Curve, Figure, Source, rounded
+from rewardshift.experiments.figure import Curve, Figure, Source, rounded
 from rewardshift.experiments.results import read_results
 from rewardshift.experiments.sweep import SWEEP
 from rewardshift.experiments.sweeping import read_sweep
 from rewardshift.files import DAMAGE, read_own
 from rewardshift.report.curves import as_json, in_words
+from rewardshift.report.reading import reading_html, scenarios_of, short_html
 from rewardshift.report.response import response_html
 from rewardshift.report.rows import DETAIL, OVERVIEW, SYMBOLS, detail_row, overview_row, table
 from rewardshift.report.summary import TITLES, VERDICTS, Row, count_all, read_claims, unreadable
@@ -53,7 +54,7 @@ def render_page(
         script_hash=_hash(script),
         connect="; connect-src 'self'" if live is not None else "",
         live=live or "",
-        header=_header(figures),
+        header=_header(figures, claims),
         body="".join(
             parts if SWEEP in figures else reversed(parts)
         ),  # a sweep's answer comes first
@@ -61,10 +62,12 @@ def render_page(
     )
 
 
-def _header(figures: Figures) -> str:
+def _header(figures: Figures, claims: Claims) -> str:
     """What the page is about: a run, a sweep, or the figures."""
     kind = "sweep" if SWEEP in figures else "paper" if figures else "run"
-    return _part(f"page_{kind}.html")
+    theirs = [c["verdict"] for judged in claims.values() for c in judged if c["source"] == "paper"]
+    tested = len(theirs) - theirs.count("not tested")
+    return Template(_part(f"page_{kind}.html")).substitute(tested=tested, claims=len(theirs))
 
 
 def _claims(folders: Sequence[Path], claims: Claims, figures: Figures) -> str:
@@ -72,7 +75,8 @@ def _claims(folders: Sequence[Path], claims: Claims, figures: Figures) -> str:
     counts = count_all(claims, figures).items()
     return Template(_part("page_claims.html")).substitute(
         tiles="".join(_tiles(source, rows[-1]) for source, rows in counts if any(rows[-1].counts)),
-        scenarios=_scenarios(figures),
+        short="" if SWEEP in figures else short_html(folders, claims, figures),
+        scenarios="".join(f"<option>{escape(name)}</option>" for name in scenarios_of(figures)),
         verdicts="".join(map(_verdict_box, VERDICTS)),
         tables="".join(_overview(folders, claims, figures, source) for source in SOURCES),
     )
@@ -97,13 +101,6 @@ def _tiles(source: Source, total: Row) -> str:
         cost = f"<p>About {rounded(total.core_hours)} core-hours would test the rest.</p>"
     return f"""<div class="tiles"><h3>{escape(TITLES[source])}</h3><ul>{tiles}</ul>{cost}</div>
 """
-
-
-def _scenarios(figures: Figures) -> str:
-    found = {figure.scenario for figure in figures.values()}
-    known = [name for name in SCENARIOS if name in found]
-    names = [*known, *sorted(found - set(SCENARIOS))]
-    return "".join(f"<option>{escape(name)}</option>" for name in names)
 
 
 def _verdict_box(verdict: str) -> str:
@@ -133,7 +130,7 @@ def _section(folder: Path, whole: Figure, claims: list[dict[str, Any]]) -> str:
         if folder.name == SWEEP:
             above = response_html(read_sweep(folder), curves, claims, _picture(folder, "response"))
         else:
-            above = _paper(figure, provenance)
+            above = reading_html(folder) + _paper(figure, provenance)
         return _filled(figure, provenance, curves, _picture(folder, "figure"), above, rows)
     except DAMAGE as error:
         raise unreadable(folder, error) from error
@@ -148,8 +145,14 @@ def _picture(folder: Path, name: str) -> str:
 
 def _paper(figure: Figure, provenance: dict[str, Any]) -> str:
     """The paper's words and setting, beside a figure's own."""
-    return f"""{_wording(figure)}
-<p><b>What differs from the paper's setting:</b> {_differs(figure, provenance)}</p>
+    note = escape(str(provenance["note"]))
+    if not figure.wording:
+        smaller = f" To save computing time: {note}." if note else ""
+        return f"<p>The paper has no such experiment; this one is ours.{smaller}</p>\n"
+    differs = f"{note}. These save computing time" if note else "only the number of seeds"
+    return f"""<figure><figcaption>The paper:</figcaption>
+<blockquote>“{escape(figure.wording)}”</blockquote></figure>
+<p><b>What differs from the paper's setting:</b> {differs}.</p>
 """
 
 
@@ -195,24 +198,6 @@ def _gap(missing: list[str]) -> str:
     if not missing:
         return ""
     return f'<p class="not-supported">Missing: {escape("; ".join(missing))}</p>\n'
-
-
-def _wording(figure: Figure) -> str:
-    if not figure.wording:
-        return "<p>The paper has no such experiment; this one is ours.</p>"
-    quote = f"<blockquote>“{escape(figure.wording)}”</blockquote>"
-    return f"<figure><figcaption>The paper:</figcaption>{quote}</figure>"
-
-
-def _differs(figure: Figure, provenance: dict[str, Any]) -> str:
-    note = str(provenance["note"])
-    if note:
-        return f"{escape(note)}. These save computing time."
-    return (
-        "nothing but the number of seeds."
-        if figure.wording
-        else "does not apply: the paper has no such figure."
-    )
 
 
 def _unrun(figures: list[Figure]) -> str:

@@ -35,11 +35,11 @@ def overview_row(figure: Figure, claim: dict[str, Any]) -> str:
     task, name = _title(figure, claim), escape(figure.name)
     return f"""<tr data-scenario="{escape(figure.scenario)}" data-verdict="{_verdict(claim)}">
 {_verdict_cell(claim)}
-{_cell("Claim", f"{escape(claim['statement'])} <small>{escape(task)}.{why}</small>")}
-{_cell("P", _effect(claim))}
-{_cell("Seeds", escape(str(claim["seeds"] or "-")))}
-{_cell("Lifetimes", _number(claim["lifetimes"]))}
-{_cell("Figure", f'<a class="number" href="#{name}">{name}</a>')}
+{cell("Claim", f"{escape(claim['statement'])} <small>{escape(task)}.{why}</small>")}
+{cell("P", _effect(claim))}
+{cell("Seeds", escape(str(claim["seeds"] or "-")))}
+{cell("Lifetimes", _number(claim["lifetimes"]))}
+{cell("Figure", f'<a class="number" href="#{name}">{name}</a>')}
 </tr>
 """
 
@@ -51,11 +51,11 @@ def detail_row(figure: Figure, claim: dict[str, Any]) -> str:
     compared = f"{_title(figure, claim)}, by {METRICS[claim['metric']]}{until}; {source}"
     return f"""<tr>
 {_verdict_cell(claim)}
-{_cell("Claim", f"{escape(claim['statement'])} <small>{escape(compared)}</small>")}
-{_cell("Why", _why(figure, claim))}
-{_cell("Numbers", "-" if claim["seeds"] is None else _bar(claim) + escape(evidence(claim)))}
-{_cell("Detectable", _number(claim["detectable"]))}
-{_cell("Lifetimes", _number(claim["lifetimes"]))}
+{cell("Claim", f"{escape(claim['statement'])} <small>{escape(compared)}</small>")}
+{cell("Why", _why(figure, claim))}
+{cell("Numbers", "-" if claim["seeds"] is None else _bar(claim) + escape(evidence(claim)))}
+{cell("Detectable", _number(claim["detectable"]))}
+{cell("Lifetimes", _number(claim["lifetimes"]))}
 </tr>
 """
 
@@ -73,7 +73,7 @@ def _verdict_cell(claim: dict[str, Any]) -> str:
     return f'<td class="verdict {kind}">{SYMBOLS[verdict]} {verdict}</td>'
 
 
-def _cell(name: str, content: str) -> str:
+def cell(name: str, content: str) -> str:
     """A cell with the name that it shows on a narrow screen."""
     return f'<td data-name="{name}">{content}</td>'
 

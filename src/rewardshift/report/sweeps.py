@@ -5,6 +5,7 @@ from dataclasses import fields, is_dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from rewardshift.agents.contract import Agent
 from rewardshift.errors import InputError, TrainingError, shown
 from rewardshift.experiments.constants import Constant, Constants, method_name, with_constant
 from rewardshift.experiments.figure import Unit
@@ -39,7 +40,7 @@ class Response(NamedTuple):
 
 
 def sweep(
-    agent: Any,
+    agent: Agent[Any],
     task: str | SweepTask,
     constants: Sequence[Constant] | Constants,
     *,
@@ -88,7 +89,7 @@ def _constants(given: Any) -> Constants:
         ) from None
 
 
-def _arguments(sweep: Sweep, agent: Any, seeds: int) -> str:
+def _arguments(sweep: Sweep, agent: Agent[Any], seeds: int) -> str:
     """The arguments of `train` or `train_offline`, as Python source."""
     where = [repr(name) for name in (sweep.data, sweep.env) if name is not None]
     part = "" if sweep.subset is None else f", subset={sweep.subset!r}"

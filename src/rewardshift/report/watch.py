@@ -30,7 +30,8 @@ SECONDS = 10  # a connection that says nothing for so long is closed
 # The files that the page is made of, below a folder of results or a run.
 SOURCES = (
     *("*/results.csv", "*/claims.json", "*/plan.json", "*/sweep.json", "*/units/*.json"),
-    *("*/running/*/metrics.csv", "*/running/*/timing.csv", "metrics.csv", "timing.csv", CONFIG),
+    *("*/running/*/metrics.csv", "*/running/*/timing.csv", "*/running/*/*/metrics.csv"),
+    *("*/running/*/*/timing.csv", "metrics.csv", "timing.csv", CONFIG),
 )
 HEADERS = {
     "Cache-Control": "no-store",

@@ -1,6 +1,7 @@
 """Collection of a data set by a trained policy, with optional noise."""
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import gymnasium as gym
@@ -8,11 +9,11 @@ import numpy as np
 
 from rewardshift.checks import Count, Natural, NonNegative, Share, checked
 from rewardshift.data.dataset import Dataset
-from rewardshift.envs.tasks import TaskSpec, UnitBox, env_maker, env_name
+from rewardshift.envs.tasks import TaskSpec, UnitBox, env_maker, env_name, flatten
 from rewardshift.errors import InputError, blaming
 from rewardshift.rollout.policy import Policy
 from rewardshift.rollout.seeding import derive_seed
-from rewardshift.rollout.stepping import episode_steps
+from rewardshift.stepping import episode_steps
 
 # A function of the number of transitions so far and the returns of the finished episodes.
 OnCollected = Callable[[int, list[float]], None]
@@ -102,7 +103,7 @@ def _roll_out(
         with blaming(f"the environment {env}, when reset after step {len(steps)},"):
             first, _ = env.reset(seed=derive_seed(seed, len(returns)))
         total = 0.0
-        for moment in episode_steps(env, spec, behave, first):
+        for moment in episode_steps(env, behave, first, partial(flatten, spec=spec)):
             enough = len(steps) == transitions - 1
             truncated = moment.truncated or (enough and not moment.terminated)
             own = _own_scale(env, moment.action)

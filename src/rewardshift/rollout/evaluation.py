@@ -9,7 +9,7 @@ from jaxtyping import Bool, Float, Int
 
 from rewardshift.agents.contract import Agent
 from rewardshift.envs.engines import EngineName, make_engine
-from rewardshift.envs.tasks import MakeEnv, env_name
+from rewardshift.envs.tasks import MakeEnv, TaskSpec, env_name
 from rewardshift.errors import TrainingError, blaming
 from rewardshift.rollout.seeding import derive_seed
 
@@ -52,6 +52,7 @@ class Evaluator:
         env, engine: As for training.
         seeds: The seeds of the rows of the training state.
         episodes: The number of episodes per seed.
+        spec: The environment's task.
     """
 
     def __init__(
@@ -61,9 +62,10 @@ class Evaluator:
         engine: EngineName,
         seeds: Sequence[int],
         episodes: int,
+        spec: TaskSpec,
     ) -> None:
         self._seeds, self._episodes, self._gamma = seeds, episodes, agent.gamma
-        self._engine = make_engine(env, len(seeds) * episodes, engine)
+        self._engine = make_engine(env, len(seeds) * episodes, engine, spec)
         self._name = f"the environment {env_name(env)!r}"
         over_episodes = jax.vmap(agent.greedy, in_axes=(None, 0))
         self._act = jax.jit(jax.vmap(over_episodes))

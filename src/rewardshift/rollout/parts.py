@@ -16,7 +16,7 @@ from rewardshift.agents.reinject import Reinject
 from rewardshift.agents.sac import SAC
 from rewardshift.agents.selection import SELECTIONS
 from rewardshift.agents.td3 import TD3
-from rewardshift.auto import Auto
+from rewardshift.auto import RULES
 from rewardshift.data.dataset import Subset
 from rewardshift.errors import InputError, shown
 from rewardshift.hindsight import Hindsight
@@ -26,9 +26,10 @@ from rewardshift.shift import Shift
 OURS: dict[str, type] = {
     part.__name__: part
     for part in (
-        *(DQN, TD3, SAC, BCQ, CQL, Shift, Auto, RND, CountBonus, Reinject),
+        *(DQN, TD3, SAC, BCQ, CQL, Shift, RND, CountBonus, Reinject),
         *(Hindsight, Subset, MLP, Convolution),
         *SELECTIONS.values(),
+        *RULES.values(),
     )
 }
 PLAIN = (bool, int, float, str, type(None))
@@ -73,6 +74,16 @@ def check_restorable(part: Any) -> None:
             "a run in a folder needs settings that a file can keep: numbers, texts and frozen"
             f" dataclasses of these, got {shown(part)}"
         )
+
+
+def foreign_modules(body: Any) -> set[str]:
+    """The modules of the parts that are not ours, in the result of `part_to_json`."""
+    if isinstance(body, list):
+        return set().union(*map(foreign_modules, body))
+    if not isinstance(body, dict):
+        return set()
+    module, colon, _ = body["type"].partition(":")
+    return foreign_modules(list(body.values())) | ({module} if colon else set())
 
 
 def _name(kind: type) -> str:

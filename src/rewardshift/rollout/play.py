@@ -4,6 +4,7 @@ import errno
 import os
 import tempfile
 import warnings
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -13,13 +14,13 @@ import imageio.v3 as imageio
 import numpy as np
 
 from rewardshift.checks import Natural, checked
-from rewardshift.envs.tasks import MakeEnv, env_maker, env_name
+from rewardshift.envs.tasks import MakeEnv, env_maker, env_name, flatten
 from rewardshift.errors import InputError, TrainingError, blaming, one_line, shown
 from rewardshift.extras import require
 from rewardshift.files import writable_folder, write_atomic
 from rewardshift.rollout.policy import Policy
 from rewardshift.rollout.seeding import derive_seed
-from rewardshift.rollout.stepping import episode_steps
+from rewardshift.stepping import episode_steps
 
 FRAMES_PER_SECOND = 15
 LONGEST_FILM = 5_000  # steps
@@ -47,8 +48,9 @@ def record_episode(policy: Policy, film: Path, episode: int) -> float:
     if not {"MUJOCO_GL", "DISPLAY", "WAYLAND_DISPLAY"} & set(os.environ):
         os.environ["MUJOCO_GL"] = "egl"  # MuJoCo's own choice needs a screen
     env = _drawn_env(policy.env)
-    try:
+    with blaming(f"the environment {env}, when reset,"):
         first, _ = env.reset(seed=derive_seed(policy.seed, 0, 1 + episode))
+    try:
         frames: list[Any] = [_picture(env)]
     except (Exception, SystemExit) as error:  # of a graphics library, or of the task
         hint = (
@@ -60,7 +62,7 @@ def record_episode(policy: Policy, film: Path, episode: int) -> float:
             f"{env_name(policy.env)} cannot be drawn here: {one_line(error)}{hint}"
         ) from error
     total = 0.0
-    for moment in episode_steps(env, policy.spec, policy.greedy, first):
+    for moment in episode_steps(env, policy.greedy, first, partial(flatten, spec=policy.spec)):
         total += moment.reward
         with blaming(f"the environment {env}, in step {len(frames)},"):
             frames.append(_picture(env))

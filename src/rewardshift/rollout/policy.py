@@ -32,7 +32,7 @@ from rewardshift.learners import Learner
 from rewardshift.rollout.evaluation import Episodes, Evaluation, Evaluator
 from rewardshift.rollout.parts import check_restorable, part_from_json, part_to_json
 from rewardshift.rollout.trees import fill, leaf_name, npz_bytes
-from rewardshift.rollout.vectors import vector_episodes
+from rewardshift.rollout.vectors import Row, vector_episodes
 from rewardshift.shift import Shift
 
 FORMAT = 1
@@ -103,13 +103,14 @@ class Policy:
             action: An action for each observation, on the environment's own scale.
         """
         flat, single = self._flat(observation)
-        given = as_numbers(action)
-        if given is None or not (single or given.ndim):
-            raise InputError(f"there must be an action for each observation, got {shown(action)}")
-        actions = given[None] if single else given
-        if len(actions) != len(flat):
-            raise InputError(f"there are {len(flat)} observations and {len(actions)} actions")
-        values = np.asarray(self._values(flat, actions))
+        given, size = as_numbers(action), self.spec.action_size
+        wanted = (() if single else (len(flat),)) + ((size,) if size else ())
+        if given is None or given.shape != wanted:
+            raise InputError(
+                "there must be an action for each observation, here an array of the shape"
+                f" {wanted}, got {shown(action)}"
+            )
+        values = np.asarray(self._values(flat, given[None] if single else given))
         return Values(values[:, 0] if single else values, self.shifts)
 
     @property
@@ -139,15 +140,15 @@ class Policy:
         episodes, seed = checked("episodes", Count, episodes), checked("seed", Natural, seed)
         given = self.env if env is None else env
         if isinstance(env, gym.vector.VectorEnv):
-            refuse_shifted(env)
+            row = Row(refuse_shifted(env))
+            self._check_task(task_spec(env_maker(lambda: row)()))
             return vector_episodes(env, self.act, episodes, gamma=self.agent.gamma, seed=seed)
         at_hand = isinstance(env, gym.Env)
         make = (lambda: env) if at_hand else given
-        self._check_task(
-            task_spec(refuse_shifted(env_maker(make)())) if at_hand else probe_spec(make)
-        )
+        spec = task_spec(refuse_shifted(env_maker(make)())) if at_hand else probe_spec(make)
+        self._check_task(spec)
         at_once = 1 if at_hand else min(episodes, MOST_AT_ONCE)
-        evaluator = Evaluator(self.agent, make, "gymnasium", (seed,), at_once)
+        evaluator = Evaluator(self.agent, make, "gymnasium", (seed,), at_once, spec)
         state = jax.tree.map(lambda leaf: jnp.asarray(leaf)[None], self.state)
         try:
             runs = [_row(evaluator(state, 0, skip=n)) for n in range(0, episodes, at_once)]
@@ -169,6 +170,8 @@ class Policy:
     def save(self, path: Path | str) -> None:
         """Writes the policy to a file for `rewardshift.load`."""
         path = as_path("path", path)
+        if path.is_dir():
+            raise InputError(f"{str(path)!r} is a folder; name a file for the policy")
         check_restorable(self.agent)
         about = {
             "format": FORMAT,
@@ -204,7 +207,7 @@ class Policy:
             return agent.values(self.state, jnp.asarray(flat), taken)
         if not (actions.dtype.kind in "iu" and (actions >= 0).all()):
             raise InputError(f"actions must be whole numbers from 0 on, got {shown(actions)}")
-        if actions.max() >= self.spec.num_actions:
+        if (actions >= self.spec.num_actions).any():
             raise InputError(f"actions must be below {self.spec.num_actions}, got {shown(actions)}")
         values = agent.values(self.state, jnp.asarray(flat, jnp.float32))
         return jnp.take_along_axis(values, jnp.asarray(actions)[None, :, None], axis=2)[..., 0]
@@ -271,7 +274,7 @@ def filled_networks(
 def read_policy(path: Path) -> Policy:
     """The policy that `Policy.save` wrote."""
     try:
-        with arrays_in(opened(path, "rb")) as file:
+        with arrays_in(opened(path.resolve(), "rb")) as file:  # the caller names it: a link is fine
             leaves = dict(file)
         about = json.loads(leaves.pop(leaf_name(ABOUT)).tobytes())
         if about["format"] != FORMAT:

@@ -40,7 +40,7 @@ def fill(template: Any, leaves: dict[str, np.ndarray]) -> Any:
     wanted = _leaves(template)
     if set(wanted) != set(leaves):
         odd = sorted(set(wanted) ^ set(leaves))[0]
-        raise ValueError(f"the array {odd!r} is only on one side")
+        raise ValueError(f"the array {odd!r} is {'missing' if odd in wanted else 'unexpected'}")
     for path, leaf in leaves.items():
         if (leaf.shape, leaf.dtype) != (wanted[path].shape, wanted[path].dtype):
             raise ValueError(

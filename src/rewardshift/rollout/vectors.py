@@ -12,6 +12,14 @@ from rewardshift.rollout.evaluation import LONGEST_EPISODE, Evaluation, endless
 Mode = gym.vector.AutoresetMode
 
 
+class Row(gym.Env[Any, Any]):
+    """The spaces of one row of a vector environment, which say what its task is."""
+
+    def __init__(self, envs: gym.vector.VectorEnv[Any, Any, Any]) -> None:
+        self.observation_space = envs.single_observation_space
+        self.action_space = envs.single_action_space
+
+
 def vector_episodes(
     envs: gym.vector.VectorEnv[Any, Any, Any],
     act: Callable[[Any], Any],

@@ -168,7 +168,7 @@ def read_segments(
 def _manifest(path: Path, configs: tuple[str, ...]) -> dict[str, Any]:
     body = read_sealed(path, version=FORMAT)
     if body["config"] not in configs:
-        raise ValueError("it is of a run with another configuration")
+        raise ValueError("it belongs to a run with another configuration")
     return body
 
 

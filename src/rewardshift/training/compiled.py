@@ -47,7 +47,7 @@ def update_and_act(
         observation, draws, ended, (total, reward) = now
         metrics: dict[str, Any] = {}
         if isinstance(agent, Adapting):
-            state = agent.adapt(state, reward)
+            state = agent.adapt(state, reward, ended)
         if sampled is not None:
             packed, key = sampled
             update_key = jax.random.wrap_key_data(key)

@@ -20,7 +20,7 @@ from rewardshift.rollout.seeding import check_seeds
 from rewardshift.training.offline import OfflineBudget
 from rewardshift.training.online import OnlineBudget
 
-FORMAT = 7
+FORMAT = 8
 PLAIN = f"{string.ascii_letters}{string.digits}._"
 LONGEST_NAME = 100  # file systems allow 255
 

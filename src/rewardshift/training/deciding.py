@@ -19,6 +19,7 @@ from rewardshift.rollout.seeding import chosen_seeds
 from rewardshift.training.config import DataConfig, RunConfig
 from rewardshift.training.offline import OfflineBudget
 from rewardshift.training.online import OnlineBudget
+from rewardshift.training.tracing import check_functions, check_online_functions
 
 
 def make_config(
@@ -31,9 +32,10 @@ def make_config(
     """The configuration of an online run, checked without building the run."""
     _check_agent(agent)
     if not isinstance(agent, OnlineAgent):
-        raise InputError(f"{type(agent).__name__} learns from a data set, not from {env}")
+        raise _not_online(agent, env)
     _check_budget(budget, OnlineBudget)
     spec = _checked_spec(agent, env)
+    check_online_functions(agent, spec)
     if budget.hindsight is not None:
         _check_goals(budget.hindsight, agent, env, budget.capacity)
     if agent.warm_up >= budget.steps:
@@ -43,8 +45,8 @@ def make_config(
         )
     if budget.diagnose and (agent.continuous or not isinstance(agent, Valuing)):
         raise InputError(
-            "diagnose counts visits of discrete actions and looks at their values, so it is DQN's"
-            f" alone, got {type(agent).__name__}"
+            "diagnose compares the values of discrete actions, so it needs an agent that has them,"
+            f" such as DQN, got {type(agent).__name__}"
         )
     chosen = resolve_engine(env, engine)
     return RunConfig(agent, env_name(env), spec, chosen_seeds(seeds), budget, chosen)
@@ -64,8 +66,8 @@ def make_offline_config(
     for name in ("updates", "evaluate_every", "checkpoint_every"):
         if getattr(budget, name) % agent.period:
             raise InputError(
-                f"{name} must be a multiple of {agent.period}, after which the updates of"
-                f" {type(agent).__name__} repeat themselves, got {getattr(budget, name)}"
+                f"{name} must be a multiple of {agent.period}, the length of the update cycle of"
+                f" {type(agent).__name__}, got {getattr(budget, name)}"
             )
     if isinstance(agent, Choosy):
         agent.check_offline(budget.updates)
@@ -109,10 +111,28 @@ def _check_goals(
 
 def _check_agent(agent: Any) -> None:
     if isinstance(agent, type) or not isinstance(agent, Agent):
+        lacks = "" if isinstance(agent, type) else f"; it lacks {_missing(agent, Agent)}"
         raise InputError(
             "agent must be an agent, such as DQN(), or one of your own that has all that"
-            f" rewardshift.agents.contract.Agent asks for, got {shown(agent)}"
+            f" rewardshift.agents.contract.Agent asks for, got {shown(agent)}{lacks}"
         )
+
+
+def _not_online(agent: Any, env: str | MakeEnv) -> InputError:
+    """The error for an agent that cannot learn in an environment."""
+    name = type(agent).__name__
+    if not hasattr(agent, "act"):
+        return InputError(f"{name} learns from a data set, not from {env}")
+    return InputError(
+        f"{name} has act, but lacks {_missing(agent, OnlineAgent)}, which"
+        " rewardshift.agents.contract.OnlineAgent asks for to learn in an environment"
+    )
+
+
+def _missing(agent: Any, contract: type) -> str:
+    """The names that a contract asks for and the agent does not have."""
+    names = [name for name in dir(contract) if not name.startswith("_")]
+    return ", ".join(name for name in names if not hasattr(agent, name))
 
 
 def _check_budget(budget: Any, kind: type) -> None:
@@ -128,4 +148,5 @@ def _checked_spec(agent: Agent[Any], env: str | MakeEnv) -> TaskSpec:
         raise InputError(
             f"{type(agent).__name__} needs {kinds[0]} actions, {env} has {kinds[1]} ones"
         )
+    check_functions(agent, spec)
     return spec

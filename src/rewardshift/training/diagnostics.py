@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import jax
 import numpy as np
 
+from rewardshift.agents.contract import Agent, Valuing
 from rewardshift.agents.shifts import shifts_now
 from rewardshift.replay import Replay, as_floats
 from rewardshift.shift import Shift
@@ -32,8 +33,9 @@ class Diagnosis(NamedTuple):
     disagreement_unvisited: np.ndarray
 
 
-def diagnose(agent: Any, states: Any, replay: Replay, num_actions: int) -> Diagnosis:
+def diagnose(agent: Agent[Any], states: Any, replay: Replay, num_actions: int) -> Diagnosis:
     """The diagnosis on a sample of the states in the replay of every seed."""
+    assert isinstance(agent, Valuing)  # checked already
     rng = np.random.default_rng(replay.added)  # the sample depends on the step alone
     rows = []
     for row, records in enumerate(replay.records[:, : replay.size]):

@@ -10,7 +10,7 @@ from rewardshift.training.config import FORMAT, RunConfig
 
 
 def check_folder(folder: Path, config: RunConfig) -> None:
-    """Refuses a folder that is neither new nor this run's, before anything is written."""
+    """Refuses a run that no folder can hold, and a folder that is neither new nor this run's."""
     if "<" in config.env:  # as in "<lambda>", "<locals>" and "<... object at 0x...>"
         raise InputError(
             "a run in a folder needs an environment that can be made again: a registered name, a"
@@ -18,6 +18,10 @@ def check_folder(folder: Path, config: RunConfig) -> None:
             f" {config.env}"
         )
     check_restorable(config.agent)
+    _check_contents(folder, config)
+
+
+def _check_contents(folder: Path, config: RunConfig) -> None:
     if (folder / "config.json").exists():
         kept = read_config(folder)
         if config.digest in kept.digests[1:]:
@@ -41,7 +45,7 @@ def _is_foreign(path: Path) -> bool:
 
 def claim_folder(folder: Path, config: RunConfig) -> None:
     """Writes the run's configuration to its folder, which this process must hold."""
-    check_folder(folder, config)  # again: another process may have written before this one held it
+    _check_contents(folder, config)  # another process may have written before this one held it
     if not (folder / "config.json").exists() or read_config(folder) != config:
         write_atomic(folder / "config.json", json.dumps(config.to_json(), indent=2) + "\n")
 

@@ -31,7 +31,7 @@ def load(path: Path | str, seed: int | None = None) -> Policy:
 
     Args:
         path: The run's folder, or a file that `Policy.save` wrote.
-        seed: The one of the run's seeds whose policy to load; by default the first.
+        seed: The run's seed whose policy to load; by default its first.
     """
     path = as_path("path", path)
     if path.is_file():
@@ -54,7 +54,7 @@ def load(path: Path | str, seed: int | None = None) -> Policy:
         with arrays_in(opened(file, "rb")) as arrays:
             leaves = dict(arrays)
         if str(leaves.pop(leaf_name("config"))) not in config.digests:
-            raise ValueError("it is of a run with another configuration")
+            raise ValueError("it belongs to a run with another configuration")
         step = int(leaves.pop(leaf_name("step")))
         # Only the shapes: a policy does not read the parts that the file leaves out.
         states = jax.eval_shape(init, np.asarray(config.seeds))

@@ -1,17 +1,18 @@
 """The memory that a run needs, estimated before the run allocates it.
 
-The estimates count only memory that the run certainly needs at the same time, so a refused run
-would have failed: Linux promises memory that it does not have and later kills the process.
+The estimates count only memory that the run needs at the same time, so a refused run would have
+failed: Linux promises memory that it does not have and later kills the process.
 """
 
 import math
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import jax
 import numpy as np
+from jax.extend.core import ClosedJaxpr, Jaxpr
 
 from rewardshift.agents.contract import Agent
 from rewardshift.envs.tasks import TaskSpec
@@ -51,14 +52,45 @@ def agent_needs(agent: Agent[Any], spec: TaskSpec, seeds: int) -> dict[str, int]
     }
 
 
-def evaluation_needs(spec: TaskSpec, seeds: int, episodes: int) -> dict[str, int]:
-    """The bytes of an evaluation's environments, which all run side by side."""
-    observation = spec.features * np.dtype(spec.dtype).itemsize
+def evaluation_needs(
+    agent: Agent[Any], spec: TaskSpec, seeds: int, episodes: int
+) -> dict[str, int]:
+    """The bytes of an evaluation's environments, all side by side, and of acting in them."""
+    state = jax.eval_shape(lambda: agent.init(jax.random.key(0), spec))
+    observations = jax.ShapeDtypeStruct((episodes, spec.features), spec.dtype)
+    act = jax.vmap(agent.greedy, in_axes=(None, 0))
+    acting = largest_array(jax.make_jaxpr(act)(state, observations).jaxpr)
     return {
         "the environments of an evaluation (evaluation_episodes)": seeds
         * episodes
-        * (ENVIRONMENT + observation)
+        * (ENVIRONMENT + spec.features * observations.dtype.itemsize),
+        "acting in them (how many actions the agent looks at)": seeds * acting,
     }
+
+
+def update_needs(update: Jaxpr, seeds: int) -> dict[str, int]:
+    """The bytes of the largest array of an update, which JAX has traced for one seed."""
+    return {
+        "an update (batch_size, or how many actions the agent looks at)": seeds
+        * largest_array(update)
+    }
+
+
+def largest_array(traced: Jaxpr) -> int:
+    """The bytes of the largest array that a traced computation makes, its loops included."""
+    made: list[Any] = [variable.aval for equation in traced.eqns for variable in equation.outvars]
+    sizes = [math.prod(array.shape) * array.dtype.itemsize for array in made]
+    return max((*sizes, *map(largest_array, _inside(traced))), default=0)
+
+
+def _inside(traced: Jaxpr) -> Iterator[Jaxpr]:
+    """The computations within the equations of another: functions, loops and branches."""
+    for equation in traced.eqns:
+        for value in jax.tree.leaves(tuple(equation.params.values())):
+            if isinstance(value, Jaxpr):
+                yield value
+            elif isinstance(value, ClosedJaxpr):
+                yield value.jaxpr
 
 
 def free_memory() -> int:

@@ -16,6 +16,8 @@ from jaxtyping import Array, Float
 
 from rewardshift.agents.contract import Agent
 from rewardshift.errors import InputError, TrainingError, shown
+from rewardshift.training.memory import check_memory, update_needs
+from rewardshift.training.tracing import check_same
 
 # TensorBoard replaces all other characters, which could make two names equal.
 NAME = re.compile(r"\w[\w./-]*", re.ASCII)
@@ -115,19 +117,28 @@ def find_columns(kind: type, agent: Agent[Any], state: Any, batch: Any) -> Colum
         batch: The `Batch` of one update of one seed, or its shapes.
 
     Raises:
-        InputError: A metric is not a scalar, or its name is not plain or that of a fixed column.
+        InputError: An update returns another kind of state, or does not fit into memory; or a
+            metric is not a scalar, or its name is not plain or that of a fixed column.
     """
-    fixed = Columns(kind, ()).fixed
+    fixed, what = Columns(kind, ()).fixed, f"{type(agent).__name__}.update"
     found: set[str] = set()
 
     def updates(state: Any, batch: Any, key: Any) -> Any:
         for turn in range(agent.period):
-            state, metrics = agent.update(state, batch, key, turn)
+            returned = agent.update(state, batch, key, turn)
+            if not isinstance(returned, tuple) or len(returned) != 2:
+                raise InputError(
+                    f"{what} must return the new state and a dict of metrics, got {shown(returned)}"
+                )
+            after, metrics = returned
             found.update(_checked(metrics, fixed))
+            check_same(what, state, after)
+            state = after
         return state
 
     one = jax.tree.map(lambda leaf: jax.ShapeDtypeStruct(leaf.shape[1:], leaf.dtype), state)
-    jax.eval_shape(updates, one, batch, jax.random.key(0))
+    traced = jax.make_jaxpr(updates)(one, batch, jax.random.key(0))
+    check_memory(update_needs(traced.jaxpr, seeds=len(jax.tree.leaves(state)[0])))
     return Columns(kind, tuple(sorted(found)))
 
 

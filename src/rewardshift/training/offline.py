@@ -116,10 +116,10 @@ class OfflineTrainer:
         count = len(seeds)
         check_memory(
             agent_needs(agent, spec, count)
-            | evaluation_needs(spec, count, budget.evaluation_episodes)
+            | evaluation_needs(agent, spec, count, budget.evaluation_episodes)
         )
         self._data, self._call = data, agent.period
-        self.evaluator = Evaluator(agent, env, engine, seeds, budget.evaluation_episodes)
+        self.evaluator = Evaluator(agent, env, engine, seeds, budget.evaluation_episodes, spec)
         self._estimate = Estimator(agent, data) if isinstance(agent, Estimating) else None
         keys = jax.vmap(lambda seed: jax.random.split(jax.random.key(seed)))(jnp.asarray(seeds))
         self._update_keys = keys[:, 1]
@@ -222,8 +222,8 @@ def _fitting_actions(data: Dataset, env: str | MakeEnv, spec: TaskSpec) -> np.nd
     if not spec.action_size:
         if data.action.ndim != 1 or data.action.min() < 0 or data.action.max() >= spec.num_actions:
             raise InputError(
-                f"the data set {data.name!r} has other actions than {env}, which has those from 0"
-                f" to {spec.num_actions - 1}"
+                f"the data set {data.name!r} has actions beyond those of {env}, 0 to"
+                f" {spec.num_actions - 1}"
             )
         return data.action
     if data.action.shape[1:] != (spec.action_size,):

@@ -19,7 +19,7 @@ from rewardshift.agents.contract import Multistep, OnlineAgent
 from rewardshift.checks import Count, check
 from rewardshift.envs.engines import EngineName, make_engine
 from rewardshift.envs.goals import goal_reward
-from rewardshift.envs.tasks import MakeEnv, env_name
+from rewardshift.envs.tasks import MakeEnv, TaskSpec, env_name
 from rewardshift.errors import FOREIGN, TrainingError, blaming, foreign_error
 from rewardshift.hindsight import Hindsight, HindsightReplay
 from rewardshift.replay import RecordLayout, Replay
@@ -42,7 +42,7 @@ class OnlineBudget:
         capacity: Transitions that the replay keeps for each seed.
         evaluate_every: Steps between two evaluations. A shorter training is evaluated at its end.
         evaluation_episodes: Greedy episodes of one evaluation.
-        hindsight: The relabelling of goals by the replay, for goal tasks.
+        hindsight: How the replay relabels goals, for goal tasks.
         checkpoint_every: Steps between two checkpoints. It changes the results, because episodes
             are truncated there.
         diagnose: Whether to compare, at every evaluation, the values of visited and of unvisited
@@ -94,7 +94,7 @@ class OnlineTrainer:
         env: A registered name, or a function that makes the environment.
         seeds: The seeds, one row each.
         budget: The length and the schedule of the training.
-        engine: See `make_engine`.
+        engine, spec: See `make_engine`.
     """
 
     def __init__(
@@ -104,9 +104,10 @@ class OnlineTrainer:
         seeds: tuple[int, ...],
         budget: OnlineBudget,
         engine: EngineName = "auto",
+        spec: TaskSpec | None = None,
     ) -> None:
         self.agent, self.seeds, self.budget = agent, seeds, budget
-        self.engine = make_engine(env, len(seeds), engine)
+        self.engine = make_engine(env, len(seeds), engine, spec)
         self._name = f"the environment {env_name(env)!r}"
         spec = self.engine.spec
         self.layout = RecordLayout(spec.features, spec.dtype, spec.action_size)
@@ -119,7 +120,7 @@ class OnlineTrainer:
             if hindsight is None
             else HindsightReplay(*size, spec=spec, hindsight=hindsight, reward=goal_reward(env))
         )
-        self.evaluator = Evaluator(agent, env, engine, seeds, budget.evaluation_episodes)
+        self.evaluator = Evaluator(agent, env, engine, seeds, budget.evaluation_episodes, spec)
         keys = jax.vmap(lambda seed: jax.random.split(jax.random.key(seed)))(jnp.asarray(seeds))
         self._update_keys = keys[:, 1]
         self.state = jax.jit(jax.vmap(lambda key: agent.init(key, spec)))(keys[:, 0])
@@ -223,7 +224,7 @@ class OnlineTrainer:
             "the random numbers of batches (batch_size)": seeds
             * block_bytes(self.agent.batch_size),
             "the replay (capacity)": seeds * transitions * self.layout.record.itemsize,
-            **evaluation_needs(spec, seeds, budget.evaluation_episodes),
+            **evaluation_needs(self.agent, spec, seeds, budget.evaluation_episodes),
         }
 
     def _explore(self) -> Any:

@@ -122,7 +122,8 @@ def _online(config: RunConfig, env: str | MakeEnv) -> Run:
     agent, budget = config.agent, config.budget
     assert isinstance(agent, OnlineAgent)  # both are checked already
     assert isinstance(budget, OnlineBudget)
-    return Run(config, env, lambda: OnlineTrainer(agent, env, config.seeds, budget, config.engine))
+    settings = (agent, env, config.seeds, budget, config.engine, config.spec)
+    return Run(config, env, lambda: OnlineTrainer(*settings))
 
 
 def offline_run(

@@ -1,0 +1,115 @@
+"""The rules that choose a shift: their arithmetic, and the end of an episode at a goal."""
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from test_auto import FIRST, Paying
+
+from rewardshift import Auto, Centred, InputError, LargestReturn, Shift, ShiftReward
+
+rewards = st.floats(-1e6, 1e6).filter(lambda reward: reward == 0 or abs(reward) > 1e-6)
+
+
+@given(st.lists(rewards, max_size=8), st.floats(0.0, 0.99))
+def test_the_first_reward_decides_and_no_other(seen: list[float], gamma: float) -> None:
+    rule, size, several = FIRST, 0.0, jnp.zeros(3)
+    for reward in seen:
+        size = rule.see(size, reward, False, gamma)
+        several = rule.see(several, jnp.asarray([0.0, reward, reward], jnp.float32), False, gamma)
+    first = next((abs(reward) for reward in seen if reward), 0.0)
+    assert size == first
+    np.testing.assert_allclose(several, [0.0, first, first], rtol=1e-6)
+    (shift,) = rule.shifts(size, gamma)
+    assert shift == Shift(gamma - 1, 1 / first if first else 1.0, gamma, "goal")
+    # A zero-initialised value stands for one such reward.
+    assert shift.initial_value == pytest.approx(first or 1.0)
+
+
+@given(
+    st.lists(st.tuples(rewards, st.booleans()), max_size=20),
+    st.floats(0.0, 0.99),
+    st.integers(1, 20),
+)
+def test_the_largest_return_of_the_first_steps_is_the_unit(
+    steps: list[tuple[float, bool]], gamma: float, counted: int
+) -> None:
+    rule = LargestReturn(2.0, steps=counted)
+    state, compiled = rule.start(), jax.tree.map(jnp.float32, rule.start())
+    sums, time, total = [0.0], 0, 0.0
+    for reward, ended in steps:
+        state = rule.see(state, reward, ended, gamma)
+        compiled = rule.see(compiled, jnp.float32(reward), jnp.asarray(ended), gamma)
+        total += gamma**time * reward
+        sums.append(abs(total))
+        time, total = (0, 0.0) if ended else (time + 1, total)
+    largest = max(sums[: counted + 1])
+    assert state.largest == pytest.approx(largest, rel=1e-9, abs=1e-9)
+    np.testing.assert_allclose(compiled.largest, largest, rtol=1e-4, atol=1e-3)
+    (shift,) = rule.shifts(state, gamma)
+    assert shift.initial_value == pytest.approx(2 * max(largest, 1.0))
+    assert shift.terminal == "absorbing"
+
+
+@given(st.lists(rewards, min_size=1, max_size=20))
+def test_centred_rewards_have_a_mean_of_zero(seen: list[float]) -> None:
+    rule, state = Centred(), Centred().start()
+    assert rule.shifts(state, 0.9) == (Shift(0.0, 1.0, 0.9, "absorbing"),)
+    for reward in seen:
+        state = rule.see(state, reward, False, 0.9)
+    (shift,) = rule.shifts(state, 0.9)
+    assert np.mean([shift.reward(reward) for reward in seen]) == pytest.approx(0.0, abs=1e-6)
+
+
+@given(rewards, st.floats(0.1, 10.0))
+def test_a_unit_has_a_least_size(first: float, least: float) -> None:
+    rule = Auto(1.0, least=least)
+    (shift,) = rule.shifts(rule.see(0.0, first, False, 0.5), 0.5)
+    assert shift.initial_value == pytest.approx(max(abs(first), least))
+    seen = rule.see(jnp.zeros(2), jnp.asarray([0.0, first], jnp.float32), False, 0.5)
+    (several,) = rule.shifts(seen, 0.5)
+    np.testing.assert_allclose(several.scale, [1 / least, shift.scale], rtol=1e-6)
+
+
+@given(st.lists(st.just(0.0), max_size=5), rewards.filter(bool), st.booleans())
+def test_what_came_before_the_choice_needs_no_other_shift(
+    zeros: list[float], first: float, terminated: bool
+) -> None:
+    rule = FIRST
+    (before,), (after,) = (rule.shifts(size, 0.9) for size in (0.0, abs(first)))
+    for reward in zeros:
+        assert before.reward(reward, terminated) == after.reward(reward, terminated)
+
+
+def test_a_goal_ends_the_shift_and_a_fall_does_not() -> None:
+    for bias in (-0.5, 0.5):
+        zero, absorbing, goal = (
+            Shift(bias, 2.0, 0.9, terminal) for terminal in ("zero", "absorbing", "goal")
+        )
+        for kind in (float, np.float32, jnp.float32):
+            for reward, same in ((kind(3), zero), (kind(0), absorbing), (kind(-3), absorbing)):
+                assert goal.reward(reward, True) == same.reward(reward, True)
+                assert goal.reward(reward, False) == zero.reward(reward)
+        paid, ended = np.array([3.0, 0.0, -1.0, 3.0]), np.array([True, True, True, False])
+        credited = np.array([False, True, True, False])
+        expected = np.where(credited, absorbing.reward(paid, ended), zero.reward(paid))
+        assert goal.reward(paid, ended).tolist() == expected.tolist()
+    with pytest.raises(InputError, match="no multi-step return"):
+        goal.multistep_return(1.0, 2)
+    with pytest.raises(InputError, match="needs the discount"):
+        ShiftReward(Paying(), Shift(-0.5, terminal="goal"))
+
+
+def test_values_of_a_compiled_rule_follow_the_state() -> None:
+    rule = FIRST
+
+    @jax.jit
+    def shifted(size: Any, reward: Any) -> Any:
+        return rule.shifts(size, 0.5)[0].reward(reward, True)
+
+    assert shifted(jnp.float32(0), jnp.float32(0)) == -1.0
+    assert shifted(jnp.float32(4), jnp.float32(8)) == 1.5
