@@ -12,6 +12,7 @@ from rewardshift.experiments.figure import Figure, Panel
 from rewardshift.experiments.results import read_results
 from rewardshift.report import judged_folders, summary
 from rewardshift.report.curves import in_words
+from rewardshift.report.reading import read_reading
 from rewardshift.report.rows import SYMBOLS
 from rewardshift.report.summary import markdown, read_claims
 from rewardshift.report.verdicts import reason
@@ -20,6 +21,7 @@ ROOT = Path(__file__).parents[1]
 RESULTS = ROOT / "results"
 TABLES = re.compile(r"(<!-- tables -->\n\n).*(\n\n<!-- end of the tables -->)", re.DOTALL)
 
+FOUND = re.compile(r"(<!-- findings -->\n)[^<]*(\n<!-- end of the findings -->)")
 MEANS = re.compile(r"(<!-- (means|ends) of (\S+) -->\n)[^<]*(\n<!-- end of the means -->)")
 
 TOP = """# Results
@@ -36,6 +38,49 @@ results are an interactive page, in which curves can be compared and claims filt
 ```
 
 """
+# What we say most often: the sentence, the figure, and the two methods that its claims compare.
+FINDINGS = (
+    ("In a maze, a shift of -0.02 explores better than a count bonus", "figure1", "shift", "count"),
+    ("A shift of -0.5 helps DQN explore", "curiosity", "dqn-0.5", "dqn"),
+    ("RND with its positive bonus is worse than none", "curiosity", "dqn", "rnd"),
+    ("RND made negative is better than none", "curiosity", "rnd-1", "dqn"),
+    ("Scaled inputs help DQN without a shift", "curiosity", "dqn-scaled", "dqn"),
+    (
+        "Optimism 1 that ends only at goals helps a table explore",
+        "terminal-treatment",
+        "-0.01-goal",
+        "none",
+    ),
+    (
+        "Where only goals end an episode, the price of time adds to optimism",
+        "terminal-treatment",
+        "-0.01-zero",
+        "-0.01-absorbing",
+    ),
+    (
+        "Where holes end an episode, a shift that stops there harms",
+        "terminal-treatment",
+        "-0.01-goal",
+        "-0.01-zero",
+    ),
+    ("A shift fades as predicted: negative", "lifetime", "negative", "predicted"),
+    ("A shift fades as predicted: positive", "lifetime", "positive", "predicted"),
+    ("`auto` is better than no shift", "auto", "auto", "none"),
+    ("`auto` is better than -0.5", "auto", "auto", "paper"),
+    (
+        "Offline, a cautious start ends better than an optimistic one",
+        "offline-mechanism",
+        "optimism+0",
+        "optimism+1",
+    ),
+    (
+        "Offline, more caution ends better still",
+        "offline-mechanism",
+        "optimism-2",
+        "optimism+0",
+    ),
+    ("With hindsight, rewards of -1 and 0 beat 0 and +1", "fetch", "fetch+0", "fetch+1"),
+)
 ABSORBING = """## With absorbing terminal states
 
 The same shifts with `--terminal absorbing`, where a shift is exactly another initial value. The
@@ -70,7 +115,31 @@ def experiments() -> str:
     def made(found: re.Match[str]) -> str:
         return f"{found[1]}\n{tables[found[2]](RESULTS / found[3])}\n{found[4]}"
 
-    return MEANS.sub(made, text)
+    found = f"\n{_findings()}\n"
+    return FOUND.sub(lambda place: place[1] + found + place[2], MEANS.sub(made, text))
+
+
+def _findings() -> str:
+    """For each finding the tasks on which it holds, does not hold, or is open, and its seeds."""
+    lines = [["finding", "holds", "the opposite holds", "open", "seeds", "figure"]]
+    claims = read_claims(judged_folders(RESULTS))
+    for sentence, figure, better, worse in FINDINGS:
+        about = [
+            claim
+            for claim in claims[figure]
+            if (claim["better"], claim["worse"]) == (better, worse)
+        ]
+        verdicts = [claim["verdict"] for claim in about]
+        counts = [verdicts.count("supported"), verdicts.count("not supported")]
+        seeds = min((claim["seeds"] for claim in about if claim["seeds"]), default="")
+        lines.append(
+            [
+                sentence,
+                *map(str, (*counts, len(about) - sum(counts), seeds)),
+                f"[{figure}](results.md)",
+            ]
+        )
+    return _markdown(lines)
 
 
 def _means(folder: Path) -> str:
@@ -130,6 +199,11 @@ def _figure(folder: Path) -> str:
         (
             f"### {figure.title}\n",
             f"> {figure.wording} (the paper)\n" if figure.wording else "Ours: not in the paper.\n",
+            *(
+                [f"**{reading.answer}** {reading.why}\n"]
+                if (reading := read_reading(folder))
+                else []
+            ),
             f"![{words}](../{folder.relative_to(ROOT)}/figure.svg)\n",
             *(
                 [f"Differs from the paper's setting: {note}.\n"]
