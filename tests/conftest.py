@@ -1,4 +1,5 @@
 from collections.abc import Iterator
+from importlib import import_module
 from pathlib import Path
 
 import hypothesis
@@ -9,6 +10,13 @@ from data_makers import small, write
 # Machines differ in speed and JAX compiles at the first example: no time limit per example.
 hypothesis.settings.register_profile("rewardshift", deadline=None, derandomize=True)
 hypothesis.settings.load_profile("rewardshift")
+
+
+@pytest.fixture(autouse=True, scope="module")
+def room_for_programs() -> None:
+    """A worker runs many files, and what they compile adds up."""
+    memory = import_module("rewardshift.training.memory")  # not before jaxtyping's hook
+    memory.make_room_for_programs()
 
 
 @pytest.fixture

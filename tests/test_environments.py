@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import gymnasium as gym
+import jax
 import numpy as np
 import pytest
 from probes import Probe
@@ -20,6 +21,7 @@ from rewardshift.errors import InputError, TrainingError
 from rewardshift.networks import MLP
 from rewardshift.rollout import play
 from rewardshift.training.loading import load
+from rewardshift.training.memory import make_room_for_programs
 from rewardshift.training.runs import resume
 
 SMALL = DQN(network=MLP((8,)), batch_size=8)
@@ -192,6 +194,21 @@ def test_too_little_memory_leaves_no_trace(
     assert re.search(r"the run needs about .* GB of memory, and .* GB are free; ", line)
     assert named in line
     assert not run.exists()
+
+
+@pytest.mark.parametrize(("share", "compilations"), [(0.0, 2), (1.0, 1)])
+def test_programs_are_dropped_before_the_limit_of_mappings(share: float, compilations: int) -> None:
+    compiled = []
+
+    @jax.jit
+    def double(x: Any) -> Any:
+        compiled.append(x)  # runs when JAX traces it
+        return 2 * x
+
+    double(1.0)
+    make_room_for_programs(share)
+    double(1.0)
+    assert len(compiled) == compilations
 
 
 def test_films_end(

@@ -38,6 +38,25 @@ def check_memory(needs: Mapping[str, int]) -> None:
         )
 
 
+def make_room_for_programs(share: float = 0.5) -> None:
+    """Drops JAX's compiled programs if the process is near its limit of memory mappings.
+
+    A compiled program holds about a hundred mappings for as long as JAX remembers it, and XLA
+    crashes when Linux refuses it another. A script that trains a few hundred different agents would
+    get there.
+
+    Args:
+        share: The share of the limit from which on programs are dropped.
+    """
+    try:
+        limit = int(Path("/proc/sys/vm/max_map_count").read_text())
+        held = Path("/proc/self/maps").read_bytes().count(b"\n")
+    except OSError:  # not Linux
+        return
+    if held > share * limit:
+        jax.clear_caches()
+
+
 def agent_needs(agent: Agent[Any], spec: TaskSpec, seeds: int) -> dict[str, int]:
     """The bytes of the agent's state, and of a batch with the outputs of every layer."""
     state = jax.eval_shape(lambda: agent.init(jax.random.key(0), spec))

@@ -22,7 +22,12 @@ from rewardshift.errors import InputError
 from rewardshift.replay import Batch
 from rewardshift.rollout.evaluation import Evaluator
 from rewardshift.training.estimates import Estimator
-from rewardshift.training.memory import agent_needs, check_memory, evaluation_needs
+from rewardshift.training.memory import (
+    agent_needs,
+    check_memory,
+    evaluation_needs,
+    make_room_for_programs,
+)
 from rewardshift.training.metrics import as_scalars, find_columns, finite_metrics
 from rewardshift.training.trainer import OnProgress, Snapshot
 
@@ -114,6 +119,7 @@ class OfflineTrainer:
     ) -> None:
         self.agent, self.seeds, self.budget = agent, seeds, budget
         count = len(seeds)
+        make_room_for_programs()
         check_memory(
             agent_needs(agent, spec, count)
             | evaluation_needs(agent, spec, count, budget.evaluation_episodes)

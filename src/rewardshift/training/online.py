@@ -28,7 +28,12 @@ from rewardshift.rollout.seeding import derive_seed
 from rewardshift.training.compiled import begin, update_and_act
 from rewardshift.training.diagnostics import Diagnosis, diagnose
 from rewardshift.training.draws import Draws, block_bytes, draws_from
-from rewardshift.training.memory import agent_needs, check_memory, evaluation_needs
+from rewardshift.training.memory import (
+    agent_needs,
+    check_memory,
+    evaluation_needs,
+    make_room_for_programs,
+)
 from rewardshift.training.metrics import find_columns, finite_metrics
 from rewardshift.training.trainer import OnProgress, Snapshot
 
@@ -111,6 +116,7 @@ class OnlineTrainer:
         self._name = f"the environment {env_name(env)!r}"
         spec = self.engine.spec
         self.layout = RecordLayout(spec.features, spec.dtype, spec.action_size)
+        make_room_for_programs()
         check_memory(self._needs())
         size = (len(seeds), min(budget.capacity, budget.steps), self.layout)
         hindsight = budget.hindsight
