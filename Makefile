@@ -12,7 +12,9 @@ INSTALL := $(BIN)/python $(PIP) constraints.txt
 demo: $(VENV)/paper.done
 	$(BIN)/rewardshift reproduce figure1 --preset paper --out out
 
-test: lint types docs d3rlpy
+# The checks run side by side, each with little use for a second core.
+test:
+	$(MAKE) --jobs 2 --output-sync lint types docs d3rlpy
 	$(BIN)/pytest --numprocesses auto --dist loadfile --quiet
 
 # Apart from the others: d3rlpy pins a Gymnasium that Gymnasium-Robotics is too new for.
