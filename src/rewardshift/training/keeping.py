@@ -14,6 +14,7 @@ from rewardshift.training.checkpoints import Checkpoint, load_checkpoint, save_c
 from rewardshift.training.config import RunConfig
 from rewardshift.training.loading import PARAMETERS, networks_of
 from rewardshift.training.logs import note_time, write_events, write_metrics
+from rewardshift.training.start import start_of, write_start
 from rewardshift.training.trainer import OnProgress, Snapshot, Trainer
 
 
@@ -28,10 +29,14 @@ def run_in_folder(
     segments = _restore(trainer, folder, config)
     if trainer.step:
         _write_outcome(trainer, folder, config)  # the files may be lost or damaged
-    finished = False
+    finished, told = False, bool(trainer.rows)
     with _stop_requests() as asked, contextlib.suppress(KeyboardInterrupt):
 
         def on_step(step: int, rows: Sequence[Any]) -> None:
+            nonlocal told
+            if rows and not told:  # after the first evaluation
+                told = True
+                _tell_start(trainer, folder, config)
             if on_progress is not None:
                 on_progress(step, rows)
             if asked:
@@ -46,6 +51,12 @@ def run_in_folder(
     if asked:
         signal.raise_signal(asked[0])
     return finished
+
+
+def _tell_start(trainer: Trainer, folder: Path, config: RunConfig) -> None:
+    start = start_of(config, trainer)
+    if start is not None:
+        write_start(folder, start)
 
 
 def _save(
