@@ -221,7 +221,8 @@ def test_fixed_data_is_refused(tmp_path: Path) -> None:
     words = "on a data set shift must be a number.*'rewardshift data inspect' suggests"
     with pytest.raises(InputError, match=words):
         train_offline(TD3(shift="auto"), "embedded/hopper-medium")
-    for shift in ("auto", Auto(), LargestReturn()):
+    rules: tuple[Any, ...] = ("auto", Auto(), LargestReturn())
+    for shift in rules:
         for agent in (BCQ, CQL):
             with as_installed(), pytest.raises(InputError, match=words):
                 agent(shift=shift)

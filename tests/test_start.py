@@ -96,7 +96,7 @@ def test_without_rewards_it_says_so(tmp_path: Path) -> None:
     start = read_start(tmp_path / "run")
     assert start is not None
     assert start.optimism == (None,)
-    told = "The networks begin at 5 (spread 0); no reward has differed from 0 yet."
+    told = "The networks begin at 5 (spread 0); by the rewards so far every value is 0."
     assert str(start) == told
 
 
@@ -133,5 +133,10 @@ def test_the_command_tells_it_once_and_follows_no_link(
     assert main(["resume", str(folder), "--steps=90"]) == 0
     assert "The networks begin at " not in capsys.readouterr().out
     (folder / START).unlink()
-    (folder / START).write_text('{"step": 1}')
-    assert read_start(folder) is None
+    for text in (
+        '{"step": 1}',
+        "[]",
+        '{"step": 1, "initial": [], "spread": [], "possible": [0, 1]}',
+    ):
+        (folder / START).write_text(text)
+        assert read_start(folder) is None

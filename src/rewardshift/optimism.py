@@ -105,7 +105,7 @@ class Bounds(NamedTuple):
         return self.high - self.low
 
     def optimism(self, value: float) -> float | None:
-        """The place of a value between the two, 0 to 1; None if they are equal."""
+        """The place of a value, 0 at the lowest and 1 at the highest; None if these are equal."""
         return (value - self.low) / self.width if self.width > 0 else None
 
 

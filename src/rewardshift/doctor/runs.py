@@ -30,7 +30,6 @@ from rewardshift.training.checkpoints import read_agents, read_segments
 from rewardshift.training.config import RunConfig
 from rewardshift.training.folder import read_config
 from rewardshift.training.loading import row_of
-from rewardshift.training.start import scaled_as, untrained
 
 KEPT = 20_000  # transitions of a replay that are looked at
 
@@ -81,7 +80,7 @@ def _policies(folder: Path, config: RunConfig, row: int) -> list[Policy]:
             " the doctor takes runs without one"
         )
 
-    fresh, rows = untrained(agent, spec, config.seeds[row]), len(config.seeds)
+    fresh, rows = _fresh(agent, spec, config.seeds[row]), len(config.seeds)
     template = jax.tree.map(lambda leaf: np.empty((rows, *leaf.shape), leaf.dtype), fresh)
     kept = read_agents(folder / "checkpoints", config.digests, template)
     if not kept:
@@ -89,11 +88,22 @@ def _policies(folder: Path, config: RunConfig, row: int) -> list[Policy]:
             f"the run in {str(folder)!r} has no checkpoint yet: rewardshift resume {folder}"
         )
     trained = [(step, jax.tree.map(lambda leaf: jnp.asarray(leaf[row]), one)) for step, one in kept]
-    states, seed = [(0, scaled_as(fresh, trained[-1][1])), *trained], config.seeds[row]
+    states, seed = [(0, _scaled(fresh, trained[-1][1])), *trained], config.seeds[row]
     return [Policy(agent, spec, state, config.env, seed, step) for step, state in states]
 
 
+def _scaled(fresh: Any, last: Any) -> Any:
+    """The fresh state with the scale of observations by now: at first it has seen none."""
+    return fresh._replace(normaliser=last.normaliser) if hasattr(fresh, "normaliser") else fresh
+
+
 # The agent is static and the state is not, so that seeds and checkpoints share what is compiled.
+@partial(jax.jit, static_argnums=(0, 1))
+def _fresh(agent: Agent[Any], spec: TaskSpec, seed: Any) -> Any:
+    """The agent's state before its first update, as a training of this seed begins."""
+    return agent.init(jax.random.split(jax.random.key(seed))[0], spec)
+
+
 @partial(jax.jit, static_argnums=0)
 def _greedy(agent: Agent[Any], state: Any, observations: Any) -> Any:
     return jax.vmap(lambda observation: agent.greedy(state, observation))(observations)

@@ -27,7 +27,7 @@ class SparsePendulum(PendulumEnv, EzPickle):
 
     def step(self, action: Any) -> tuple[np.ndarray, float, bool, bool, dict[str, Any]]:
         """See `gymnasium.Env.step`."""
-        observation, _, terminated, truncated, info = super().step(action)
+        observation, _, terminated, truncated, info = super().step(action)  # type: ignore[no-untyped-call]
         theta, turning = self.state
         near = np.cos(theta) > np.cos(self.angle) and abs(turning) < self.speed
         return observation, float(near), terminated, truncated, info
