@@ -67,6 +67,7 @@ FINDINGS = (
     ("A shift fades as predicted: positive", "lifetime", "positive", "predicted"),
     ("`auto` is better than no shift", "auto", "auto", "none"),
     ("`auto` is better than -0.5", "auto", "auto", "paper"),
+    ("`auto` is better than no shift where nothing terminates", "auto-control", "auto", "none"),
     (
         "Offline, a cautious start ends better than an optimistic one",
         "offline-mechanism",

@@ -13,6 +13,8 @@ import pytest
 from fuzzing import as_installed
 
 from rewardshift import (
+    BCQ,
+    CQL,
     DQN,
     MLP,
     RND,
@@ -216,8 +218,14 @@ def test_what_does_not_go_with_auto_is_refused(make: Any, words: str) -> None:
 
 
 def test_fixed_data_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="on a data set shift must be a number"):
+    words = "on a data set shift must be a number.*'rewardshift data inspect' suggests"
+    with pytest.raises(InputError, match=words):
         train_offline(TD3(shift="auto"), "embedded/hopper-medium")
+    rules: tuple[Any, ...] = ("auto", Auto(), LargestReturn())
+    for shift in rules:
+        for agent in (BCQ, CQL):
+            with as_installed(), pytest.raises(InputError, match=words):
+                agent(shift=shift)
 
 
 def test_the_command_line_takes_auto(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

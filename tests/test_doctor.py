@@ -15,8 +15,8 @@ from probes import Aim, Probe, delayed_value
 from rewardshift import Shift, ShiftReward
 from rewardshift.doctor import Diagnosis, Earlier, Target, Transitions, View, diagnose, rules
 from rewardshift.doctor.diagnosis import QUESTIONS
-from rewardshift.doctor.view import value_bounds
 from rewardshift.errors import InputError
+from rewardshift.optimism import value_bounds
 
 NAME: Any = "CartPole-v1"
 GAMMA = 0.9

@@ -197,6 +197,7 @@ def test_the_callback_logs_and_keeps_a_history() -> None:
     assert logged["doctor/belief/overestimation"] == pytest.approx(
         callback.history[1][1].scalars()["belief/overestimation"]
     )
+    assert {f"doctor/start/{name}" for name in ("initial", "spread", "optimism")} <= set(logged)
 
 
 def test_a_full_replay_is_read() -> None:

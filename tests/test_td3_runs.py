@@ -22,7 +22,7 @@ from rewardshift.agents.selection import (
     ProgressSoftmax,
 )
 from rewardshift.cli import main
-from rewardshift.envs import SPARSE_CHEETAH
+from rewardshift.envs import SPARSE_CHEETAH, SPARSE_PENDULUM
 from rewardshift.envs.engines import make_engine
 from rewardshift.envs.tasks import TaskSpec
 from rewardshift.errors import InputError
@@ -150,6 +150,33 @@ def test_the_sparse_cheetah_pays_for_speed_alone() -> None:
     assert truncated
     assert 0 < sum(paid) < 300
     assert copy.deepcopy(inner).distance == 0.05
+
+
+def test_the_sparse_pendulum_pays_for_standing_alone() -> None:
+    env, theirs = gym.make(SPARSE_PENDULUM), gym.make("Pendulum-v1")
+    np.testing.assert_array_equal(env.reset(seed=0)[0], theirs.reset(seed=0)[0])
+    inner: Any = env.unwrapped
+    for theta, turning, paid in (
+        *((0.2, 0.5, 1.0), (-0.2 + 2 * np.pi, -0.5, 1.0)),
+        *((0.5, 0.5, 0.0), (0.1, 2.0, 0.0), (np.pi, 0.0, 0.0)),
+    ):
+        inner.state = np.array([theta, turning])
+        _, reward, terminated, truncated, _ = env.step(np.zeros(1, np.float32))
+        assert (reward, terminated, truncated) == (paid, False, False), (theta, turning)
+    wide: Any = copy.deepcopy(gym.make(SPARSE_PENDULUM, angle=0.7).unwrapped)
+    assert (wide.angle, wide.speed) == (0.7, 1.0)
+
+
+def test_the_sparse_pendulum_moves_as_gymnasiums_and_never_terminates() -> None:
+    env, theirs = gym.make(SPARSE_PENDULUM), gym.make("Pendulum-v1")
+    env.reset(seed=3)
+    theirs.reset(seed=3)
+    env.action_space.seed(3)
+    for step in range(1, 201):
+        action = env.action_space.sample()
+        seen, _, terminated, truncated, _ = env.step(action)
+        np.testing.assert_array_equal(seen, theirs.step(action)[0])
+        assert (terminated, truncated) == (False, step == 200)
 
 
 def test_from_the_command_line(tmp_path: Any, capsys: pytest.CaptureFixture[str]) -> None:

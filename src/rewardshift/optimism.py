@@ -1,6 +1,8 @@
-"""Choosing a constant: the mix of two estimates, the shift for a goal, and its lifetime."""
+"""Choosing a constant: two estimates mixed, the shift for a goal, its lifetime, possible values."""
 
-from typing import Any, Literal, get_args
+from typing import Any, Literal, NamedTuple, get_args
+
+import numpy as np
 
 from rewardshift.arrays import as_numbers
 from rewardshift.checks import Count, Discount, Rate, checked
@@ -89,3 +91,35 @@ def lifetime(gamma: float, tau: float, every: int = 1) -> float:
     """
     discount, share = checked("gamma", Discount, gamma), checked("tau", Rate, tau)
     return checked("every", Count, every) / (share * (1 - discount))
+
+
+class Bounds(NamedTuple):
+    """The lowest and the highest value that rewards like these can add up to."""
+
+    low: float
+    high: float
+
+    @property
+    def width(self) -> float:
+        """The distance between the two."""
+        return self.high - self.low
+
+    def optimism(self, value: float) -> float | None:
+        """The place of a value, 0 at the lowest and 1 at the highest; None if these are equal."""
+        return (value - self.low) / self.width if self.width > 0 else None
+
+
+def value_bounds(reward: np.ndarray, terminated: np.ndarray, gamma: float) -> Bounds:
+    """The bounds of the discounted sums of such rewards.
+
+    An episode collects rewards of ordinary steps, forever or until a terminal step. Its return is
+    a mix of what the best ordinary step pays forever and of what the best terminal step pays once.
+
+    >>> value_bounds(np.array([0.0, 0.0, 1.0]), np.array([False, False, True]), 0.99)
+    Bounds(low=0.0, high=1.0)
+    """
+    ended = np.asarray(terminated, bool)
+    forever, once = reward[~ended] / (1 - gamma), reward[ended]
+    parts = [part for part in (forever, once) if part.size]
+    low, high = min(part.min() for part in parts), max(part.max() for part in parts)
+    return Bounds(float(low), float(high))

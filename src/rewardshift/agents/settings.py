@@ -12,7 +12,7 @@ from rewardshift.agents.normaliser import Normaliser, init_normaliser, take_note
 from rewardshift.agents.reinject import Reinject
 from rewardshift.agents.selection import Mixing, Selection, Uniform
 from rewardshift.agents.shifts import ShiftLike, as_members
-from rewardshift.auto import Rule, as_rule
+from rewardshift.auto import AUTO, Rule, as_rule
 from rewardshift.checks import Count, Discount, Finite, Natural, Positive, Rate, check
 from rewardshift.envs.tasks import TaskSpec
 from rewardshift.errors import InputError, shown
@@ -144,11 +144,7 @@ class Online:
         """See `Choosy`."""
         if self.normalise:
             raise InputError("normalise works online only; scale the data set itself instead")
-        if isinstance(self.shift, Rule):
-            raise InputError(
-                "on a data set shift must be a number or a Shift, got a rule that chooses it,"
-                f" {self.shift}"
-            )
+        _refuse_rule(self.shift)
         if self.n_step != 1:
             raise InputError(f"on a data set n_step must be 1, got {self.n_step}")
         if len(self.members) > 1 and not isinstance(self.selection, Mixing):
@@ -162,13 +158,22 @@ class Online:
         return state._replace(lead=keep_leading(self, state.lead, draw, ended, total))
 
 
+def _refuse_rule(shift: Any) -> None:
+    """Raises if a shift is a rule: on a data set, all rewards are known before the first update."""
+    if isinstance(shift, Rule) or (isinstance(shift, str) and shift == AUTO):
+        raise InputError(
+            f"on a data set shift must be a number or a Shift, got {shown(shift)}, a rule that"
+            " chooses it; 'rewardshift data inspect' suggests a number from the data's returns"
+        )
+
+
 @dataclass(frozen=True, kw_only=True)
 class Offline:
     """Settings of every agent that learns from fixed data.
 
     Args:
         shift: The shift of the rewards: a number, or in Python also a `Shift`. A positive shift
-            makes the agent cautious.
+            makes the agent cautious; `rewardshift data inspect` suggests one for a data set.
         gamma: The discount.
         batch_size: Transitions per update.
         tau: The share by which an update moves the target networks towards the learned ones.
@@ -188,6 +193,7 @@ class Offline:
     period: ClassVar[int] = 1
 
     def __post_init__(self) -> None:
+        _refuse_rule(self.shift)
         check(self)
         (shift,) = as_members(self.shift, self.gamma)
         if shift.terminal == "goal":

@@ -14,6 +14,7 @@ from rewardshift.rollout.play import record_episode
 from rewardshift.training.folder import read_config
 from rewardshift.training.loading import load
 from rewardshift.training.runs import Result, resume
+from rewardshift.training.start import read_start
 from rewardshift.training.trainer import OnProgress
 
 
@@ -101,12 +102,19 @@ def play(
 
 @contextlib.contextmanager
 def _training_bar(folder: Path, steps: int) -> Iterator[OnProgress]:
-    """A bar with the returns of the last evaluation; an interrupt says how to continue."""
-    reached = 0
+    """A bar with the returns of the last evaluation, and a line about where the networks begin.
+
+    An interrupt says how to continue.
+    """
+    reached, told = 0, False
 
     def on_progress(step: int, rows: Sequence[Any]) -> None:
-        nonlocal reached
+        nonlocal reached, told
         reached = step
+        if rows and not told:  # the file is there by the first evaluation
+            told, start = True, read_start(folder)
+            if start is not None:
+                print(start)
         count(step, lambda: [row.evaluation_return for row in _last_rows(rows)])
 
     try:

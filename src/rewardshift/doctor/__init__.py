@@ -26,6 +26,7 @@ from rewardshift.doctor.rules import Finding
 from rewardshift.doctor.view import Earlier, Target, Transitions, View, stack, take
 from rewardshift.doctor.walk import OnEpisode, walk
 from rewardshift.errors import InputError, blaming, shown
+from rewardshift.optimism import Bounds
 
 __all__ = ["Diagnosis", "Earlier", "Finding", "Target", "Transitions", "View", "diagnose"]
 
@@ -94,7 +95,7 @@ def diagnose(
         belief=belief,
         untried=None if data is None else untried_of(view, data, states, bounds, signal, rng),
         ends=ends_of(view, data, walked, states, signal, rng),
-        start=start_of(view, _firsts(parts[-1]), (signal.low, signal.high), rng),
+        start=start_of(view, _firsts(parts[-1]), Bounds(signal.low, signal.high), rng),
         members=members_of(view, pairs, states, signal, rng),
         motion=motion_of(view, pairs, states, rng),
     )

@@ -6,17 +6,9 @@ import gymnasium as gym
 import numpy as np
 
 from rewardshift.doctor.groups import Belief, Ends, Members, Motion, Signal, Start, Untried
-from rewardshift.doctor.view import (
-    Bounds,
-    Transitions,
-    View,
-    rows_in,
-    take,
-    value_bounds,
-    values_at,
-)
+from rewardshift.doctor.view import Transitions, View, rows_in, take, values_at
 from rewardshift.doctor.walk import returns_of
-from rewardshift.optimism import lifetime
+from rewardshift.optimism import Bounds, lifetime, value_bounds
 from rewardshift.visits import visited_pairs
 
 POINTS = 512  # states in a picture and in the JSON
@@ -183,22 +175,19 @@ def _excess(
     return float((values - np.asarray(reward)).mean())
 
 
-def start_of(
-    view: View, firsts: object, values: tuple[float, float], rng: np.random.Generator
-) -> Start:
+def start_of(view: View, firsts: object, possible: Bounds, rng: np.random.Generator) -> Start:
     """The values of a fresh network, and the lifetime of their offset."""
     initial = spread = None
     if view.fresh is not None:
         drawn = view.uniform(rows_in(firsts), rng)
         found = view.trained.to_primal(values_at(view.fresh, firsts, drawn, "a fresh network"))
         initial, spread = float(found.mean()), float(found.std())
-    low, high = values
     felt = left = None
     if view.target is not None:
         tau, every, updates = view.target
         felt = lifetime(view.gamma, tau, max(1, round(every)))
         left = math.exp(-updates / felt)
-    optimism = None if initial is None or low >= high else (initial - low) / (high - low)
+    optimism = None if initial is None else possible.optimism(initial)
     return Start(initial, spread, optimism, felt, left)
 
 

@@ -187,31 +187,3 @@ def values_at(function: QFunction, observations: Any, actions: np.ndarray, of: s
             f" the shape {found.shape}"
         )
     return found
-
-
-class Bounds(NamedTuple):
-    """The lowest and the highest value that rewards like these can add up to."""
-
-    low: float
-    high: float
-
-    @property
-    def width(self) -> float:
-        """The distance between the two."""
-        return self.high - self.low
-
-
-def value_bounds(reward: np.ndarray, terminated: np.ndarray, gamma: float) -> Bounds:
-    """The bounds of the discounted sums of such rewards.
-
-    An episode collects rewards of ordinary steps, forever or until a terminal step. Its return is
-    a mix of what the best ordinary step pays forever and of what the best terminal step pays once.
-
-    >>> value_bounds(np.array([0.0, 0.0, 1.0]), np.array([False, False, True]), 0.99)
-    Bounds(low=0.0, high=1.0)
-    """
-    ended = np.asarray(terminated, bool)
-    forever, once = reward[~ended] / (1 - gamma), reward[ended]
-    parts = [part for part in (forever, once) if part.size]
-    low, high = min(part.min() for part in parts), max(part.max() for part in parts)
-    return Bounds(float(low), float(high))

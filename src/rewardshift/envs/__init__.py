@@ -3,6 +3,7 @@
 import gymnasium as gym
 
 SPARSE_CHEETAH = "rewardshift/SparseHalfCheetah-v0"
+SPARSE_PENDULUM = "rewardshift/SparsePendulum-v0"
 BIT_FLIP = "rewardshift/BitFlip-v0"
 DEEP_SEA = "rewardshift/DeepSea-v0"
 DEEP_SEA_SIZES = (10, 20, 30, 40, 50)
@@ -24,6 +25,11 @@ gym.register(
     id=SPARSE_CHEETAH,
     entry_point="rewardshift.envs.cheetah:SparseHalfCheetah",
     max_episode_steps=1000,
+)
+gym.register(
+    id=SPARSE_PENDULUM,
+    entry_point="rewardshift.envs.pendulum:SparsePendulum",
+    max_episode_steps=200,
 )
 gym.register(id=BIT_FLIP, entry_point="rewardshift.envs.bits:BitFlip", max_episode_steps=16)
 gym.register(id=DEEP_SEA, entry_point="rewardshift.envs.deep_sea:DeepSea")

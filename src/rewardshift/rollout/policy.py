@@ -196,21 +196,17 @@ class Policy:
 
     def _values(self, flat: np.ndarray, actions: np.ndarray) -> Any:
         """The values of actions on the environment's own scale, `[member, batch]`."""
-        agent: Any = self.agent
-        if isinstance(agent, Estimating):
-            seen, taken = jnp.asarray(flat), jnp.asarray(self.spec.unit_scale(actions), jnp.float32)
-            return agent.action_value(self.state, seen, taken)[None]
-        if not isinstance(agent, Valuing):
+        agent = self.agent
+        if not isinstance(agent, Estimating | Valuing):
             raise InputError(f"{type(agent).__name__} has no values of actions to look at")
-        if self.agent.continuous:
+        if agent.continuous:
             taken = jnp.asarray(self.spec.unit_scale(actions), jnp.float32)
-            return agent.values(self.state, jnp.asarray(flat), taken)
+            return values_of(agent, self.state, jnp.asarray(flat), taken)
         if not (actions.dtype.kind in "iu" and (actions >= 0).all()):
             raise InputError(f"actions must be whole numbers from 0 on, got {shown(actions)}")
         if (actions >= self.spec.num_actions).any():
             raise InputError(f"actions must be below {self.spec.num_actions}, got {shown(actions)}")
-        values = agent.values(self.state, jnp.asarray(flat, jnp.float32))
-        return jnp.take_along_axis(values, jnp.asarray(actions)[None, :, None], axis=2)[..., 0]
+        return values_of(agent, self.state, jnp.asarray(flat), jnp.asarray(actions))
 
     def _flat(self, observation: Any) -> tuple[np.ndarray, bool]:
         """A batch of flat observations, and whether the input was a single observation."""
@@ -240,6 +236,19 @@ def _row(found: Episodes) -> Evaluation:
     """The episodes of the only seed."""
     _, _, *columns = found
     return Evaluation(*(column[0] for column in columns))
+
+
+def values_of(agent: Any, state: Any, observations: Any, actions: Any) -> Any:
+    """The values of pairs by every member, `[member, pair]`, each on its own scale.
+
+    The agent is `Estimating` or `Valuing`. Observations are flat, continuous actions in [-1, 1].
+    """
+    if isinstance(agent, Estimating):
+        return agent.action_value(state, observations, actions)[None]
+    if agent.continuous:
+        return agent.values(state, observations, actions)
+    values = agent.values(state, observations.astype(jnp.float32))
+    return jnp.take_along_axis(values, actions[None, :, None], axis=2)[..., 0]
 
 
 def policy_state(agent: Agent[Any], state: Any) -> dict[str, Any]:

@@ -14,6 +14,7 @@ from rewardshift.training.checkpoints import Checkpoint, load_checkpoint, save_c
 from rewardshift.training.config import RunConfig
 from rewardshift.training.loading import PARAMETERS, networks_of
 from rewardshift.training.logs import note_time, write_events, write_metrics
+from rewardshift.training.start import networks_now, start_of, write_start
 from rewardshift.training.trainer import OnProgress, Snapshot, Trainer
 
 
@@ -25,13 +26,18 @@ def run_in_folder(
     SIGINT and SIGTERM stop it between two steps, so that no file is half written. The signal then
     takes the effect that it has outside of the training: by default it ends the process.
     """
+    fresh = networks_now(config, trainer)
     segments = _restore(trainer, folder, config)
     if trainer.step:
         _write_outcome(trainer, folder, config)  # the files may be lost or damaged
-    finished = False
+    finished, told = False, bool(trainer.rows)
     with _stop_requests() as asked, contextlib.suppress(KeyboardInterrupt):
 
         def on_step(step: int, rows: Sequence[Any]) -> None:
+            nonlocal told
+            if rows and not told:  # after the first evaluation
+                told = True
+                write_start(folder, start_of(config, trainer, fresh))
             if on_progress is not None:
                 on_progress(step, rows)
             if asked:

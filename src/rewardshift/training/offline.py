@@ -29,7 +29,7 @@ from rewardshift.training.memory import (
     make_room_for_programs,
 )
 from rewardshift.training.metrics import as_scalars, find_columns, finite_metrics
-from rewardshift.training.trainer import OnProgress, Snapshot
+from rewardshift.training.trainer import OnProgress, Seen, Snapshot
 
 # The aimed length of a call: short enough to show progress and to react to an interrupt.
 CALL_SECONDS = 1.0
@@ -159,6 +159,10 @@ class OfflineTrainer:
             if on_step is not None:
                 on_step(self.step, self.rows)
         finite_metrics(metrics, self.step, self.seeds)
+
+    def seen(self, row: int) -> Seen:
+        """See `Trainer`."""
+        return Seen(self._data.observation, self._data.reward, self._data.terminated)
 
     def snapshot(self) -> Snapshot:
         """See `Trainer`."""

@@ -35,7 +35,7 @@ from rewardshift.training.memory import (
     make_room_for_programs,
 )
 from rewardshift.training.metrics import find_columns, finite_metrics
-from rewardshift.training.trainer import OnProgress, Snapshot
+from rewardshift.training.trainer import OnProgress, Seen, Snapshot
 
 
 @dataclass(frozen=True)
@@ -197,6 +197,11 @@ class OnlineTrainer:
             if on_step is not None:
                 on_step(self.step, self.rows)
         finite_metrics(metrics, self.step, self.seeds)
+
+    def seen(self, row: int) -> Seen:
+        """See `Trainer`."""
+        records = self.replay.records[row, : self.replay.size]
+        return Seen(records["observation"], records["reward"], records["terminated"] != 0)
 
     def snapshot(self) -> Snapshot:
         """See `Trainer`."""

@@ -24,6 +24,14 @@ class Snapshot(NamedTuple):
     notes: dict[str, Any]
 
 
+class Seen(NamedTuple):
+    """The transitions that a seed has seen so far, with primal rewards."""
+
+    observation: Any
+    reward: Any
+    terminated: Any
+
+
 @runtime_checkable
 class Trainer(Protocol):
     """A training that runs from checkpoint to checkpoint.
@@ -55,6 +63,10 @@ class Trainer(Protocol):
     @property
     def replay(self) -> Replay | None:
         """The collected transitions, if the training collects any."""
+        ...
+
+    def seen(self, row: int) -> Seen:
+        """The transitions of a seed so far, or the data that it learns from."""
         ...
 
     def run_to_checkpoint(self, on_step: OnProgress | None = None) -> None:

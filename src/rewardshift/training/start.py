@@ -1,0 +1,147 @@
+"""Where the networks of a run begin: their values before the first update."""
+
+import json
+from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import jax
+import numpy as np
+
+from rewardshift.agents.contract import Estimating, Valuing
+from rewardshift.envs.tasks import TaskSpec
+from rewardshift.files import DAMAGE, read_own, write_atomic
+from rewardshift.optimism import Bounds, value_bounds
+from rewardshift.rollout.policy import Policy, Values, acting_state, policy_state, values_of
+from rewardshift.training.config import RunConfig
+from rewardshift.training.trainer import Trainer
+
+START = "start.json"
+STATES = 256  # of each seed
+
+
+class Start(NamedTuple):
+    """Where the networks of a run begin, on the primal scale.
+
+    `initial` is the mean value of the untrained networks and `spread` the standard deviation, over
+    seeds, states that the run has seen by `step`, and random actions; each has a number for each
+    member. `possible` are the values that the rewards by then can add up to.
+    """
+
+    step: int
+    initial: tuple[float, ...]
+    spread: tuple[float, ...]
+    possible: Bounds
+
+    @property
+    def optimism(self) -> tuple[float | None, ...]:
+        """The place of each member's `initial` among the possible values: 0 low, 1 high."""
+        return tuple(map(self.possible.optimism, self.initial))
+
+    def to_json(self) -> dict[str, Any]:
+        """Everything as plain JSON."""
+        low, high = self.possible
+        return {**self._asdict(), "possible": [low, high], "optimism": self.optimism}
+
+    def __str__(self) -> str:
+        low, high = self.possible
+        begun = " and ".join(
+            f"{initial:.3g} (spread {spread:.2g})"
+            for initial, spread in zip(self.initial, self.spread, strict=True)
+        )
+        if None in self.optimism:
+            return f"The networks begin at {begun}; by the rewards so far every value is {low:.3g}."
+        places = " and ".join(f"{optimism:.3g}" for optimism in self.optimism)
+        return (
+            f"The networks begin at {begun}; values from {low:.3g} to {high:.3g} are possible by"
+            f" the rewards so far: optimism {places}."
+        )
+
+
+def networks_now(config: RunConfig, trainer: Trainer) -> dict[str, Any]:
+    """A copy of the networks of all seeds: an update may reuse their memory."""
+    return jax.tree.map(np.array, policy_state(config.agent, trainer.state))
+
+
+def start_of(config: RunConfig, trainer: Trainer, fresh: dict[str, Any]) -> Start | None:
+    """Where the networks began, among the values that the rewards so far can add up to.
+
+    None if the agent does not tell its values, if they contain an intrinsic reward, or without a
+    discount, where rewards add up to anything.
+
+    Args:
+        config: The run's configuration.
+        trainer: The trainer now. It stays as it is.
+        fresh: The `networks_now` before the first update.
+    """
+    agent, rows = config.agent, range(len(config.seeds))
+    known = getattr(agent, "intrinsic", None) is None and agent.gamma < 1
+    if not (known and isinstance(agent, Valuing | Estimating)):
+        return None
+    seen, now = [trainer.seen(row) for row in rows], networks_now(config, trainer)
+    # An agent that normalises observations has seen none at first: their scale is that by now.
+    scale = {name: part for name, part in now.items() if name == "normaliser"}
+    shifted = _values(
+        agent,
+        acting_state(trainer.state, fresh | scale),
+        np.stack([_some(one.observation) for one in seen]),
+        _random_actions(config.spec, len(_some(seen[0].observation))),
+    )
+    by_now = acting_state(trainer.state, now)
+    values = np.concatenate(
+        [_primal(config, by_now, row, np.asarray(shifted[row], np.float64)) for row in rows], axis=1
+    )
+    reward = np.concatenate([np.asarray(one.reward, np.float64) for one in seen])
+    terminated = np.concatenate([np.asarray(one.terminated, bool) for one in seen])
+    return Start(
+        step=trainer.step,
+        initial=tuple(values.mean(axis=1).tolist()),
+        spread=tuple(values.std(axis=1).tolist()),
+        possible=value_bounds(reward, terminated, agent.gamma),
+    )
+
+
+def _some(observations: Any) -> np.ndarray:
+    rows = np.linspace(0, len(observations) - 1, min(STATES, len(observations)), dtype=np.int64)
+    return np.asarray(observations)[rows]
+
+
+def _random_actions(spec: TaskSpec, count: int) -> np.ndarray:
+    """Actions as an agent takes them: continuous ones are in [-1, 1]."""
+    rng = np.random.default_rng(0)
+    if spec.action_size:
+        return rng.uniform(-1, 1, (count, spec.action_size)).astype(np.float32)
+    return rng.integers(spec.num_actions, size=count)
+
+
+@partial(jax.jit, static_argnums=0)
+def _values(agent: Any, states: Any, observations: Any, actions: Any) -> Any:
+    """The values of all seeds, `[seed, member, pair]`, each on its member's scale."""
+    return jax.vmap(lambda state, seen: values_of(agent, state, seen, actions))(
+        states, observations
+    )
+
+
+def _primal(config: RunConfig, states: Any, row: int, shifted: np.ndarray) -> np.ndarray:
+    """Values of a seed on the primal scale, by the shifts that a rule has chosen by now."""
+    now = jax.tree.map(lambda leaf: leaf[row], states)
+    policy = Policy(config.agent, config.spec, now, config.env, config.seeds[row], 0)
+    return Values(shifted, policy.shifts).primal
+
+
+def write_start(folder: Path, start: Start | None) -> None:
+    """Writes `start.json`, if it is known where the networks began."""
+    if start is not None:
+        write_atomic(folder / START, json.dumps(start.to_json(), indent=2) + "\n")
+
+
+def read_start(folder: Path) -> Start | None:
+    """What `start.json` holds; None if there is none, or if it is damaged."""
+    try:
+        body = json.loads(read_own(folder / START))
+        pairs = zip(body["initial"], body["spread"], strict=True)
+        initial, spread = zip(*((float(mean), float(wide)) for mean, wide in pairs), strict=True)
+        low, high = map(float, body["possible"])
+        return Start(int(body["step"]), initial, spread, Bounds(low, high))
+    except DAMAGE:
+        return None
