@@ -37,6 +37,8 @@ WARM: dict[str, Any] = {**CONTROL, "gamma": 0.98, "warm_up": 1_000}
 # Target networks that follow faster, so that a few thousand updates are several lifetimes.
 LOOSE = TD3(**CONTROL, tau=0.05)
 QUICK = replace(STABLE, tau=0.02)
+# As in results/td3-check.
+PAPER = TD3(learning_rate=1e-3, batch_size=100, warm_up=5_000)
 
 
 class Deaf:
@@ -69,7 +71,8 @@ class Look(NamedTuple):
     reached: float | None = None
 
 
-Examine = Callable[[tuple[int, ...]], Iterator[Look]]
+Seeds = tuple[int, ...]
+Examine = Callable[[Seeds], Iterator[Look]]
 
 
 @dataclass(frozen=True)
@@ -120,7 +123,7 @@ def cut(name: str) -> gym.Env[Any, Any]:
 def online(agent: Any, env: Any, steps: int, real: str | None = None) -> Examine:
     """A function of seeds that trains them side by side and examines each."""
 
-    def examine(seeds: tuple[int, ...]) -> Iterator[Look]:
+    def examine(seeds: Seeds) -> Iterator[Look]:
         budget = OnlineBudget(steps=steps, evaluate_every=steps, evaluation_episodes=5)
         with tempfile.TemporaryDirectory() as place:
             run = Path(place) / "run"
@@ -130,6 +133,16 @@ def online(agent: Any, env: Any, steps: int, real: str | None = None) -> Examine
                 yield Look(doctor(run, seed, env=real or env, episodes=3), reached[seed])
 
     return examine
+
+
+def one_by_one(examine: Examine) -> Examine:
+    """The same for one seed after the other: long trainings that were stopped go on there."""
+
+    def each(seeds: Seeds) -> Iterator[Look]:
+        for seed in seeds:
+            yield from examine((seed,))
+
+    return each
 
 
 def random_data(path: Path, env: str, transitions: int, seed: int) -> Dataset:
@@ -154,7 +167,7 @@ def random_data(path: Path, env: str, transitions: int, seed: int) -> Dataset:
 def offline(env: str, transitions: int, updates: int) -> Examine:
     """A function of seeds that trains TD3 on a little data."""
 
-    def examine(seeds: tuple[int, ...]) -> Iterator[Look]:
+    def examine(seeds: Seeds) -> Iterator[Look]:
         budget = OfflineBudget(updates=updates, evaluate_every=updates, evaluation_episodes=3)
         for seed in seeds:
             with tempfile.TemporaryDirectory() as place:
@@ -169,7 +182,7 @@ def offline(env: str, transitions: int, updates: int) -> Examine:
 def normalised(algorithm: str, env: str, steps: int) -> Examine:
     """A function of seeds that trains a model whose normaliser is outside of the shift."""
 
-    def examine(seeds: tuple[int, ...]) -> Iterator[Look]:
+    def examine(seeds: Seeds) -> Iterator[Look]:
         import stable_baselines3  # noqa: PLC0415  slow to import
         from stable_baselines3.common.env_util import make_vec_env  # noqa: PLC0415
         from stable_baselines3.common.vec_env import VecNormalize  # noqa: PLC0415
@@ -253,5 +266,11 @@ CASES: dict[str, Case] = {
         None,
         online(SAC(**WARM), "Pendulum-v1", 10_000),
         online(SAC(**WARM), "InvertedPendulum-v5", 10_000),
+    ),
+    "halfcheetah": Case(
+        "healthy: TD3 after 100,000 steps, HalfCheetah",
+        None,
+        one_by_one(online(PAPER, "HalfCheetah-v5", 100_000)),
+        one_by_one(online(PAPER, "InvertedDoublePendulum-v5", 15_000)),
     ),
 }
