@@ -253,19 +253,51 @@ def test_ends_that_the_data_does_not_know_are_told() -> None:
     assert [finding.name for finding in found.findings] == ["ends"]
     assert found.ends is not None
     assert (found.ends.stored, found.ends.lived) == (0, 2)
-    flat = diagnose(view(lambda seen, _: np.full(len(seen), 3.0), 0.0), corridor(), episodes=2)
-    assert "ends" not in [finding.name for finding in flat.findings]  # impossible values
+
+
+def valued_ends(known: np.ndarray, **more: Any) -> Diagnosis:
+    """A diagnosis of these values of the states of a corridor that pays 1 at each step."""
+    one = view(lambda seen, _: known[seen.argmax(axis=-1)], 0.0)
+    rows = np.tile(np.arange(LENGTH), 2)
+    data = Transitions(
+        observation=STATES[rows],
+        action=first_action(rows),
+        reward=np.ones(len(rows)),
+        terminated=rows == LENGTH - 1,
+        next_observation=STATES[np.minimum(rows + 1, LENGTH - 1)],
+        **more,
+    )
+    return diagnose(one, Steady(LENGTH, pays=(1.0, 1.0)), data, episodes=2)
+
+
+FLAT = np.full(LENGTH, 1 / (1 - GAMMA))
 
 
 @pytest.mark.parametrize(("learned", "share"), [(True, 0.0), (False, 1.0)])
 def test_ends_that_are_valued_like_other_steps_are_told(learned: bool, share: float) -> None:
     left = LENGTH - np.arange(LENGTH)
-    known = (1 - GAMMA**left) / (1 - GAMMA) if learned else np.full(LENGTH, 1 / (1 - GAMMA))
-    one = view(lambda seen, _: known[seen.argmax(axis=-1)], 0.0)
-    found = diagnose(one, Steady(LENGTH, pays=(1.0, 1.0)), episodes=2)
+    found = valued_ends((1 - GAMMA**left) / (1 - GAMMA) if learned else FLAT)
     assert found.ends is not None
+    assert (found.ends.source, found.ends.transitions) == ("data", 2)
     assert found.ends.share == pytest.approx(share, abs=1e-9)
     assert ("ends" in [finding.name for finding in found.findings]) != learned
+
+
+def test_ends_that_are_new_to_the_agent_and_impossible_values_do_not_count() -> None:
+    first = np.arange(2 * LENGTH) < LENGTH
+    half = valued_ends(FLAT, settled=first)
+    assert half.ends is not None
+    assert (half.ends.transitions, half.ends.share) == (1, pytest.approx(1.0))
+    none = valued_ends(FLAT, settled=first & (np.arange(2 * LENGTH) != LENGTH - 1))
+    assert none.ends is not None
+    assert (none.ends.transitions, none.ends.stored, none.ends.excess) == (0, 2, None)
+    one = view(lambda seen, _: FLAT[seen.argmax(axis=-1)], 0.0)
+    alone = diagnose(one, Steady(LENGTH, pays=(1.0, 1.0)), episodes=2)
+    assert alone.ends is not None
+    assert (alone.ends.source, alone.ends.share) == ("episodes", pytest.approx(1.0))
+    impossible = valued_ends(3 * FLAT)
+    for found, told in ((half, True), (none, False), (alone, False), (impossible, False)):
+        assert ("ends" in [finding.name for finding in found.findings]) == told
 
 
 def test_values_where_they_began_are_not_called_too_high() -> None:

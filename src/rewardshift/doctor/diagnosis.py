@@ -148,6 +148,7 @@ QUESTIONS: tuple[tuple[str, str, Mapping[str, str]], ...] = (
         {
             "stored": "terminal transitions in the data",
             "lived": "terminal transitions in the episodes",
+            "source": "values from",
             "excess": "their value minus their reward, 0 if learned",
             "ordinary": "the same for other transitions",
             "share": "the one divided by the other",

@@ -154,33 +154,44 @@ def ends_of(
 ) -> Ends | None:
     """The values of terminal transitions, of the first source that has any."""
     stored, lived = (None if one is None else int(one.rewards[1].sum()) for one in (data, walked))
-    for part in (one for one in (data, walked) if one is not None):
+    for source, part in (("data", data), ("episodes", walked)):
+        if part is None or not np.any(part.terminated):
+            continue
         ended = np.asarray(part.terminated, bool)
-        if ended.any():
-            excess = _excess(view, part, ended, states, rng)
-            ordinary = _excess(view, part, ~ended, states, rng) if not ended.all() else 0.0
-            known = 0 < 0.01 * signal.width < abs(ordinary)
-            return Ends(
-                transitions=min(states, int(ended.sum())),
-                stored=stored,
-                lived=lived,
-                excess=excess,
-                ordinary=ordinary,
-                share=excess / ordinary if known else None,
-                far=_share(excess, signal.width),
-            )
+        settled = np.ones(len(part), bool) if part.settled is None else part.settled
+        excess = _excess(view, part, ended & settled, states, rng)
+        ordinary = _excess(view, part, ~ended & settled, states, rng)
+        return Ends(
+            source=source,
+            transitions=min(states, int((ended & settled).sum())),
+            stored=stored,
+            lived=lived,
+            excess=excess,
+            ordinary=ordinary,
+            share=_ratio(excess, ordinary, 0.01 * signal.width),
+            far=None if excess is None else _share(excess, signal.width),
+        )
     return None
 
 
 def _excess(
     view: View, part: Transitions, which: np.ndarray, states: int, rng: np.random.Generator
-) -> float:
-    """The mean of the values of some transitions minus their rewards."""
+) -> float | None:
+    """The mean of the values of some transitions minus their rewards; None without any."""
+    if not which.any():
+        return None
     rows = np.sort(rng.permutation(np.flatnonzero(which))[:states])
     at, action = take(part.observation, rows), np.asarray(part.action)[rows]
     reward = view.trained.reward(np.asarray(part.reward)[rows], part.terminated[rows])
     values = values_at(view.value, at, action, "the agent")
     return float((values - np.asarray(reward)).mean())
+
+
+def _ratio(excess: float | None, ordinary: float | None, least: float) -> float | None:
+    """The one divided by the other; None if that is unknown or about 0."""
+    if excess is None or ordinary is None or not 0 < least < abs(ordinary):
+        return None
+    return excess / ordinary
 
 
 def start_of(

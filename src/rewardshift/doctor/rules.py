@@ -188,6 +188,8 @@ def _valued_ends(diagnosis: "Diagnosis", advice: str) -> Finding | None:
     ends, belief, left = diagnosis.ends, diagnosis.belief, diagnosis.start.left
     if ends is None or ends.share is None or ends.far is None or (left or 0.0) > LEARNING:
         return None
+    if ends.source != "data":
+        return None  # a healthy agent need not have learned the ends of its last policy yet
     if ends.share < THROUGH_ENDS or abs(ends.far) < TERMINAL_VALUE:
         return None
     if belief is not None and (belief.beyond or 0.0) > BEYOND:
