@@ -2,8 +2,8 @@
 
 `python benchmarks/doctor.py` trains every agent of the table with the seeds 0 to 9 (`--seeds` takes
 fewer), asks the doctor about it, and writes the table into `docs/doctor.md`. `--calibrate` does the
-same with seeds from 100 on and on other tasks, and prints the numbers that the rules look at; the
-docs say which thresholds were checked on these. Names select agents. Results are kept in
+same with seeds from 100 on and on other tasks, and prints the numbers that the rules look at; with
+`--here` on the tasks of the table. The docs say which thresholds were checked on these. Names select agents. Results are kept in
 `out/bench/doctor.json` after every seed, and a seed that is kept is not run again (`--again` does),
 so a run can be stopped and done in parts. Rows of the table without a kept result stay as they are.
 Takes about twenty minutes of one core, and an hour more for HalfCheetah.
@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from patients import CASES, Case, Seeds
+from patients import CASES, Case, Examine, Seeds
 
 from rewardshift.experiments.processes import keep_to_one_thread
 
@@ -33,14 +33,14 @@ NUMBERS = (
     "untried/advantage",
     "ends/share",
     "ends/far",
+    "ends/shrinking",
     "start/left",
 )
 
 
-def look(name: str, case: Case, seeds: Seeds, *, calibrate: bool) -> Iterator[dict[str, Any]]:
+def look(name: str, examine: Examine, seeds: Seeds) -> Iterator[dict[str, Any]]:
     """What the doctor says of every seed of a case."""
-    looks = (case.elsewhere if calibrate else case.examine)(seeds)
-    for seed, (found, reached) in zip(seeds, looks, strict=True):
+    for seed, (found, reached) in zip(seeds, examine(seeds), strict=True):
         named, known = [finding.name for finding in found.findings], found.scalars()
         numbers = {key: round(known[key], 3) for key in NUMBERS if key in known}
         print(f"  {name} {seed}: {named} return {reached} {numbers}", flush=True)
@@ -74,13 +74,17 @@ def kept_rows() -> dict[str, Any]:
 
 
 def keep(name: str, row: dict[str, Any]) -> None:
-    """Keeps the result of a seed, and writes it into the table."""
+    """Keeps the result of a seed."""
     kept = kept_rows()
     rows = {**{one["seed"]: one for one in kept.get(name, [])}, row["seed"]: row}
     kept[name] = [rows[seed] for seed in sorted(rows)]
     KEPT.parent.mkdir(parents=True, exist_ok=True)
     KEPT.write_text(json.dumps(kept, indent=2) + "\n")
-    text = PAGE.read_text()
+
+
+def write_table() -> None:
+    """Writes the results so far into the page."""
+    text, kept = PAGE.read_text(), kept_rows()
     PAGE.write_text(TABLE.sub(lambda found: found[1] + table(found[2], kept) + found[3], text))
 
 
@@ -88,6 +92,7 @@ def main() -> None:
     """Trains, examines, and writes the table."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--calibrate", action="store_true")
+    parser.add_argument("--here", action="store_true")
     parser.add_argument("--again", action="store_true")
     parser.add_argument("--seeds", type=int, default=10)
     parser.add_argument("names", nargs="*", metavar="NAME", help=", ".join(CASES))
@@ -98,9 +103,13 @@ def main() -> None:
         print(name, flush=True)
         done = [] if options.calibrate or options.again else kept_rows().get(name, [])
         seeds = set(range(first, first + options.seeds)) - {row["seed"] for row in done}
-        for row in look(name, CASES[name], tuple(sorted(seeds)), calibrate=options.calibrate):
+        elsewhere = options.calibrate and not options.here
+        examine = CASES[name].elsewhere if elsewhere else CASES[name].examine
+        for row in look(name, examine, tuple(sorted(seeds))) if seeds else ():
             if not options.calibrate:
                 keep(name, row)
+    if not options.calibrate:
+        write_table()
 
 
 if __name__ == "__main__":

@@ -31,6 +31,7 @@ SOLVER = DQN(
     n_step=3,
     reward_range=(0.0, 1.0),
 )
+DESCENT = replace(SOLVER, reward_range=(-1.0, 0.0))
 HASTY = DQN(gamma=0.99, network=SMALL, tau=1.0, learning_rate=2e-3)
 CONTROL: dict[str, Any] = {"network": SMALL, "learning_rate": 1e-3, "batch_size": 128}
 WARM: dict[str, Any] = {**CONTROL, "gamma": 0.98, "warm_up": 1_000}
@@ -229,6 +230,12 @@ CASES: dict[str, Case] = {
         online(DeafDQN(**vars(SOLVER)), "CartPole-v1", 8_000),
         online(BOUNDED_DEAF, "InvertedPendulum-v5", 8_000),
     ),
+    "deaf-long": Case(
+        "the same after 25,000 steps",
+        "ends",
+        online(DeafDQN(**vars(SOLVER)), "CartPole-v1", 25_000),
+        online(DeafDQN(**vars(DESCENT)), "Acrobot-v1", 15_000),
+    ),
     "cut": Case(
         "DQN whose time limit of 30 steps is stored as terminal, CartPole",
         "underestimation",
@@ -253,7 +260,7 @@ CASES: dict[str, Case] = {
         "healthy: DQN, CartPole",
         None,
         online(SOLVER, "CartPole-v1", 25_000),
-        online(replace(SOLVER, reward_range=(-1.0, 0.0)), "Acrobot-v1", 15_000),
+        online(DESCENT, "Acrobot-v1", 15_000),
     ),
     "pendulum-td3": Case(
         "healthy: TD3, Pendulum",

@@ -255,9 +255,10 @@ def test_ends_that_the_data_does_not_know_are_told() -> None:
     assert (found.ends.stored, found.ends.lived) == (0, 2)
 
 
-def valued_ends(known: np.ndarray, **more: Any) -> Diagnosis:
+def valued_ends(known: np.ndarray, earlier: Earlier | None = None, **more: Any) -> Diagnosis:
     """A diagnosis of these values of the states of a corridor that pays 1 at each step."""
-    one = view(lambda seen, _: known[seen.argmax(axis=-1)], 0.0)
+    target = Target(0.5, 1, 10_000)  # a lifetime of 20 updates
+    one = view(lambda seen, _: known[seen.argmax(axis=-1)], 0.0, earlier=earlier, target=target)
     rows = np.tile(np.arange(LENGTH), 2)
     data = Transitions(
         observation=STATES[rows],
@@ -298,6 +299,20 @@ def test_ends_that_are_new_to_the_agent_and_impossible_values_do_not_count() -> 
     impossible = valued_ends(3 * FLAT)
     for found, told in ((half, True), (none, False), (alone, False), (impossible, False)):
         assert ("ends" in [finding.name for finding in found.findings]) == told
+
+
+@pytest.mark.parametrize(
+    ("excess", "updates", "shrinking", "told"),
+    [(9.0, 20, 0.0, True), (10.0, 20, 0.1, False), (10.0, 40, 0.05, True), (8.0, 20, -0.125, True)],
+)
+def test_ends_whose_values_shrink_are_being_learned(
+    excess: float, updates: int, shrinking: float, told: bool
+) -> None:
+    earlier = Earlier(lambda seen, _: np.full(len(seen), 1 + excess), updates)
+    found = valued_ends(FLAT, earlier)  # an excess of 9
+    assert found.ends is not None
+    assert found.ends.shrinking == pytest.approx(shrinking)
+    assert ("ends" in [finding.name for finding in found.findings]) == told
 
 
 def test_values_where_they_began_are_not_called_too_high() -> None:

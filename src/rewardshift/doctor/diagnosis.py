@@ -150,6 +150,7 @@ QUESTIONS: tuple[tuple[str, str, Mapping[str, str]], ...] = (
             "lived": "terminal transitions in the episodes",
             "source": "values from",
             "excess": "their value minus their reward, 0 if learned",
+            "shrinking": "share of that which goes away in a lifetime",
             "ordinary": "the same for other transitions",
             "share": "the one divided by the other",
         },

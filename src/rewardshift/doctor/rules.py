@@ -6,7 +6,7 @@ which thresholds were checked on other seeds and tasks than those of their table
 
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
-from rewardshift.doctor.groups import Belief
+from rewardshift.doctor.groups import Belief, Ends
 from rewardshift.optimism import suggest_shift
 
 if TYPE_CHECKING:
@@ -16,10 +16,12 @@ if TYPE_CHECKING:
 OVERESTIMATION = 0.2
 UNDERESTIMATION = 0.3
 PULL = 0.2
-TERMINAL_VALUE = 0.3
+TERMINAL_VALUE = 0.25
 # The share of estimates beyond every possible return, and terminal values divided by others.
 BEYOND = 0.1
-THROUGH_ENDS = 0.4
+THROUGH_ENDS = 0.3
+# Terminal values that shrink by more than this share in a lifetime are being learned.
+SHRINKING = 0.08
 # The fewest transitions for the rule about ends: one of them should be terminal.
 ENOUGH = 1000
 # Above this share of the initial offset, an agent had no time to learn rare transitions.
@@ -188,9 +190,7 @@ def _valued_ends(diagnosis: "Diagnosis", advice: str) -> Finding | None:
     ends, belief, left = diagnosis.ends, diagnosis.belief, diagnosis.start.left
     if ends is None or ends.share is None or ends.far is None or (left or 0.0) > LEARNING:
         return None
-    if ends.source != "data":
-        return None  # a healthy agent need not have learned the ends of its last policy yet
-    if ends.share < THROUGH_ENDS or abs(ends.far) < TERMINAL_VALUE:
+    if ends.share < THROUGH_ENDS or abs(ends.far) < TERMINAL_VALUE or _learning_ends(ends):
         return None
     if belief is not None and (belief.beyond or 0.0) > BEYOND:
         return None  # without ends, values would still be possible: something else is wrong
@@ -200,6 +200,13 @@ def _valued_ends(diagnosis: "Diagnosis", advice: str) -> Finding | None:
         f" went on ({ends.share:.0%} of what follows other transitions).",
         advice,
     )
+
+
+def _learning_ends(ends: Ends) -> bool:
+    """Whether a healthy agent can have such values, because it is still learning where ends are."""
+    if ends.source != "data":
+        return True  # ends of its last policy, which it may not have learned at all
+    return ends.shrinking is not None and ends.shrinking > SHRINKING
 
 
 def _normaliser(diagnosis: "Diagnosis") -> Finding | None:
