@@ -231,7 +231,7 @@ CASES: dict[str, Case] = {
         online(BOUNDED_DEAF, "InvertedPendulum-v5", 8_000),
     ),
     "deaf-long": Case(
-        "the same after 25,000 steps",
+        "DQN that ignores terminal flags, after 25,000 steps, CartPole",
         "ends",
         online(DeafDQN(**vars(SOLVER)), "CartPole-v1", 25_000),
         online(DeafDQN(**vars(DESCENT)), "Acrobot-v1", 15_000),

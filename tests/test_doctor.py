@@ -335,7 +335,7 @@ def test_values_where_they_began_are_not_called_too_low() -> None:
 
     fresh = modest(target=Target(0.005, 1, 10))
     assert [finding.name for finding in fresh.findings] == []
-    assert "Its cautious start" in fresh.sentences[-1]
+    assert "its cautious start explains" in fresh.sentences[-1]
     late = modest(target=Target(0.5, 1, 10_000))
     assert [finding.name for finding in late.findings] == ["underestimation"]
     assert "train longer" not in late.sentences[-1]

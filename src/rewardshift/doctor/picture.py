@@ -83,6 +83,7 @@ def _bars(axis: Axes, found: Diagnosis) -> None:
 def _over_time(axis: Axes, history: History) -> None:
     axis.set_title("values of actions, in states of the data", fontsize=9)
     axis.set_xlabel("training steps")
+    axis.locator_params(axis="x", nbins=6)
     axis.set_ylabel("mean value")
     for name, color in COLORS.items():
         points = [

@@ -59,20 +59,20 @@ def sentences(diagnosis: "Diagnosis") -> tuple[str, ...]:
     """The findings in words."""
     found = findings_of(diagnosis)
     said = [f"{one.sentence} {one.advice} See {one.page}." for one in found]
-    if not found:
-        said.append("Nothing stands out: a shift is unlikely to help values like these.")
     start, belief = diagnosis.start, diagnosis.belief
     named = {one.name for one in found} & {"overestimation", "underestimation"}
     if belief is not None and not named and _far(belief.share or 0.0):
         kind = "optimistic" if belief.overestimation > 0 else "cautious"
         said.append(
-            f"It expects {belief.estimate:.4g}, and {belief.followed:.4g} follows. Its {kind}"
-            " start explains the difference: train longer before judging its values."
+            f"It expects {belief.estimate:.4g} where {belief.followed:.4g} follows, which its"
+            f" {kind} start explains: train longer before judging its values."
         )
+    if not said:
+        said.append("Nothing stands out: a shift is unlikely to help values like these.")
     if diagnosis.shift.bias and start.left is not None and start.left > 0.01:
         said.append(
-            f"About {start.left:.0%} of the shift's offset should still be there where there is"
-            " data: what it does to the end of training shows after five lifetimes."
+            f"About {start.left:.0%} of the shift's offset should be left in the values of visited"
+            " states: judge what the shift does to the end of training after five lifetimes."
         )
     return tuple(said)
 
@@ -174,7 +174,7 @@ def _ends(diagnosis: "Diagnosis") -> Finding | None:
     ends = diagnosis.ends
     if ends is None:
         return None
-    advice = "Check the terminal flag in its targets; a shift would not help."
+    advice = "Check the terminal flags in its data and targets; a shift would not help."
     if ends.stored == 0 and ends.lived and diagnosis.signal.transitions > ENOUGH:
         return _finding(
             "ends",
@@ -196,8 +196,8 @@ def _valued_ends(diagnosis: "Diagnosis", advice: str) -> Finding | None:
         return None  # without ends, values would still be possible: something else is wrong
     return _finding(
         "ends",
-        f"It values terminal transitions {ends.excess:.4g} above their reward, as if the episode"
-        f" went on ({ends.share:.0%} of what follows other transitions).",
+        f"It expects {ends.excess:.4g} after terminal transitions, as if the episode went on:"
+        f" {ends.share:.0%} of what it expects after others.",
         advice,
     )
 
@@ -216,6 +216,6 @@ def _normaliser(diagnosis: "Diagnosis") -> Finding | None:
         "normaliser",
         "The rewards are rescaled outside of the shift: the agent learns from"
         f" {diagnosis.shift.scale:.4g} r {diagnosis.shift.bias:+.4g} now, and from something else"
-        " later.",
+        " when the normaliser's scale has moved.",
         "Turn off the normalisation of rewards, or set the scale of the shift yourself.",
     )
