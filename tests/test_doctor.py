@@ -222,6 +222,7 @@ def test_a_diagnosis_is_text_json_and_scalars() -> None:
         (lambda: view(actions=gym.spaces.MultiBinary(2)), "Discrete actions and Box"),
         (lambda: diagnose(view(lambda *_: np.zeros(1)), data=replay()), "one value for each"),
         (lambda: diagnose(view(lambda _, actions: np.nan * actions), data=replay()), "diverged"),
+        (lambda: diagnose(view(act=lambda _: 0), corridor()), r"batch of actions, .* \(\) for 1"),
         (lambda: Transitions(STATES[:0], STATES[:0], STATES[:0], STATES[:0]), "no transitions"),
         (lambda: Transitions(STATES, first_action(STATES), np.ones(4), np.ones(3)), "3 rows of"),
     ],
