@@ -2,25 +2,30 @@
 
 `python benchmarks/doctor.py` trains every agent of the table with the seeds 0 to 9 (`--seeds` takes
 fewer), asks the doctor about it, and writes the table into `docs/doctor.md`. `--calibrate` does the
-same with seeds from 100 on and on other tasks, and prints the numbers that the rules look at; the
-docs say which thresholds were checked on these. Names select agents. Results are kept in
-`out/bench/doctor.json`, so a run can be done in parts. Takes about twenty minutes of one core.
+same with seeds from 100 on and on other tasks, and prints the numbers that the rules look at; with
+`--here` on the tasks of the table. The docs say which thresholds were checked on these.
+
+Names select agents. Results are kept in `out/bench/doctor.json` after every seed, and a seed that
+is kept is not run again (`--again` does), so a run can be stopped and done in parts. Rows of the
+table without a kept result stay as they are. Takes about half an hour of one core, and an hour more
+for HalfCheetah.
 """
 
 import argparse
 import json
 import re
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from patients import CASES, Case
+from patients import CASES, Case, Examine, Seeds
 
 from rewardshift.experiments.processes import keep_to_one_thread
 
 ROOT = Path(__file__).parents[1]
 KEPT = ROOT / "out" / "bench" / "doctor.json"
 PAGE = ROOT / "docs" / "doctor.md"
-TABLE = re.compile(r"(<!-- illnesses -->\n\n).*(\n\n<!-- end of the illnesses -->)", re.DOTALL)
+TABLE = re.compile(r"(<!-- illnesses -->\n\n)(.*)(\n\n<!-- end of the illnesses -->)", re.DOTALL)
 REPORTED, TUNED = 0, 100  # the first seeds
 # The numbers that rules look at.
 NUMBERS = (
@@ -30,68 +35,83 @@ NUMBERS = (
     "untried/advantage",
     "ends/share",
     "ends/far",
+    "ends/shrinking",
     "start/left",
 )
 
 
-def look(name: str, case: Case, count: int, *, calibrate: bool) -> list[dict[str, Any]]:
+def look(name: str, examine: Examine, seeds: Seeds) -> Iterator[dict[str, Any]]:
     """What the doctor says of every seed of a case."""
-    first = TUNED if calibrate else REPORTED
-    seeds = tuple(range(first, first + count))
-    looks = (case.elsewhere if calibrate else case.examine)(seeds)
-    rows = []
-    for seed, (found, reached) in zip(seeds, looks, strict=True):
-        named = [finding.name for finding in found.findings]
-        rows.append({"seed": seed, "named": named, "return": reached})
-        known = found.scalars()
+    for seed, (found, reached) in zip(seeds, examine(seeds), strict=True):
+        named, known = [finding.name for finding in found.findings], found.scalars()
         numbers = {key: round(known[key], 3) for key in NUMBERS if key in known}
         print(f"  {name} {seed}: {named} return {reached} {numbers}", flush=True)
-    return rows
+        yield {"seed": seed, "named": named, "return": reached, "numbers": numbers}
 
 
-def table(kept: dict[str, Any]) -> str:
-    """The table of illnesses and hits."""
-    lines = [
-        "| agent | returns | should say | said it | said something else too |",
-        "| --- | --- | --- | --- | --- |",
-    ]
-    for name, case in CASES.items():
-        if name not in kept:
-            continue
-        rows, wanted = kept[name], case.illness
-        hits = [row for row in rows if (wanted in row["named"] if wanted else not row["named"])]
-        others = sorted({one for row in rows for one in row["named"]} - {wanted})
-        more = [f"{one} ({sum(one in row['named'] for row in rows)})" for one in others]
-        reached = [row["return"] for row in rows if row["return"] is not None]
-        returns = f"{min(reached):.0f} to {max(reached):.0f}" if reached else ""
-        said = f"{len(hits)} of {len(rows)}"
-        cells = (case.words, returns, wanted or "nothing", said, ", ".join(more))
-        lines.append(f"| {' | '.join(cells)} |")
-    return "\n".join(lines)
+def line(case: Case, rows: list[dict[str, Any]]) -> str:
+    """The line of a case in the table."""
+    wanted = case.illness
+    hits = [row for row in rows if (wanted in row["named"] if wanted else not row["named"])]
+    others = sorted({one for row in rows for one in row["named"]} - {wanted})
+    more = [f"{one} ({sum(one in row['named'] for row in rows)})" for one in others]
+    reached = [row["return"] for row in rows if row["return"] is not None]
+    returns = f"{min(reached):.0f} to {max(reached):.0f}" if reached else ""
+    said = f"{len(hits)} of {len(rows)}"
+    return f"| {' | '.join((case.words, returns, wanted or 'nothing', said, ', '.join(more)))} |"
 
 
-def keep(name: str, rows: list[dict[str, Any]]) -> None:
-    """Keeps the results of a case, and writes the table of all that are kept."""
-    kept = {**(json.loads(KEPT.read_text()) if KEPT.exists() else {}), name: rows}
+def table(before: str, kept: dict[str, Any]) -> str:
+    """The table of illnesses and hits: new lines for what is kept, old ones for the rest."""
+    head, rule, *old = before.splitlines()
+    lines = {one.split(" | ")[0].removeprefix("| "): one for one in old}
+    lines |= {CASES[name].words: line(CASES[name], rows) for name, rows in kept.items()}
+    known = [lines[case.words] for case in CASES.values() if case.words in lines]
+    return "\n".join((head, rule, *known))
+
+
+def kept_rows() -> dict[str, Any]:
+    """The results so far, by case."""
+    return json.loads(KEPT.read_text()) if KEPT.exists() else {}
+
+
+def keep(name: str, row: dict[str, Any]) -> None:
+    """Keeps the result of a seed."""
+    kept = kept_rows()
+    rows = {**{one["seed"]: one for one in kept.get(name, [])}, row["seed"]: row}
+    kept[name] = [rows[seed] for seed in sorted(rows)]
     KEPT.parent.mkdir(parents=True, exist_ok=True)
     KEPT.write_text(json.dumps(kept, indent=2) + "\n")
-    text = PAGE.read_text()
-    PAGE.write_text(TABLE.sub(lambda found: f"{found[1]}{table(kept)}{found[2]}", text))
+
+
+def write_table() -> None:
+    """Writes the results so far into the page."""
+    text, kept = PAGE.read_text(), kept_rows()
+    PAGE.write_text(TABLE.sub(lambda found: found[1] + table(found[2], kept) + found[3], text))
 
 
 def main() -> None:
     """Trains, examines, and writes the table."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--calibrate", action="store_true")
+    parser.add_argument("--here", action="store_true")
+    parser.add_argument("--again", action="store_true")
     parser.add_argument("--seeds", type=int, default=10)
     parser.add_argument("names", nargs="*", metavar="NAME", help=", ".join(CASES))
     options = parser.parse_args()
     keep_to_one_thread()  # the last bits of a training depend on their number
+    first = TUNED if options.calibrate else REPORTED
     for name in options.names or CASES:
         print(name, flush=True)
-        rows = look(name, CASES[name], options.seeds, calibrate=options.calibrate)
-        if not options.calibrate:
-            keep(name, rows)
+        done = [] if options.calibrate or options.again else kept_rows().get(name, [])
+        seeds = set(range(first, first + options.seeds)) - {row["seed"] for row in done}
+        elsewhere = options.calibrate and not options.here
+        examine = CASES[name].elsewhere if elsewhere else CASES[name].examine
+        for row in look(name, examine, tuple(sorted(seeds))) if seeds else ():
+            if not options.calibrate:
+                keep(name, row)
+    if not options.calibrate:
+        write_table()
 
 
 if __name__ == "__main__":

@@ -31,12 +31,15 @@ SOLVER = DQN(
     n_step=3,
     reward_range=(0.0, 1.0),
 )
+DESCENT = replace(SOLVER, reward_range=(-1.0, 0.0))
 HASTY = DQN(gamma=0.99, network=SMALL, tau=1.0, learning_rate=2e-3)
 CONTROL: dict[str, Any] = {"network": SMALL, "learning_rate": 1e-3, "batch_size": 128}
 WARM: dict[str, Any] = {**CONTROL, "gamma": 0.98, "warm_up": 1_000}
 # Target networks that follow faster, so that a few thousand updates are several lifetimes.
 LOOSE = TD3(**CONTROL, tau=0.05)
 QUICK = replace(STABLE, tau=0.02)
+# As in results/td3-check.
+PAPER = TD3(learning_rate=1e-3, batch_size=100, warm_up=5_000)
 
 
 class Deaf:
@@ -69,7 +72,8 @@ class Look(NamedTuple):
     reached: float | None = None
 
 
-Examine = Callable[[tuple[int, ...]], Iterator[Look]]
+Seeds = tuple[int, ...]
+Examine = Callable[[Seeds], Iterator[Look]]
 
 
 @dataclass(frozen=True)
@@ -120,7 +124,7 @@ def cut(name: str) -> gym.Env[Any, Any]:
 def online(agent: Any, env: Any, steps: int, real: str | None = None) -> Examine:
     """A function of seeds that trains them side by side and examines each."""
 
-    def examine(seeds: tuple[int, ...]) -> Iterator[Look]:
+    def examine(seeds: Seeds) -> Iterator[Look]:
         budget = OnlineBudget(steps=steps, evaluate_every=steps, evaluation_episodes=5)
         with tempfile.TemporaryDirectory() as place:
             run = Path(place) / "run"
@@ -130,6 +134,16 @@ def online(agent: Any, env: Any, steps: int, real: str | None = None) -> Examine
                 yield Look(doctor(run, seed, env=real or env, episodes=3), reached[seed])
 
     return examine
+
+
+def one_by_one(examine: Examine) -> Examine:
+    """The same for one seed after the other: long trainings that were stopped go on there."""
+
+    def each(seeds: Seeds) -> Iterator[Look]:
+        for seed in seeds:
+            yield from examine((seed,))
+
+    return each
 
 
 def random_data(path: Path, env: str, transitions: int, seed: int) -> Dataset:
@@ -154,7 +168,7 @@ def random_data(path: Path, env: str, transitions: int, seed: int) -> Dataset:
 def offline(env: str, transitions: int, updates: int) -> Examine:
     """A function of seeds that trains TD3 on a little data."""
 
-    def examine(seeds: tuple[int, ...]) -> Iterator[Look]:
+    def examine(seeds: Seeds) -> Iterator[Look]:
         budget = OfflineBudget(updates=updates, evaluate_every=updates, evaluation_episodes=3)
         for seed in seeds:
             with tempfile.TemporaryDirectory() as place:
@@ -169,7 +183,7 @@ def offline(env: str, transitions: int, updates: int) -> Examine:
 def normalised(algorithm: str, env: str, steps: int) -> Examine:
     """A function of seeds that trains a model whose normaliser is outside of the shift."""
 
-    def examine(seeds: tuple[int, ...]) -> Iterator[Look]:
+    def examine(seeds: Seeds) -> Iterator[Look]:
         import stable_baselines3  # noqa: PLC0415  slow to import
         from stable_baselines3.common.env_util import make_vec_env  # noqa: PLC0415
         from stable_baselines3.common.vec_env import VecNormalize  # noqa: PLC0415
@@ -216,6 +230,12 @@ CASES: dict[str, Case] = {
         online(DeafDQN(**vars(SOLVER)), "CartPole-v1", 8_000),
         online(BOUNDED_DEAF, "InvertedPendulum-v5", 8_000),
     ),
+    "deaf-long": Case(
+        "DQN that ignores terminal flags, after 25,000 steps, CartPole",
+        "ends",
+        online(DeafDQN(**vars(SOLVER)), "CartPole-v1", 25_000),
+        online(DeafDQN(**vars(DESCENT)), "Acrobot-v1", 15_000),
+    ),
     "cut": Case(
         "DQN whose time limit of 30 steps is stored as terminal, CartPole",
         "underestimation",
@@ -240,7 +260,7 @@ CASES: dict[str, Case] = {
         "healthy: DQN, CartPole",
         None,
         online(SOLVER, "CartPole-v1", 25_000),
-        online(replace(SOLVER, reward_range=(-1.0, 0.0)), "Acrobot-v1", 15_000),
+        online(DESCENT, "Acrobot-v1", 15_000),
     ),
     "pendulum-td3": Case(
         "healthy: TD3, Pendulum",
@@ -253,5 +273,11 @@ CASES: dict[str, Case] = {
         None,
         online(SAC(**WARM), "Pendulum-v1", 10_000),
         online(SAC(**WARM), "InvertedPendulum-v5", 10_000),
+    ),
+    "halfcheetah": Case(
+        "healthy: TD3 after 100,000 steps, HalfCheetah",
+        None,
+        one_by_one(online(PAPER, "HalfCheetah-v5", 100_000)),
+        one_by_one(online(PAPER, "InvertedDoublePendulum-v5", 15_000)),
     ),
 }

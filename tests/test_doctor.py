@@ -222,6 +222,7 @@ def test_a_diagnosis_is_text_json_and_scalars() -> None:
         (lambda: view(actions=gym.spaces.MultiBinary(2)), "Discrete actions and Box"),
         (lambda: diagnose(view(lambda *_: np.zeros(1)), data=replay()), "one value for each"),
         (lambda: diagnose(view(lambda _, actions: np.nan * actions), data=replay()), "diverged"),
+        (lambda: diagnose(view(act=lambda _: 0), corridor()), r"batch of actions, .* \(\) for 1"),
         (lambda: Transitions(STATES[:0], STATES[:0], STATES[:0], STATES[:0]), "no transitions"),
         (lambda: Transitions(STATES, first_action(STATES), np.ones(4), np.ones(3)), "3 rows of"),
     ],
@@ -237,35 +238,6 @@ def test_observations_of_another_task_are_refused() -> None:
 
     with pytest.raises(InputError, match="cannot act on observations"):
         diagnose(view(act=act), corridor())
-
-
-def test_ends_that_the_data_does_not_know_are_told() -> None:
-    rows = np.tile(np.arange(LENGTH), 300)
-    last = rows == LENGTH - 1
-    wrong = Transitions(
-        observation=STATES[rows],
-        action=first_action(rows),
-        reward=np.where(last, 1.0, 0.0),
-        terminated=np.zeros(len(rows), bool),
-        next_observation=STATES[np.minimum(rows + 1, LENGTH - 1)],
-    )
-    found = diagnose(view(), corridor(), wrong, episodes=2)
-    assert [finding.name for finding in found.findings] == ["ends"]
-    assert found.ends is not None
-    assert (found.ends.stored, found.ends.lived) == (0, 2)
-    flat = diagnose(view(lambda seen, _: np.full(len(seen), 3.0), 0.0), corridor(), episodes=2)
-    assert "ends" not in [finding.name for finding in flat.findings]  # impossible values
-
-
-@pytest.mark.parametrize(("learned", "share"), [(True, 0.0), (False, 1.0)])
-def test_ends_that_are_valued_like_other_steps_are_told(learned: bool, share: float) -> None:
-    left = LENGTH - np.arange(LENGTH)
-    known = (1 - GAMMA**left) / (1 - GAMMA) if learned else np.full(LENGTH, 1 / (1 - GAMMA))
-    one = view(lambda seen, _: known[seen.argmax(axis=-1)], 0.0)
-    found = diagnose(one, Steady(LENGTH, pays=(1.0, 1.0)), episodes=2)
-    assert found.ends is not None
-    assert found.ends.share == pytest.approx(share, abs=1e-9)
-    assert ("ends" in [finding.name for finding in found.findings]) != learned
 
 
 def test_values_where_they_began_are_not_called_too_high() -> None:
@@ -288,7 +260,7 @@ def test_values_where_they_began_are_not_called_too_low() -> None:
 
     fresh = modest(target=Target(0.005, 1, 10))
     assert [finding.name for finding in fresh.findings] == []
-    assert "Its cautious start" in fresh.sentences[-1]
+    assert "its cautious start explains" in fresh.sentences[-1]
     late = modest(target=Target(0.5, 1, 10_000))
     assert [finding.name for finding in late.findings] == ["underestimation"]
     assert "train longer" not in late.sentences[-1]

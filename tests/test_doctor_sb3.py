@@ -177,6 +177,14 @@ def test_a_normaliser_outside_of_the_shift_is_told() -> None:
     assert "normaliser" not in [finding.name for finding in doctor(quiet, discrete()).findings]
 
 
+def test_the_older_half_of_a_replay_that_went_around() -> None:
+    model = made(DQN, buffer_size=5).learn(24)  # it holds the steps 19 to 23
+    found = doctor(model, discrete(), episodes=1)
+    assert found.ends is not None
+    assert found.ends.stored == 2  # 19 and 23: every fourth step is terminal
+    assert found.ends.transitions == 1  # 19
+
+
 def test_time_limits_are_not_terminal_in_the_replay() -> None:
     model = made(DQN, make_vec_env(lambda: TimeLimit(discrete(), 3), n_envs=2)).learn(60)
     found = doctor(model, TimeLimit(discrete(), 3), episodes=1)

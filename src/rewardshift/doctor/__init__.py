@@ -117,12 +117,14 @@ def check_env(view: View, env: gym.Env[Any, Any], seed: int) -> None:
     with blaming(f"the environment {env}, when reset,"):
         raw, _ = env.reset(seed=seed)
     try:
-        view.act(stack([view.see(raw)]))
+        acted = np.shape(view.act(stack([view.see(raw)])))
     except Exception as error:
         raise InputError(
             f"the agent cannot act on observations of {env}, {env.observation_space}:"
             f" {type(error).__name__}"
         ) from error
+    if acted[:1] != (1,):
+        raise InputError(f"the policy must return a batch of actions, got the shape {acted} for 1")
 
 
 def _firsts(data: Transitions) -> Any:

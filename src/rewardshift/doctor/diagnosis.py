@@ -125,8 +125,8 @@ QUESTIONS: tuple[tuple[str, str, Mapping[str, str]], ...] = (
             "estimate": "mean estimate",
             "followed": "mean return that followed",
             "overestimation": "estimate minus return",
-            "spread": "spread of that over states",
-            "share": "in units of the possible range",
+            "spread": "spread of this difference over states",
+            "share": "difference in units of the possible range",
             "beyond": "share of estimates beyond every possible return",
         },
     ),
@@ -136,7 +136,7 @@ QUESTIONS: tuple[tuple[str, str, Mapping[str, str]], ...] = (
         {
             "seen": "value of actions in the data",
             "unseen": "value of others in the same states",
-            "nearby": "value of actions nearby",
+            "nearby": "value of actions nearby, if continuous",
             "policy": "value of the policy's actions",
             "advantage": "others minus data, in units of the range",
             "pull": "policy minus data, in units of the range",
@@ -148,9 +148,11 @@ QUESTIONS: tuple[tuple[str, str, Mapping[str, str]], ...] = (
         {
             "stored": "terminal transitions in the data",
             "lived": "terminal transitions in the episodes",
-            "excess": "their value minus their reward, 0 if learned",
-            "ordinary": "the same for other transitions",
-            "share": "the one divided by the other",
+            "source": "values from",
+            "excess": "terminal: value minus reward, 0 if learned",
+            "ordinary": "others: value minus reward",
+            "share": "terminal divided by others",
+            "shrinking": "share of terminal that goes away in a lifetime",
         },
     ),
     (
@@ -158,10 +160,10 @@ QUESTIONS: tuple[tuple[str, str, Mapping[str, str]], ...] = (
         "start",
         {
             "initial": "value of a fresh network, on the primal scale",
-            "spread": "spread of that over states and actions",
+            "spread": "spread of its values over states and actions",
             "optimism": "optimism (0 cautious, 1 optimistic everywhere)",
             "lifetime": "lifetime of an offset, in updates",
-            "left": "share of it that should be left",
+            "left": "share of the offset that should be left",
         },
     ),
     (

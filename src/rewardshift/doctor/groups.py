@@ -70,14 +70,20 @@ class Ends:
     `excess` is the mean of `Q(s, a) - r`, which should be 0, and `ordinary` the same for other
     transitions: the value of what follows them. `share` is the one divided by the other, about 1
     for an agent that bootstraps through the end, and `far` is `excess` in units of the signal's
-    width. `stored` counts the terminal transitions in the data, `lived` those in the episodes.
+    width. `shrinking` is the share of `excess` that goes away in a lifetime, at the rate since
+    the earlier Q function. `source` says whose transitions these are: of the "data", where only
+    settled ones count, or without any there, of "episodes", which the agent may never have learned.
+    `transitions` counts the terminal ones among them; without one, the values are unknown. `stored`
+    counts all terminal transitions in the data, `lived` those in the episodes.
     """
 
+    source: str
     transitions: int
     stored: int | None
     lived: int | None
-    excess: float
-    ordinary: float
+    excess: float | None
+    shrinking: float | None
+    ordinary: float | None
     share: float | None
     far: float | None
 

@@ -6,7 +6,7 @@ import gymnasium as gym
 import numpy as np
 
 from rewardshift.doctor.groups import Belief, Ends, Members, Motion, Signal, Start, Untried
-from rewardshift.doctor.view import Transitions, View, rows_in, take, values_at
+from rewardshift.doctor.view import QFunction, Transitions, View, rows_in, take, values_at
 from rewardshift.doctor.walk import returns_of
 from rewardshift.optimism import Bounds, lifetime, value_bounds
 from rewardshift.visits import visited_pairs
@@ -146,33 +146,58 @@ def ends_of(
 ) -> Ends | None:
     """The values of terminal transitions, of the first source that has any."""
     stored, lived = (None if one is None else int(one.rewards[1].sum()) for one in (data, walked))
-    for part in (one for one in (data, walked) if one is not None):
+    for source, part in (("data", data), ("episodes", walked)):
+        if part is None or not np.any(part.terminated):
+            continue
         ended = np.asarray(part.terminated, bool)
-        if ended.any():
-            excess = _excess(view, part, ended, states, rng)
-            ordinary = _excess(view, part, ~ended, states, rng) if not ended.all() else 0.0
-            known = 0 < 0.01 * signal.width < abs(ordinary)
-            return Ends(
-                transitions=min(states, int(ended.sum())),
-                stored=stored,
-                lived=lived,
-                excess=excess,
-                ordinary=ordinary,
-                share=excess / ordinary if known else None,
-                far=_share(excess, signal.width),
-            )
+        settled = np.ones(len(part), bool) if part.settled is None else part.settled
+        terminal, other = (_some(which & settled, states, rng) for which in (ended, ~ended))
+        excess, ordinary = (_excess(view, view.value, part, rows) for rows in (terminal, other))
+        return Ends(
+            source=source,
+            transitions=len(terminal),
+            stored=stored,
+            lived=lived,
+            excess=excess,
+            shrinking=_shrinking(view, part, terminal, excess),
+            ordinary=ordinary,
+            share=_ratio(excess, ordinary, 0.01 * signal.width),
+            far=None if excess is None else _share(excess, signal.width),
+        )
     return None
 
 
-def _excess(
-    view: View, part: Transitions, which: np.ndarray, states: int, rng: np.random.Generator
-) -> float:
-    """The mean of the values of some transitions minus their rewards."""
-    rows = np.sort(rng.permutation(np.flatnonzero(which))[:states])
+def _some(which: np.ndarray, count: int, rng: np.random.Generator) -> np.ndarray:
+    """Some of the rows that are marked, in their order."""
+    return np.sort(rng.permutation(np.flatnonzero(which))[:count])
+
+
+def _excess(view: View, value: QFunction, part: Transitions, rows: np.ndarray) -> float | None:
+    """The mean of the values of rows minus their rewards; None without any."""
+    if not rows.size:
+        return None
     at, action = take(part.observation, rows), np.asarray(part.action)[rows]
     reward = view.trained.reward(np.asarray(part.reward)[rows], part.terminated[rows])
-    values = values_at(view.value, at, action, "the agent")
+    values = values_at(value, at, action, "the agent")
     return float((values - np.asarray(reward)).mean())
+
+
+def _shrinking(
+    view: View, part: Transitions, rows: np.ndarray, excess: float | None
+) -> float | None:
+    """The share by which the excess of rows shrinks in a lifetime, by the earlier Q function."""
+    felt, earlier = _lifetime(view), view.earlier
+    if felt is None or earlier is None or earlier.updates < 1 or excess is None:
+        return None
+    before = _excess(view, earlier.value, part, rows)
+    return (1 - abs(excess / before)) * felt / earlier.updates if before else None
+
+
+def _ratio(excess: float | None, ordinary: float | None, least: float) -> float | None:
+    """The one divided by the other; None if that is unknown or about 0."""
+    if excess is None or ordinary is None or not 0 < least < abs(ordinary):
+        return None
+    return excess / ordinary
 
 
 def start_of(view: View, firsts: object, possible: Bounds, rng: np.random.Generator) -> Start:
@@ -182,13 +207,18 @@ def start_of(view: View, firsts: object, possible: Bounds, rng: np.random.Genera
         drawn = view.uniform(rows_in(firsts), rng)
         found = view.trained.to_primal(values_at(view.fresh, firsts, drawn, "a fresh network"))
         initial, spread = float(found.mean()), float(found.std())
-    felt = left = None
-    if view.target is not None:
-        tau, every, updates = view.target
-        felt = lifetime(view.gamma, tau, max(1, round(every)))
-        left = math.exp(-updates / felt)
+    felt, left = _lifetime(view), None
+    if view.target is not None and felt is not None:
+        left = math.exp(-view.target.updates / felt)
     optimism = None if initial is None else possible.optimism(initial)
     return Start(initial, spread, optimism, felt, left)
+
+
+def _lifetime(view: View) -> float | None:
+    """The lifetime of an offset, in updates."""
+    if view.target is None:
+        return None
+    return lifetime(view.gamma, view.target.tau, max(1, round(view.target.every)))
 
 
 def members_of(

@@ -1,7 +1,7 @@
 """The picture of a diagnosis: estimates against returns, and seen against unseen actions."""
 
 import io
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
@@ -22,13 +22,18 @@ LABELS = {
 }
 
 
-def draw(found: Diagnosis, history: Sequence[tuple[int, Diagnosis]] = (), title: str = "") -> bytes:
+# Steps, each with a diagnosis or with the values of actions by kind.
+History = Sequence[tuple[int, Diagnosis | Mapping[str, float]]]
+
+
+def draw(found: Diagnosis, history: History = (), title: str = "") -> bytes:
     """The diagnosis as a PNG.
 
     Args:
         found: The diagnosis.
-        history: Earlier ones with their steps, as a `DoctorCallback` keeps them: with two or more,
-            the values of seen and unseen actions are drawn over time.
+        history: Earlier ones with their steps, as a `DoctorCallback` keeps them, or the values
+            that `runs.values_over_time` reads: with two or more, the values of seen and unseen
+            actions are drawn over time.
         title: A title.
     """
     picture = io.BytesIO()
@@ -64,7 +69,7 @@ def _estimates(axis: Axes, found: Diagnosis) -> None:
 def _bars(axis: Axes, found: Diagnosis) -> None:
     axis.set_title("values of actions, in states of the data", fontsize=9)
     axis.set_ylabel("mean value")
-    known = {} if found.untried is None else _kinds(found)
+    known = _kinds(found)
     if not known:
         _say(axis, "no data to compare with")
         return
@@ -75,24 +80,25 @@ def _bars(axis: Axes, found: Diagnosis) -> None:
     axis.axhline(0, color="black", linewidth=0.8)
 
 
-def _over_time(axis: Axes, history: Sequence[tuple[int, Diagnosis]]) -> None:
+def _over_time(axis: Axes, history: History) -> None:
     axis.set_title("values of actions, in states of the data", fontsize=9)
-    axis.set_xlabel("environment steps")
+    axis.set_xlabel("training steps")
+    axis.locator_params(axis="x", nbins=6)
     axis.set_ylabel("mean value")
     for name, color in COLORS.items():
         points = [
-            (step, known[name])
-            for step, found in history
-            if found.untried is not None and name in (known := _kinds(found))
+            (step, known[name]) for step, found in history if name in (known := _kinds(found))
         ]
         if points:
             axis.plot(*zip(*points, strict=True), "o-", ms=3, color=color, label=LABELS[name])
     axis.legend(frameon=False, fontsize=8, loc="best")
 
 
-def _kinds(found: Diagnosis) -> dict[str, float]:
+def _kinds(found: Diagnosis | Mapping[str, float]) -> Mapping[str, float]:
     """The known values of actions of each kind."""
-    values = {name: getattr(found.untried, name) for name in COLORS}
+    if not isinstance(found, Diagnosis):
+        return found
+    values = {name: getattr(found.untried, name, None) for name in COLORS}
     return {name: value for name, value in values.items() if value is not None}
 
 

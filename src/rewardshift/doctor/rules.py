@@ -6,7 +6,7 @@ which thresholds were checked on other seeds and tasks than those of their table
 
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
-from rewardshift.doctor.groups import Belief
+from rewardshift.doctor.groups import Belief, Ends
 from rewardshift.optimism import suggest_shift
 
 if TYPE_CHECKING:
@@ -16,10 +16,12 @@ if TYPE_CHECKING:
 OVERESTIMATION = 0.2
 UNDERESTIMATION = 0.3
 PULL = 0.2
-TERMINAL_VALUE = 0.3
+TERMINAL_VALUE = 0.25
 # The share of estimates beyond every possible return, and terminal values divided by others.
 BEYOND = 0.1
-THROUGH_ENDS = 0.4
+THROUGH_ENDS = 0.3
+# Terminal values that shrink by more than this share in a lifetime are being learned.
+SHRINKING = 0.08
 # The fewest transitions for the rule about ends: one of them should be terminal.
 ENOUGH = 1000
 # Above this share of the initial offset, an agent had no time to learn rare transitions.
@@ -57,20 +59,20 @@ def sentences(diagnosis: "Diagnosis") -> tuple[str, ...]:
     """The findings in words."""
     found = findings_of(diagnosis)
     said = [f"{one.sentence} {one.advice} See {one.page}." for one in found]
-    if not found:
-        said.append("Nothing stands out: a shift is unlikely to help values like these.")
     start, belief = diagnosis.start, diagnosis.belief
     named = {one.name for one in found} & {"overestimation", "underestimation"}
     if belief is not None and not named and _far(belief.share or 0.0):
         kind = "optimistic" if belief.overestimation > 0 else "cautious"
         said.append(
-            f"It expects {belief.estimate:.4g}, and {belief.followed:.4g} follows. Its {kind}"
-            " start explains the difference: train longer before judging its values."
+            f"It expects {belief.estimate:.4g} where {belief.followed:.4g} follows, which its"
+            f" {kind} start explains: train longer before judging its values."
         )
+    if not said:
+        said.append("Nothing stands out: a shift is unlikely to help values like these.")
     if diagnosis.shift.bias and start.left is not None and start.left > 0.01:
         said.append(
-            f"About {start.left:.0%} of the shift's offset should still be there where there is"
-            " data: what it does to the end of training shows after five lifetimes."
+            f"About {start.left:.0%} of the shift's offset should be left in the values of visited"
+            " states: judge what the shift does to the end of training after five lifetimes."
         )
     return tuple(said)
 
@@ -172,7 +174,7 @@ def _ends(diagnosis: "Diagnosis") -> Finding | None:
     ends = diagnosis.ends
     if ends is None:
         return None
-    advice = "Check the terminal flag in its targets; a shift would not help."
+    advice = "Check the terminal flags in its data and targets; a shift would not help."
     if ends.stored == 0 and ends.lived and diagnosis.signal.transitions > ENOUGH:
         return _finding(
             "ends",
@@ -188,16 +190,23 @@ def _valued_ends(diagnosis: "Diagnosis", advice: str) -> Finding | None:
     ends, belief, left = diagnosis.ends, diagnosis.belief, diagnosis.start.left
     if ends is None or ends.share is None or ends.far is None or (left or 0.0) > LEARNING:
         return None
-    if ends.share < THROUGH_ENDS or abs(ends.far) < TERMINAL_VALUE:
+    if ends.share < THROUGH_ENDS or abs(ends.far) < TERMINAL_VALUE or _learning_ends(ends):
         return None
     if belief is not None and (belief.beyond or 0.0) > BEYOND:
         return None  # without ends, values would still be possible: something else is wrong
     return _finding(
         "ends",
-        f"It values terminal transitions {ends.excess:.4g} above their reward, as if the episode"
-        f" went on ({ends.share:.0%} of what follows other transitions).",
+        f"It expects {ends.excess:.4g} after terminal transitions, as if the episode went on:"
+        f" {ends.share:.0%} of what it expects after others.",
         advice,
     )
+
+
+def _learning_ends(ends: Ends) -> bool:
+    """Whether a healthy agent can have such values, because it is still learning where ends are."""
+    if ends.source != "data":
+        return True  # ends of its last policy, which it may not have learned at all
+    return ends.shrinking is not None and ends.shrinking > SHRINKING
 
 
 def _normaliser(diagnosis: "Diagnosis") -> Finding | None:
@@ -207,6 +216,6 @@ def _normaliser(diagnosis: "Diagnosis") -> Finding | None:
         "normaliser",
         "The rewards are rescaled outside of the shift: the agent learns from"
         f" {diagnosis.shift.scale:.4g} r {diagnosis.shift.bias:+.4g} now, and from something else"
-        " later.",
+        " when the normaliser's scale has moved.",
         "Turn off the normalisation of rewards, or set the scale of the shift yourself.",
     )

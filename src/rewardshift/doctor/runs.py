@@ -1,6 +1,7 @@
 """The doctor for our own runs, from their checkpoints and their replay or data set."""
 
 import contextlib
+import math
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
@@ -23,15 +24,19 @@ from rewardshift.envs.tasks import (
     refuse_shifted,
     task_spec,
 )
-from rewardshift.errors import InputError
+from rewardshift.errors import InputError, one_line
+from rewardshift.files import DAMAGE
 from rewardshift.replay import RecordLayout
 from rewardshift.rollout.policy import Policy
 from rewardshift.training.checkpoints import read_agents, read_segments
 from rewardshift.training.config import RunConfig
 from rewardshift.training.folder import read_config
 from rewardshift.training.loading import row_of
+from rewardshift.training.logs import METRICS, read_metrics
 
 KEPT = 20_000  # transitions of a replay that are looked at
+# Columns of the metrics with the values of actions, of trainings online and offline.
+COLUMNS = {"q_visited": "seen", "q_unvisited": "unseen", "q_seen": "seen", "q_unseen": "unseen"}
 
 
 def doctor(
@@ -69,6 +74,37 @@ def doctor(
             seed=seed,
             on_episode=on_episode,
         )
+
+
+def values_over_time(
+    folder: Path | str, run_seed: int | None = None
+) -> list[tuple[int, dict[str, float]]]:
+    """The values of seen and unseen actions at each evaluation of a run, with its step.
+
+    It is empty for a run that does not log them: see `COLUMNS`.
+
+    Args:
+        folder: The run's folder, which is only read.
+        run_seed: The run's seed; by default its first.
+    """
+    folder = Path(folder)
+    config = read_config(folder)
+    seed = config.seeds[row_of(config, config.seeds[0] if run_seed is None else run_seed)]
+    try:
+        mine = [line for line in read_metrics(folder) if int(line["seed"]) == seed]
+        rows = [(int(line["step"]), _logged(line)) for line in mine]
+    except DAMAGE as error:
+        raise InputError(
+            f"the {METRICS} in {str(folder)!r} cannot be read: {one_line(error)}; to write it"
+            f" again: rewardshift resume {folder}"
+        ) from error
+    return [(step, values) for step, values in rows if values]
+
+
+def _logged(line: dict[str, str]) -> dict[str, float]:
+    """The values of actions in a line of the metrics, by kind."""
+    values = {kind: float(cell) for name, kind in COLUMNS.items() if (cell := line.get(name))}
+    return {kind: value for kind, value in values.items() if math.isfinite(value)}
 
 
 def _policies(folder: Path, config: RunConfig, row: int) -> list[Policy]:
@@ -176,17 +212,22 @@ def _replayed(folder: Path, config: RunConfig, row: int) -> Transitions:
     spec = config.spec
     record = RecordLayout(spec.features, spec.dtype, spec.action_size).record
     rng = np.random.default_rng(0)
-    some, rewards, ends = [], [], []
+    some, places, rewards, ends, stored = [], [], [], [], 0
     segments = read_segments(folder / "checkpoints", config.digests, record, len(config.seeds))
-    share = min(1.0, KEPT / min(config.budget.steps, getattr(config.budget, "capacity", KEPT)))
+    capacity = getattr(config.budget, "capacity", KEPT)
+    share = min(1.0, KEPT / min(config.budget.steps, capacity))
     for part in segments:
         mine = part[row]
-        some.append(mine[rng.random(len(mine)) < share])
+        chosen = np.flatnonzero(rng.random(len(mine)) < share)
+        some.append(mine[chosen])
+        places.append(stored + chosen)
+        stored += len(mine)
         rewards.append(mine["reward"].copy())
         ends.append(mine["terminated"] != 0)
     if not some:
         raise InputError(f"the last checkpoint of the run in {str(folder)!r} has no replay")
-    rows = np.concatenate(some)
+    rows, age = np.concatenate(some), stored - 1 - np.concatenate(places)
+    size = min(stored, capacity)  # a checkpoint keeps some that have left the replay
     actions = rows["action"]
     return Transitions(
         observation=rows["observation"],
@@ -195,6 +236,7 @@ def _replayed(folder: Path, config: RunConfig, row: int) -> Transitions:
         terminated=rows["terminated"] != 0,
         next_observation=rows["next_observation"],
         whole=(np.concatenate(rewards), np.concatenate(ends)),
+        settled=(age >= size / 2) & (age < size),
     )
 
 

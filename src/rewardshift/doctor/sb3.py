@@ -242,12 +242,14 @@ def _replayed(model: Any, shift: Shift) -> Transitions:
     actions, terminated = flat(buffer.actions), flat(buffer.dones * (1 - buffer.timeouts)) > 0
     rewards = flat(buffer.rewards).astype(np.float64)
     compact = getattr(buffer, "optimize_memory_usage", False)
+    age = (buffer.pos - 1 - np.arange(size)) % size  # 0 is the newest: it goes around
     return Transitions(
         observation=flat(buffer.observations),
         action=actions[:, 0] if isinstance(model.action_space, gym.spaces.Discrete) else actions,
         reward=(rewards - shift.reward(np.zeros(len(rewards)), terminated)) / shift.scale,
         terminated=terminated,
         next_observation=None if compact else flat(buffer.next_observations),
+        settled=np.repeat(age >= size / 2, buffer.n_envs),
     )
 
 

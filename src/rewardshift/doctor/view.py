@@ -107,6 +107,10 @@ def check_actions(space: gym.Space[Any]) -> None:
         )
 
 
+# The columns of transitions that need as many rows as there are rewards.
+_COLUMNS = ("observation", "action", "terminated", "next_observation", "ended", "settled")
+
+
 @dataclass(frozen=True, eq=False)
 class Transitions:
     """Transitions of a replay or a data set; the arrays are read, and only a sample is copied.
@@ -120,6 +124,8 @@ class Transitions:
         ended: Whether the episode ended after the row, for any reason. With it, rows are
             consecutive and the returns in the data are known.
         whole: The rewards and the terminal flags of all transitions, if the rows are a sample.
+        settled: Whether each row belongs to the older half of the replay, so that the agent had
+            the time to learn it. Without it, all do: a data set was there from the beginning.
     """
 
     observation: Any
@@ -129,12 +135,13 @@ class Transitions:
     next_observation: Any = None
     ended: np.ndarray | None = None
     whole: tuple[np.ndarray, np.ndarray] | None = None
+    settled: np.ndarray | None = None
 
     def __post_init__(self) -> None:
         count = len(self.reward)
         if count == 0:
             raise InputError("there are no transitions to look at: is the replay empty?")
-        for name in ("observation", "action", "terminated", "next_observation", "ended"):
+        for name in _COLUMNS:
             column = getattr(self, name)
             if column is not None and rows_in(column) != count:
                 raise InputError(f"there are {count} rewards and {rows_in(column)} rows of {name}")

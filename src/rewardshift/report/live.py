@@ -1,7 +1,5 @@
 """Work that goes on, as its files tell: units done, curves so far, time left."""
 
-import csv
-import io
 import itertools
 import json
 import math
@@ -17,9 +15,9 @@ from rewardshift.experiments.results import load_units, unit_name
 from rewardshift.experiments.runner import PLAN, RUNNING
 from rewardshift.files import DAMAGE, read_own
 from rewardshift.shift import Terminal
-from rewardshift.training.logs import time_spent
+from rewardshift.training.logs import read_metrics, time_spent
 
-CONFIG, METRICS = "config.json", "metrics.csv"
+CONFIG = "config.json"
 SHOWN = {"evaluation_return": "return", "success_rate": "success rate"}  # of a run
 
 
@@ -164,17 +162,9 @@ def _begun(place: Path, name: str) -> Begun:
     config = place / CONFIG
     budget = json.loads(read_own(config))["budget"] if config.exists() else {}
     steps = int(budget.get("steps", budget.get("updates", 0)))
-    lines = _lines(place)
+    lines = read_metrics(place)
     step = int(lines[-1]["step"]) if lines else 0
     return Begun(name, step, steps, time_spent(place))
-
-
-def _lines(place: Path) -> list[dict[str, str]]:
-    """The lines of a run's `metrics.csv` so far."""
-    path = place / METRICS
-    if not path.exists():
-        return []
-    return list(csv.DictReader(io.StringIO(read_own(path).decode())))
 
 
 def _curves_so_far(
@@ -182,7 +172,7 @@ def _curves_so_far(
 ) -> Iterator[Curve]:
     """The curves of a begun unit: every evaluation adds a line for each method and seed."""
     tasks, methods = group
-    lines = _lines(place)
+    lines = read_metrics(place)
     width = len(methods) * len(seeds)
     for panel in figure.panels:
         for row in range(width):
@@ -232,7 +222,7 @@ def _look_at_run(folder: Path) -> Live:
     config = json.loads(read_own(folder / CONFIG))
     name, env = str(config["agent"]["type"]), str(config["env"])
     seeds = [int(seed) for seed in config["seeds"]]
-    lines = _lines(folder)
+    lines = read_metrics(folder)
     panels = tuple(
         Panel(measure, env, label, env, measure)
         for measure, label in SHOWN.items()

@@ -8,10 +8,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from rewardshift.errors import one_line
 from rewardshift.files import naming, opened, own_folder, read_own, write_atomic
 from rewardshift.training.metrics import Columns
 
-TIMES = "timing.csv"
+METRICS, TIMES = "metrics.csv", "timing.csv"
 
 
 def write_metrics(folder: Path, columns: Columns, rows: Sequence[Any]) -> None:
@@ -20,7 +21,18 @@ def write_metrics(folder: Path, columns: Columns, rows: Sequence[Any]) -> None:
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(columns.names)
     writer.writerows([_cell(value) for value in columns.cells(row)] for row in rows)
-    write_atomic(folder / "metrics.csv", text.getvalue())
+    write_atomic(folder / METRICS, text.getvalue())
+
+
+def read_metrics(folder: Path) -> list[dict[str, str]]:
+    """The lines of a run's `metrics.csv` so far, by column; none before the first checkpoint."""
+    path = folder / METRICS
+    if not path.exists():
+        return []
+    try:
+        return list(csv.DictReader(io.StringIO(read_own(path).decode())))
+    except csv.Error as error:
+        raise ValueError(one_line(error)) from error
 
 
 def _cell(value: float | None) -> str:
