@@ -89,21 +89,31 @@ def steps_per_second(
     agent: Any, env: str, seeds: int, first: int, steps: int, hindsight: Hindsight | None = None
 ) -> float:
     """Of all seeds together, after the first steps, without evaluations."""
-    total = first + steps
-    never = 10 * total
-    budget = OnlineBudget(
-        steps=total, evaluate_every=never, checkpoint_every=never, hindsight=hindsight
-    )
+    budget = timed_budget(first, steps, hindsight)
     trainer = OnlineTrainer(agent, env, tuple(range(seeds)), budget)
-    started = 0.0
+    return seeds * steps / seconds(trainer, first, steps)
+
+
+def timed_budget(first: int, steps: int, hindsight: Hindsight | None = None) -> OnlineBudget:
+    """The budget of a training that `seconds` times.
+
+    It has one step more: a training is evaluated after its last step, and that takes time too.
+    """
+    total = first + steps + 1
+    return OnlineBudget(
+        steps=total, evaluate_every=total, checkpoint_every=total, hindsight=hindsight
+    )
+
+
+def seconds(trainer: OnlineTrainer, first: int, steps: int) -> float:
+    """The seconds that a training takes for steps after the first ones."""
+    times: dict[int, float] = {}
 
     def clock(step: int, _: Any) -> None:
-        nonlocal started
-        if step == first:
-            started = time.perf_counter()
+        times.setdefault(step, time.perf_counter())
 
     trainer.run_to_checkpoint(clock)
-    return seeds * steps / (time.perf_counter() - started)
+    return times[first + steps] - times[first]
 
 
 def matrix_rate(size: int = 256, repeats: int = 200, goes: int = 10) -> float:

@@ -11,15 +11,14 @@ without Stable-Baselines3, as a test.
 import json
 import os
 import sys
-import time
 from collections.abc import Callable
 from functools import partial
 from typing import Any
 
 from online import PEER_SCRIPT
-from peers import FOLDER, in_turn, peer_python, rate_of
+from peers import FOLDER, in_turn, peer_python, rate_of, seconds, timed_budget
 
-from rewardshift import DQN, MLP, TD3, OnlineBudget
+from rewardshift import DQN, MLP, TD3
 from rewardshift.experiments.rows import rows_run
 
 ROUNDS = 3
@@ -48,19 +47,9 @@ def measure(kind: str, hidden: str, constants: int, steps: int) -> float:
         else TD3(shift=-0.1 * number, network=network, warm_up=100)
         for number in range(constants)
     ]
-    total = WARM_UP + steps
-    never = 10 * total
-    budget = OnlineBudget(steps=total, evaluate_every=never, checkpoint_every=never)
+    budget = timed_budget(WARM_UP, steps)
     trainer = rows_run(agents, TASKS[kind], tuple(range(SEEDS)), budget).make()
-    started = 0.0
-
-    def clock(step: int, _: Any) -> None:
-        nonlocal started
-        if step == WARM_UP:
-            started = time.perf_counter()
-
-    trainer.run_to_checkpoint(clock)
-    return constants * SEEDS * steps / (time.perf_counter() - started)
+    return constants * SEEDS * steps / seconds(trainer, WARM_UP, steps)
 
 
 def _ours(kind: str, hidden: str, constants: int, processes: int, steps: int) -> float:

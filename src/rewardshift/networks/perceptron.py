@@ -214,10 +214,10 @@ def apply_mlp(
     for place, layer in enumerate(layers):
         if others is not None and place == 0:
             features = inputs.shape[-1]
-            seen = inputs @ layer.weight[:, :features].T + layer.bias
-            inputs = seen[..., None, :] + others @ layer.weight[:, features:].T
+            seen = _product(inputs, layer.weight[:, :features]) + layer.bias
+            inputs = seen[..., None, :] + _product(others, layer.weight[:, features:])
         else:
-            inputs = inputs @ layer.weight.T + layer.bias
+            inputs = _product(inputs, layer.weight) + layer.bias
         if place < len(parameters.hidden):
             if parameters.norms:
                 inputs = _normalise(parameters.norms[place], inputs)
@@ -229,6 +229,13 @@ def lift_mlp(parameters: MLPParameters, offset: Float[Array, ""]) -> MLPParamete
     """The layers with the biases of the output raised; see `Lifting`."""
     output = parameters.output
     return parameters._replace(output=output._replace(bias=output.bias + offset))
+
+
+def _product(
+    inputs: Float[Array, "*batch inputs"], weight: Float[Array, "outputs inputs"]
+) -> Float[Array, "*batch outputs"]:
+    """`inputs @ weight.T`, without the copy that XLA makes of a transposed weight under `vmap`."""
+    return jnp.tensordot(inputs, weight, axes=(-1, 1))
 
 
 def _normalise(norm: Norm, inputs: Float[Array, "*batch width"]) -> Float[Array, "*batch width"]:
