@@ -13,6 +13,7 @@ import numpy as np
 
 from rewardshift import Hindsight, OnlineBudget
 from rewardshift.training.online import OnlineTrainer
+from rewardshift.training.trainer import Trainer
 
 FOLDER = Path("out") / "bench"
 PEERS = {
@@ -105,7 +106,7 @@ def timed_budget(first: int, steps: int, hindsight: Hindsight | None = None) -> 
     )
 
 
-def seconds(trainer: OnlineTrainer, first: int, steps: int) -> float:
+def seconds(trainer: Trainer, first: int, steps: int) -> float:
     """The seconds that a training takes for steps after the first ones."""
     times: dict[int, float] = {}
 
