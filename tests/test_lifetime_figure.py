@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from rewardshift import lifetime
 from rewardshift.experiments import FIGURES
-from rewardshift.experiments.figure import Unit
-from rewardshift.experiments.lifetime import LifetimeBudget, run_lifetime
+from rewardshift.experiments.figure import Curve, Unit
+from rewardshift.experiments.lifetime import LifetimeBudget, fitted_lifetime, run_lifetime
 from rewardshift.shift import Shift
 
 
@@ -34,6 +34,18 @@ def test_a_value_that_follows_its_target_forgets_as_predicted(
     np.testing.assert_allclose(left, expected, rtol=1e-6, atol=1e-9)
     # The lifetime is the first order of the same law.
     assert every / -np.log(ratio) == pytest.approx(lifetime(gamma, tau, every), rel=tau + 0.01)
+
+
+@given(st.floats(50, 2000), st.floats(0.5, 2.0))
+def test_a_fit_finds_the_lifetime_of_an_exponential(lifetime: float, start: float) -> None:
+    steps = [round(lifetime * part / 4) for part in range(1, 17)]
+    left = start * np.exp(-np.array(steps) / lifetime)
+    spoilt = np.where(
+        np.array(steps) <= 2 * lifetime, left, -1.0
+    )  # what comes later does not count
+    for values in (left, spoilt):
+        curve = Curve("panel", "negative", 0, steps, values.tolist())
+        assert fitted_lifetime(curve, round(2 * lifetime)) == pytest.approx(lifetime)
 
 
 def test_the_figure_measures_the_share_that_is_left(tmp_path: Path) -> None:

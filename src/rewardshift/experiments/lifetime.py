@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from rewardshift.agents.bcq import BCQ
+from rewardshift.agents.cql import CQL
 from rewardshift.agents.dqn import DQN
 from rewardshift.agents.td3 import TD3
 from rewardshift.experiments.behaviour import Behaviour
@@ -46,7 +47,7 @@ class LifetimeTask:
         seen: The column with the mean value of actions in the data.
     """
 
-    agent: DQN | TD3 | BCQ
+    agent: DQN | TD3 | BCQ | CQL
     data: Behaviour | str
     bias: float
     seen: str
@@ -66,7 +67,7 @@ class LifetimeBudget:
     transitions: int = 5000
     points: int = 20
 
-    def offline(self, agent: DQN | TD3 | BCQ) -> OfflineBudget:
+    def offline(self, agent: DQN | TD3 | BCQ | CQL) -> OfflineBudget:
         """The budget for the training loop."""
         updates = round(self.lifetimes * agent.lifetime)
         return OfflineBudget(
@@ -94,6 +95,19 @@ TASKS = {
     ),
     "BCQ": LifetimeTask(
         BCQ(network=MLP((64, 64)), proposer=MLP((64, 64)), batch_size=64, gamma=GAMMA, tau=TAU),
+        "embedded/hopper-medium",
+        0.5,
+        "q_seen",
+    ),
+    "CQL": LifetimeTask(
+        CQL(
+            network=MLP((64, 64)),
+            learning_rate=1e-3,
+            batch_size=64,
+            cloning_updates=0,
+            gamma=GAMMA,
+            tau=TAU,
+        ),
         "embedded/hopper-medium",
         0.5,
         "q_seen",
@@ -154,6 +168,22 @@ def _column(result: Result, name: str, seed: int) -> tuple[Sequence[int], np.nda
     return [row.step for row in rows], np.array(values, float)
 
 
+def fitted_lifetime(curve: Curve, until: int) -> float:
+    """The updates in which the exponential that fits best falls by `e`.
+
+    The spread of a share does not shrink with the share, so that of its logarithm grows: each
+    point has the weight of its share.
+
+    Args:
+        curve: The share that is left.
+        until: The last update that counts.
+    """
+    steps, left = np.array(curve.steps), np.array(curve.values)
+    fit = (steps <= until) & (left > 0)
+    slope, _ = np.polyfit(steps[fit], np.log(left[fit]), 1, w=left[fit])
+    return float(-1 / slope)
+
+
 # The claims are about the first two lifetimes: later the policies, and so their values, may differ.
 JUDGED = 2
 # A lifetime that is longer by a quarter moves the mean over two lifetimes by this share.
@@ -177,7 +207,10 @@ LIFETIME = Figure(
             )
             for name in TASKS
         ),
-        Panel("BCQ-unseen", "BCQ, random actions", "share left", "BCQ", "unseen"),
+        *(
+            Panel(f"{name}-unseen", f"{name}, random actions", "share left", name, "unseen")
+            for name in ("BCQ", "CQL")
+        ),
     ),
     methods=(
         Method(PREDICTED, "predicted", None, Style("#525252", "--")),
