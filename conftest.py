@@ -14,20 +14,27 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+import pytest
 from sybil import Example, Sybil
 from sybil.parsers.myst import CodeBlockParser, PythonCodeBlockParser, SkipParser
 from sybil.parsers.rest import DocTestParser
 
 ROOT = Path(__file__).parent
 
-# What one test has compiled, no other compiles again, nor a command that a test starts.
-os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", tempfile.mkdtemp(prefix="rewardshift-xla-"))
+# What one test has compiled, no other compiles again, nor a command that a test starts, nor the
+# next run of the tests. JAX knows the programs by their text, its own version and its flags.
+os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(ROOT / ".pytest_cache" / "compiled"))
 os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0")
 os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES", "-1")
 # And what is compiled runs for milliseconds, so it need not be optimised.
 os.environ.setdefault("XLA_FLAGS", "--xla_backend_optimization_level=0")
 # Torch's threads would only wait for each other over networks as small as those of tests.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
+# The tests write thousands of small files and wait for the disk at each: where there is memory to
+# spare, they go there.
+MEMORY = Path("/dev/shm")
+if "TMPDIR" not in os.environ and MEMORY.is_dir() and shutil.disk_usage(MEMORY).free > 4 << 30:
+    os.environ["TMPDIR"] = tempfile.tempdir = str(MEMORY)
 
 
 def make_folder(namespace: dict[str, Any]) -> None:
@@ -67,6 +74,16 @@ def evaluate_console(example: Example) -> None:
     for part in f"\n{example.parsed}".split("\n$ ")[1:]:
         command, _, expected = part.partition("\n")
         assert run(command, example.namespace["folder"]).rstrip() == expected.rstrip()
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Keeps the tests of a file together, because they share what it has made.
+
+    Tests marked `apart` share nothing. They come last, each on whichever worker is free.
+    """
+    for item in items:
+        if item.get_closest_marker("apart") is None:
+            item.add_marker(pytest.mark.xdist_group(str(item.path.relative_to(ROOT))))
 
 
 pages = Sybil(
