@@ -2,6 +2,7 @@
 
 import json
 import random
+import shutil
 import signal
 import subprocess
 import sys
@@ -90,6 +91,7 @@ def test_an_interrupted_run_ends_the_same(at: int, undisturbed: Path, tmp_path: 
     assert contents(folder) == contents(undisturbed)
 
 
+@pytest.mark.apart
 def test_a_killed_run_ends_the_same(tmp_path: Path) -> None:
     """SIGKILL at random moments, also while a checkpoint is written."""
     arguments = [
@@ -131,6 +133,21 @@ def test_the_same_command_again_says_that_it_is_done(undisturbed: Path) -> None:
     assert again.finished
     assert contents(undisturbed) == before
     assert read_config(undisturbed).agent == AGENT
+
+
+@pytest.mark.parametrize("steps", [None, BUDGET.steps + 100])
+def test_a_run_without_its_checkpoints_does_not_start_over(
+    steps: int | None, undisturbed: Path, tmp_path: Path
+) -> None:
+    folder = tmp_path / "run"
+    shutil.copytree(undisturbed, folder)
+    shutil.rmtree(folder / "checkpoints")
+    before = contents(folder)
+    with pytest.raises(InputError, match="has results but no checkpoint to go on from; restore"):
+        resume(folder, steps=steps)
+    with pytest.raises(InputError, match="or train into another folder"):
+        train(AGENT, "MountainCar-v0", seeds=2, budget=BUDGET, folder=folder)
+    assert contents(folder) == before
 
 
 def test_another_run_does_not_get_the_folder(undisturbed: Path, tmp_path: Path) -> None:

@@ -91,6 +91,11 @@ def save_checkpoint(
     return segments
 
 
+def kept_checkpoints(folder: Path) -> list[Path]:
+    """The manifests of the checkpoints in a folder, oldest first."""
+    return sorted(folder.glob("checkpoint-*.json"))
+
+
 def load_checkpoint(
     folder: Path, configs: tuple[str, ...], template: Any, record: np.dtype[np.void] | None
 ) -> Checkpoint | None:
@@ -103,7 +108,7 @@ def load_checkpoint(
         record: The layout of a transition, if the run has a replay.
     """
     refuse_links(folder)
-    manifests = sorted(folder.glob("checkpoint-*.json"))
+    manifests = kept_checkpoints(folder)
     if not manifests:
         return None
     *before, path = manifests
@@ -126,7 +131,7 @@ def read_agents(folder: Path, configs: tuple[str, ...], template: Any) -> list[t
     """
     refuse_links(folder)
     found = []
-    for path in sorted(folder.glob("checkpoint-*.json")):
+    for path in kept_checkpoints(folder):
         try:
             body = _manifest(path, configs)
             with arrays_in(_read_whole(folder / _state(body["step"]), body["state"])) as arrays:
@@ -152,7 +157,7 @@ def read_segments(
         rows: The number of rows, one for each seed.
     """
     refuse_links(folder)
-    for path in sorted(folder.glob("checkpoint-*.json"))[-1:]:
+    for path in kept_checkpoints(folder)[-1:]:
         try:
             for segment, digest in _segments(folder, _manifest(path, configs)).items():
                 part = np.load(_read_whole(segment, digest), allow_pickle=False)
@@ -224,7 +229,7 @@ def _stop(segment: str) -> int:
 
 def _delete_old(folder: Path) -> None:
     """Deletes old checkpoints and every file that no kept checkpoint names."""
-    manifests = sorted(folder.glob("checkpoint-*.json"))
+    manifests = kept_checkpoints(folder)
     for path in manifests[:-KEPT]:
         path.unlink()
     kept = [json.loads(read_own(path)) for path in manifests[-KEPT:]]

@@ -6,7 +6,9 @@ from pathlib import Path
 from rewardshift.errors import InputError, one_line
 from rewardshift.files import DAMAGE, LEFTOVER, LOCK, read_own, write_atomic
 from rewardshift.rollout.parts import check_restorable
+from rewardshift.training.checkpoints import kept_checkpoints
 from rewardshift.training.config import FORMAT, RunConfig
+from rewardshift.training.logs import time_spent
 
 
 def check_folder(folder: Path, config: RunConfig) -> None:
@@ -33,6 +35,11 @@ def _check_contents(folder: Path, config: RunConfig) -> None:
             raise InputError(
                 f"the folder {str(folder)!r} holds a run with another configuration;"
                 " choose another folder, or go on with that run: rewardshift resume"
+            )
+        if time_spent(folder) > 0 and not any(kept_checkpoints(folder / "checkpoints")):
+            raise InputError(
+                f"the run in {str(folder)!r} has results but no checkpoint to go on from; restore"
+                " its folder checkpoints, or train into another folder"
             )
     elif folder.exists() and any(map(_is_foreign, folder.iterdir())):
         raise InputError(f"the folder {str(folder)!r} is not empty and holds no run")
