@@ -6,6 +6,7 @@ import shutil
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -61,6 +62,11 @@ def test_the_page_is_small_and_opens_at_once(browser: Browser, page: Path) -> No
     assert busy < 2  # seconds of the page's thread, which other processes do not lengthen
 
 
+def read_claims(name: str) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = json.loads((ROOT / "results" / name / "claims.json").read_text())
+    return found
+
+
 def test_filters_choose_the_rows(browser: Browser, page: Path) -> None:
     browser.get(page.as_uri())
 
@@ -68,16 +74,29 @@ def test_filters_choose_the_rows(browser: Browser, page: Path) -> None:
         rows = browser.all("tr[data-verdict]")
         return [str(r.get_attribute("data-verdict")) for r in rows if r.is_displayed()]
 
+    theirs, ours = browser.all("details.all")
+    assert theirs.get_attribute("open")
+    assert not ours.get_attribute("open")
+    fold = ours.find_element(By.TAG_NAME, "summary")
     first = shown()
-    assert set(first) == {"supported", "not supported", "inconclusive"}
+    fold.click()
+    assert set(shown()) == {"supported", "not supported", "inconclusive"}
+    fold.click()
+    assert shown() == first
     browser.one("[value=supported]").click()
-    assert set(shown()) == {"not supported", "inconclusive"}
+    assert set(shown()) == {"not supported", "inconclusive"}  # what is asked for is unfolded
     Select(browser.one("[name=scenario]")).select_by_visible_text("goals")
     assert shown() == ["not supported"]
     browser.one("[value='not tested']").click()
     assert shown() == ["not tested", "not supported", "not tested"]
     claims = sum(len(figure.claims) for figure in FIGURES.values())
-    assert browser.one("form [role=status]").text == f"3 of {claims} claims shown"
+    told = browser.one("form [role=status]")
+    others = sum(claim["verdict"] == "supported" for claim in read_claims("fetch"))
+    assert told.text == f"3 of {claims} claims shown; {others} hidden by their verdict"
+    Select(browser.one("[name=scenario]")).select_by_visible_text("S2 control")
+    browser.one("[value='not tested']").click()
+    assert told.text.startswith(f"0 of {claims} claims shown; ")
+    assert not any(table.is_displayed() for table in browser.all("details.all"))
 
 
 def test_every_claim_links_to_its_figure(browser: Browser, page: Path) -> None:
@@ -113,7 +132,7 @@ def test_controls_change_the_curves(browser: Browser, page: Path) -> None:
         lines.add(line())
     assert len(lines) == 3
     bands = {browser.one(f"{figure} .band").get_attribute("d")}
-    band.select_by_visible_text("95% bootstrap interval")
+    band.select_by_visible_text("quartiles of the seeds")
     bands.add(browser.one(f"{figure} .band").get_attribute("d"))
     assert len(bands) == 2
     band.select_by_visible_text("none")
@@ -131,7 +150,10 @@ def test_controls_change_the_curves(browser: Browser, page: Path) -> None:
 
 def test_a_step_is_read_by_pointer_and_by_keyboard(browser: Browser, page: Path) -> None:
     browser.get(page.as_uri())
-    plot = browser.one(f"{browser.show('figure1')} .plot")
+    figure = browser.show("figure1")
+    band = Select(browser.all(f"{figure} .controls select")[1])
+    band.select_by_visible_text("quartiles of the seeds")
+    plot = browser.one(f"{figure} .plot")
     reading = plot.find_element(By.CLASS_NAME, "reading")
     ActionChains(browser).move_to_element(plot).perform()
     assert "training episodes: 4" in reading.text
@@ -193,6 +215,10 @@ def test_pictures_stand_in_for_print_and_without_scripts(browser: Browser, page:
     browser.emulate("print")
     assert browser.one("#fetch .static").is_displayed()
     assert not browser.one("#fetch .chart").is_displayed()
+    words = browser.one("#claims ~ details dl")
+    assert not words.is_displayed()
+    browser.execute_script("dispatchEvent(new Event('beforeprint'))")
+    assert words.is_displayed()
     browser.emulate()
     browser.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": True})
     try:

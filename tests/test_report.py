@@ -164,7 +164,7 @@ def test_every_figure_can_be_drawn() -> None:
 
 
 class References(HTMLParser):
-    """Everything in a page that would be fetched."""
+    """Everything in a page that would be fetched, and where its links lead."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -180,7 +180,9 @@ def test_the_page_is_self_contained_and_escaped(folder: Path) -> None:
     references = References()
     references.feed(text)
     assert references.found
-    assert all(reference.startswith(("data:image/", "#")) for reference in references.found)
+    outside = {found for found in references.found if not found.startswith(("data:image/", "#"))}
+    assert outside == {"https://arxiv.org/abs/2209.07288"}  # a link
+    assert text.count(outside.pop()) == text.count('<a href="https:') == 1
     assert "<b>cut</b>" not in text
     assert "&lt;b&gt;cut&lt;/b&gt;" in text
     for claim in FIGURE.claims:

@@ -10,7 +10,14 @@ from rewardshift.experiments import FIGURES
 from rewardshift.experiments.figure import Claim, Curve, Figure
 from rewardshift.report.statistics import MIN_SEEDS
 from rewardshift.report.summary import count
-from rewardshift.report.verdicts import comparison, evidence, judge, score, value_range
+from rewardshift.report.verdicts import (
+    comparison,
+    evidence,
+    judge,
+    reason,
+    score,
+    value_range,
+)
 
 
 def test_a_curve_is_scored_by_its_mean_or_its_end() -> None:
@@ -52,9 +59,21 @@ def test_alike_claims_use_a_share_of_the_range() -> None:
     found = judged(figure, known_curves())
     assert found["alike"]["margin"] == found["apart"]["margin"] == 0.1
     assert comparison(found["alike"]) == "count like count+shift (auc)"
-    assert "in [-0.0" in evidence(found["alike"])
+    assert "interval -0.0" in evidence(found["alike"])
     assert "margin 0.1; p = " in evidence(found["alike"])
     assert "p of the opposite = " in evidence(found["apart"])
+
+
+def test_an_open_claim_says_why_with_the_p_value_of_its_numbers() -> None:
+    claim = judged(FIGURE, known_curves())["count+shift-above-count"]
+    assert claim["verdict"] == "inconclusive"
+    for key, other in (("p", "p_opposite"), ("p_opposite", "p")):
+        raw = {"p_value" if key == "p" else key: 0.2, "p_value" if other == "p" else other: 0.8}
+        leaning = claim | raw | {f"{key}_corrected": 0.97, f"{other}_corrected": 0.9}
+        assert "corrected 0.97" in evidence(leaning)
+        assert "chance alone could do that (p = 0.97, corrected" in reason(leaning, {})
+    near = claim | {"p_value": 0.01, "p_opposite": 0.99, "p_corrected": 0.03}
+    assert "p is 0.03, but the interval of P still includes 0.5" in reason(near, {})
 
 
 def test_the_range_is_that_of_the_mean_curves_that_a_panel_shows() -> None:

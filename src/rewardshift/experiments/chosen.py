@@ -114,7 +114,7 @@ def _claims(tasks: Iterable[str], sentences: Iterable[tuple[str, str, str]]) -> 
 AUTO = Figure(
     name="auto",
     title="The shift that chooses itself",
-    scenario="theory",
+    scenario="auto",
     tasks=TASKS,
     panels=return_panels(tuple(TASKS)),
     methods=METHODS,

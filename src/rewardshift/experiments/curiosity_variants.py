@@ -24,7 +24,7 @@ def _ablation_claims(task: str) -> list[Claim]:
         Claim(
             f"{task}-rnd{bias:g}-above-rnd",
             task,
-            "A moderate negative shift improves RND.",
+            f"A moderate negative shift, {bias:g}, improves RND.",
             better=f"rnd{bias:g}",
             worse="rnd",
         )
@@ -34,7 +34,7 @@ def _ablation_claims(task: str) -> list[Claim]:
         Claim(
             f"{task}-rnd-10-below-rnd{bias:g}",
             task,
-            "A shift of -10 is too much curiosity.",
+            f"A shift of -10 is too much curiosity: worse than {bias:g}.",
             better=f"rnd{bias:g}",
             worse="rnd-10",
         )

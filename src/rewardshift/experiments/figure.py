@@ -25,7 +25,8 @@ SCENARIOS = {
     "S2 control": "Do shifts help simulated robots to learn to run?",
     "S3 curiosity": "Does a negative shift help to explore, also where curiosity is rewarded?",
     "goals": "Does the sign of the reward matter where a robot arm has to reach goals?",
-    "theory": "How long does a shift last, and what does it do where an episode ends?",
+    "theory": "Where do values start, how long does a shift last, what does it do at an end?",
+    "auto": "Can a shift choose its own constant?",
 }
 
 CORES = 2  # of the machine that the times of presets refer to

@@ -184,7 +184,7 @@ FIGURE1 = Figure(
         Panel(
             "q-gap",
             "Learned Q against the optimal Q",
-            "distance, of the initial one",
+            "distance to it (start: 1)",
             task="S20",
             measure="q_gap",
             lower_is_better=True,

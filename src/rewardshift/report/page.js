@@ -25,15 +25,19 @@ function fill(element, attributes, children) {
 
 function setUpFilters(form) {
   const rows = [...document.querySelectorAll("tr[data-verdict]")];
-  const apply = () => {
+  const tables = [...document.querySelectorAll("details.all")];
+  const apply = (event) => {
     const wanted = new FormData(form);
     const scenario = wanted.get("scenario"), verdicts = wanted.getAll("verdict");
-    for (const row of rows) {
-      row.hidden = !(verdicts.includes(row.dataset.verdict)
-        && (!scenario || row.dataset.scenario === scenario));
+    const asked = rows.filter((row) => !scenario || row.dataset.scenario === scenario);
+    const shown = asked.filter((row) => verdicts.includes(row.dataset.verdict));
+    for (const row of rows) row.hidden = !shown.includes(row);
+    for (const table of tables) {
+      table.hidden = !shown.some((row) => table.contains(row));
+      table.open ||= event !== undefined;
     }
-    const shown = rows.filter((row) => !row.hidden).length;
-    form.querySelector("[role=status]").textContent = `${shown} of ${rows.length} claims shown`;
+    form.querySelector("[role=status]").textContent = `${shown.length} of ${rows.length} claims shown`
+      + (shown.length < asked.length ? `; ${asked.length - shown.length} hidden by their verdict` : "");
   };
   form.addEventListener("change", apply);
   form.addEventListener("submit", (event) => event.preventDefault());
@@ -63,15 +67,10 @@ const CENTRES = {
 function draws(seeds) {
   let state = 1; // a fixed start: the same results give the same band
   const next = () => (state = (state * 48271) % 2147483647);
-  const sample = () => Array.from({ length: seeds }, () => next() % seeds);
-  return Array.from({ length: RESAMPLES }, sample);
+  return Array.from({ length: RESAMPLES }, () => Array.from({ length: seeds }, () => next() % seeds));
 }
 
 const BANDS = {
-  "quartiles of the seeds": (columns) => columns.map((values) => {
-    const ordered = sorted(values);
-    return [quantile(ordered, 0.25), quantile(ordered, 0.75)];
-  }),
   "95% bootstrap interval": (columns, centre) => {
     let samples;
     return columns.map((values, i) => {
@@ -80,6 +79,7 @@ const BANDS = {
       return [quantile(centres, 0.025), quantile(centres, 0.975)];
     });
   },
+  "quartiles of the seeds": (columns) => columns.map(sorted).map((values) => [0.25, 0.75].map((share) => quantile(values, share))),
   "none": null,
 };
 
@@ -98,7 +98,7 @@ function summarise(panel, name, state) {
 
 function linearTicks(low, high) {
   const rough = (high - low) / 5, power = 10 ** Math.floor(Math.log10(rough));
-  const step = power * [1, 2, 5, 10].find((factor) => factor * power >= rough);
+  const step = power * [1, 2, 2.5, 5, 10].find((factor) => factor * power >= rough);
   const first = Math.ceil(low / step), count = Math.floor(high / step + 1e-9) - first + 1;
   return Array.from({ length: count }, (_, i) => (first + i) * step);
 }
@@ -156,6 +156,11 @@ function coloured(element, method) {
   return element;
 }
 
+function sample(method) {
+  const line = draw("path", { d: "M0 5H26", "stroke-dasharray": method.dash });
+  return coloured(draw("svg", { viewBox: "0 0 26 10", "aria-hidden": "true" }, line), method);
+}
+
 function drawPanel(plot, panel, data, state) {
   const lines = shownLines(panel, data, state), scale = scales(panel, lines, state);
   const points = panel.steps.map((step, i) => [step, i]).filter(([step]) => !state.log || step > 0);
@@ -184,11 +189,10 @@ function drawPanel(plot, panel, data, state) {
     plot.at = Math.max(points[0][1], Math.min(at, panel.steps.length - 1));
     const place = scale.x(panel.steps[plot.at]);
     guide.setAttribute("d", `M${place} ${TOP}V${HEIGHT - BOTTOM}`);
-    plot.reading.classList.toggle("left", place > WIDTH / 2);
     plot.reading.hidden = false;
     plot.reading.replaceChildren(make("b", {}, `${data.x}: ${whole.format(panel.steps[plot.at])}`),
-      ...lines.map((line) => make("span", {}, `${line.method.label}: ${reading(line, plot.at)}, `
-        + `${panel.seeds[line.method.name].length} seeds`)));
+      ...lines.map((line) => make("span", {}, sample(line.method), `${line.method.label}: `
+        + `${reading(line, plot.at)}, ${panel.seeds[line.method.name].length} seeds`)));
   };
   plot.nearest = (share) => {
     const place = share * WIDTH, distance = ([step]) => Math.abs(scale.x(step) - place);
@@ -238,9 +242,7 @@ function box(name, state, key, redraw) {
 }
 
 function toggle(method, state, redraw) {
-  const line = draw("path", { d: "M0 5H26", "stroke-dasharray": method.dash });
-  const button = make("button", { type: "button", "aria-pressed": "true", "data-method": method.name },
-    coloured(draw("svg", { viewBox: "0 0 26 10", "aria-hidden": "true" }, line), method), method.label);
+  const button = make("button", { type: "button", "aria-pressed": "true", "data-method": method.name }, sample(method), method.label);
   button.addEventListener("click", () => {
     const on = state.off.delete(method.name) || !state.off.add(method.name);
     button.setAttribute("aria-pressed", on);
@@ -263,7 +265,7 @@ function numbers(panel, data, state) {
 
 function setUpChart(chart) {
   const data = JSON.parse(chart.nextElementSibling.textContent);
-  const state = { centre: "mean", band: "quartiles of the seeds", log: false, single: false, off: new Set() };
+  const state = { centre: "mean", band: "95% bootstrap interval", log: false, single: false, off: new Set() };
   const used = data.methods.filter(({ name }) => data.panels.some((panel) => panel.seeds[name]));
   const plots = data.panels.map((panel) => makePlot(panel, data));
   const table = make("details", {}, make("summary", {}, "The numbers behind the curves"));
@@ -286,6 +288,7 @@ function setUpChart(chart) {
 }
 
 for (const form of document.querySelectorAll("form.filters")) setUpFilters(form);
+addEventListener("beforeprint", () => document.querySelectorAll("details").forEach((fold) => { fold.open = true; }));
 const observer = new IntersectionObserver((entries) => {
   for (const { isIntersecting, target } of entries) {
     if (!isIntersecting) continue;

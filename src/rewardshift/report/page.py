@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from hashlib import sha256
 from html import escape
 from pathlib import Path
+from statistics import median
 from string import Template
 from typing import Any
 
@@ -54,7 +55,7 @@ def render_page(
         script_hash=_hash(script),
         connect="; connect-src 'self'" if live is not None else "",
         live=live or "",
-        header=_header(figures, claims),
+        header=_header(figures, claims) + _contents(folders, figures),
         body="".join(
             parts if SWEEP in figures else reversed(parts)
         ),  # a sweep's answer comes first
@@ -70,16 +71,42 @@ def _header(figures: Figures, claims: Claims) -> str:
     return Template(_part(f"page_{kind}.html")).substitute(tested=tested, claims=len(theirs))
 
 
+def _contents(folders: Sequence[Path], figures: Figures) -> str:
+    """The way to each figure, on a page of several."""
+    if len(folders) < 2:
+        return ""
+    links = "".join(
+        f'<li><a href="#{escape(folder.name)}" title="{escape(figures[folder.name].title)}">'
+        f"{escape(folder.name)}</a></li>"
+        for folder in folders
+    )
+    return f'<nav aria-label="Figures"><b>Figures:</b><ul>{links}</ul></nav>\n'
+
+
 def _claims(folders: Sequence[Path], claims: Claims, figures: Figures) -> str:
     """The section about all claims."""
     counts = count_all(claims, figures).items()
     return Template(_part("page_claims.html")).substitute(
         tiles="".join(_tiles(source, rows[-1]) for source, rows in counts if any(rows[-1].counts)),
         short="" if SWEEP in figures else short_html(folders, claims, figures),
+        power=_power(claims),
         scenarios="".join(f"<option>{escape(name)}</option>" for name in scenarios_of(figures)),
         verdicts="".join(map(_verdict_box, VERDICTS)),
         tables="".join(_overview(folders, claims, figures, source) for source in SOURCES),
     )
+
+
+def _power(claims: Claims) -> str:
+    """What the two verdicts that are easily mistaken mean, with the size of what was missed."""
+    effects = [c["detectable"] for judged in claims.values() for c in judged if c["detectable"]]
+    found = (
+        ": the seeds of half of the tested claims find only effects above"
+        f" {rounded(median(effects))} standard deviations"
+        if effects
+        else ""
+    )
+    return f"""<p><b>✗ Not supported</b> means that the opposite was shown. <b>? Inconclusive</b>
+does not mean “no effect”{found}.</p>"""
 
 
 def _part(name: str) -> str:
@@ -118,7 +145,14 @@ def _overview(folders: Sequence[Path], claims: Claims, figures: Figures, source:
             rows += [overview_row(figures[name], c) for c in judged if c["source"] == source]
         except DAMAGE as error:
             raise unreadable(where[name], error) from error
-    return table(TITLES[source], OVERVIEW, rows) if rows else ""
+    if not rows:
+        return ""
+    title = TITLES[source]
+    first = " open" if source == "paper" or SWEEP in figures else ""
+    return f"""<details class="all"{first}>
+<summary>{escape(title)}, one by one ({len(rows)})</summary>
+{table(title, OVERVIEW, rows)}</details>
+"""
 
 
 def _section(folder: Path, whole: Figure, claims: list[dict[str, Any]]) -> str:
@@ -206,7 +240,8 @@ def _unrun(figures: list[Figure]) -> str:
         return ""
     items = "".join(
         f'<li id="{escape(figure.name)}"><b>{escape(figure.name)}</b> ({escape(figure.scenario)}):'
-        f" {escape(figure.title)}. About {rounded(figure.presets['quick'].core_hours)} core-hours:"
+        f" {escape(figure.title.rstrip('?'))}."
+        f" About {rounded(figure.presets['quick'].core_hours)} core-hours:"
         f" <code>rewardshift reproduce {escape(figure.name)} --preset quick</code></li>\n"
         for figure in figures
         if "quick" in figure.presets

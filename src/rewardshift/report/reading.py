@@ -17,7 +17,7 @@ from rewardshift.report.verdicts import SOURCES
 Claims = Mapping[str, list[dict[str, Any]]]
 
 READING = "reading.json"
-SHORT = ("Question", *TITLES.values(), "Answer so far")
+SHORT = ("Question", *TITLES.values(), "Answer so far (seeds, preset)")
 
 
 class Reading(NamedTuple):
@@ -75,7 +75,9 @@ def short_html(folders: Sequence[Path], claims: Claims, figures: Mapping[str, Fi
     for scenario in scenarios_of(figures):
         names = [name for name, figure in figures.items() if figure.scenario == scenario]
         found = [claim for name in names for claim in claims[name]]
-        answers = "".join(_answer(name, judged[name]) for name in names if name in judged)
+        answers = "".join(
+            _answer(name, judged[name], _size(claims[name])) for name in names if name in judged
+        )
         cells = (
             f"<b>{escape(scenario)}</b> <small>{escape(SCENARIOS.get(scenario, ''))}</small>",
             *(_counts([c for c in found if c["source"] == source]) for source in SOURCES),
@@ -97,6 +99,16 @@ def _count(verdict: str, number: int) -> str:
     return f'<span class="number {kind}">{SYMBOLS[verdict]} {number} {verdict}</span>'
 
 
-def _answer(name: str, reading: Reading | None) -> str:
+def _size(claims: list[dict[str, Any]]) -> str:
+    """The seeds and the preset behind an answer."""
+    seeds = sorted({claim["seeds"] for claim in claims if claim["seeds"] is not None})
+    presets = sorted({claim["preset"] for claim in claims})
+    return f"{' or '.join(map(str, seeds))} seeds, {' or '.join(presets)}"
+
+
+def _answer(name: str, reading: Reading | None, size: str) -> str:
     said = "see its verdicts." if reading is None else reading.answer
-    return f'<li><a href="#{escape(name)}">{escape(name)}</a>: {escape(said)}</li>'
+    return (
+        f'<li><a href="#{escape(name)}">{escape(name)}</a>: {escape(said)}'
+        f" <small>({escape(size)})</small></li>"
+    )

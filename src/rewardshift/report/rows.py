@@ -13,7 +13,10 @@ METRICS: dict[Metric, str] = {
     "best": "the best point of the curve",
     "drop": "the loss from the best point to the end",
 }
-OVERVIEW = ("Verdict", "Claim", "Probability of improvement", "Seeds", "Lifetimes", "Figure")
+OVERVIEW = (
+    *("Verdict", "Claim", "Probability of improvement, or difference"),
+    *("Seeds", "Lifetimes", "Figure"),
+)
 DETAIL = ("Verdict", "Claim", "Why", "Numbers", "Detectable", "Lifetimes")
 
 
@@ -38,7 +41,7 @@ def overview_row(figure: Figure, claim: dict[str, Any]) -> str:
 {cell("Claim", f"{escape(claim['statement'])} <small>{escape(task)}.{why}</small>")}
 {cell("P", _effect(claim))}
 {cell("Seeds", escape(str(claim["seeds"] or "-")))}
-{cell("Lifetimes", _number(claim["lifetimes"]))}
+{cell("Lifetimes", _lifetimes(claim))}
 {cell("Figure", f'<a class="number" href="#{name}">{name}</a>')}
 </tr>
 """
@@ -55,7 +58,7 @@ def detail_row(figure: Figure, claim: dict[str, Any]) -> str:
 {cell("Why", _why(figure, claim))}
 {cell("Numbers", "-" if claim["seeds"] is None else _bar(claim) + escape(evidence(claim)))}
 {cell("Detectable", _number(claim["detectable"]))}
-{cell("Lifetimes", _number(claim["lifetimes"]))}
+{cell("Lifetimes", _lifetimes(claim))}
 </tr>
 """
 
@@ -89,6 +92,14 @@ def _why(figure: Figure, claim: dict[str, Any]) -> str:
 
 def _number(value: float | None) -> str:
     return "-" if value is None else escape(rounded(value))
+
+
+def _lifetimes(claim: dict[str, Any]) -> str:
+    """The budget in lifetimes of the shift, marked where it is too short for the whole story."""
+    if claim["lifetimes"] is None or claim["verdict"] == "not tested":
+        return "-"
+    start = " (start only)" if claim["lifetimes"] < 1 else ""
+    return f"{_number(claim['lifetimes'])}{start}"
 
 
 def _effect(claim: dict[str, Any]) -> str:

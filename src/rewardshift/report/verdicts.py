@@ -7,7 +7,7 @@ import numpy as np
 from jaxtyping import Float
 
 from rewardshift.experiments.figure import Claim, Curve, Figure, Metric, Panel, Source, rounded
-from rewardshift.report.statistics import MIN_SEEDS, Comparison, Decision, compare, decide
+from rewardshift.report.statistics import ALPHA, MIN_SEEDS, Comparison, Decision, compare, decide
 
 SOURCES: tuple[Source, ...] = get_args(Source)
 
@@ -71,17 +71,24 @@ def evidence(claim: dict[str, Any]) -> str:
     if claim["verdict"] == "not tested":
         return f"no results; takes about {rounded(claim['core_hours'])} core-hours"
     low, high = claim["low"], claim["high"]
-    interval = "" if low is None else f" in [{low:.3g}, {high:.3g}]"
+    interval = "" if low is None else f", interval {low:.3g} to {high:.3g}"
     if claim["alike"] is None:
         measured = f"P = {claim['probability']:.3g}{interval}"
     else:
         measured = f"difference {claim['difference']:.2g}{interval}, margin {claim['margin']:.3g}"
-    if claim["p_value"] <= claim["p_opposite"]:
-        tested, p, corrected = "p", claim["p_value"], claim["p_corrected"]
-    else:
-        tested, p = "p of the opposite", claim["p_opposite"]
-        corrected = claim["p_opposite_corrected"]
-    return f"{measured}; {tested} = {p:.2g}, corrected {corrected:.2g}"
+    tested = "p" if _leans_towards(claim) else "p of the opposite"
+    p = min(claim["p_value"], claim["p_opposite"])
+    return f"{measured}; {tested} = {p:.2g}, corrected {_corrected(claim):.2g}"
+
+
+def _leans_towards(claim: dict[str, Any]) -> bool:
+    """Whether the results are rather for the claim than for its opposite."""
+    return bool(claim["p_value"] <= claim["p_opposite"])
+
+
+def _corrected(claim: dict[str, Any]) -> float:
+    """The corrected p-value of the side to which the results lean."""
+    return float(claim["p_corrected" if _leans_towards(claim) else "p_opposite_corrected"])
 
 
 def reason(claim: dict[str, Any], labels: Mapping[str, str]) -> str:
@@ -119,8 +126,10 @@ def _reason_of_better(claim: dict[str, Any], better: str, worse: str) -> str:
         return f"{wins}."
     if claim["verdict"] == "not supported":
         return f"In only {share}, {better} beats {worse}: the opposite holds."
-    p = min(claim["p_corrected"], claim["p_opposite_corrected"])
-    return f"{wins}; chance alone could do that (corrected p = {p:.2g})."
+    p = _corrected(claim)
+    if p < ALPHA:
+        return f"{wins}; p is {p:.2g}, but the interval of P still includes 0.5."
+    return f"{wins}; chance alone could do that (p = {p:.2g}, corrected for all claims)."
 
 
 def judge(figure: Figure, curves: Sequence[Curve], preset: str) -> list[dict[str, Any]]:
