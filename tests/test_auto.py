@@ -99,6 +99,12 @@ def test_a_vector_chooses_one_shift_for_all_rows() -> None:
     assert told == [[-0.5, -0.5], [-0.5, -1.5], [1.0, 2.0]]
 
 
+@pytest.mark.parametrize("gamma", ["0.9", 1.0])
+def test_a_discount_that_is_none_is_refused(gamma: Any) -> None:
+    with pytest.raises(InputError, match=r"gamma must be in \[0, 1\), got "):
+        ShiftReward(Paying(), "auto", gamma=gamma)
+
+
 @pytest.mark.parametrize("paid", [float("nan"), float("inf")])
 def test_a_reward_that_is_no_number_is_refused(paid: float) -> None:
     env = ShiftReward(Paying((paid,)), "auto", gamma=0.5)
@@ -116,13 +122,19 @@ def test_an_agent_learns_whatever_is_paid(paid: tuple[float, ...]) -> None:
     assert done.policy().shifts[0].scale == pytest.approx(1 / (abs(paid[0]) or 1.0))
 
 
+@pytest.mark.parametrize("every", [60, 7])
+def test_the_largest_return_is_that_of_an_episode(every: int) -> None:
+    """A checkpoint every 7 steps cuts the episodes of 10, and a new one begins."""
+    budget, paid = replace(BUDGET, checkpoint_every=every), Paying().paid
+    returns = train(DQN(shift=LargestReturn(), gamma=0.5, **TINY), Paying, budget=budget)
+    sums = np.cumsum([0.5**t * paid[t % 4] for t in range(min(every, 10))])
+    assert returns.rows[-1].metrics["return_size"] == pytest.approx(abs(sums).max())
+
+
 def test_an_agent_learns_with_the_state_of_its_rule() -> None:
     """The metrics are those of the last update, which follows the last reward."""
     budget = replace(BUDGET, checkpoint_every=60)  # a checkpoint would cut an episode
     paid = Paying().paid
-    returns = train(DQN(shift=LargestReturn(), gamma=0.5, **TINY), Paying, budget=budget)
-    sums = np.cumsum([0.5**t * paid[t % 4] for t in range(10)])
-    assert returns.rows[-1].metrics["return_size"] == pytest.approx(abs(sums).max())
     centred = train(DQN(shift=Centred(), **TINY), Paying, budget=budget)
     episode = [paid[t % 4] for t in range(10)]
     assert centred.rows[-1].metrics["mean_reward"] == pytest.approx(np.mean(episode), rel=1e-5)

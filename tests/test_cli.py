@@ -58,6 +58,8 @@ def test_list_names_everything(capsys: pytest.CaptureFixture[str]) -> None:
             "cannot write to the folder 'file/x'",
         ),
         (["report", "nowhere"], "no folder 'nowhere'"),
+        (["report", "."], "run 'rewardshift reproduce FIGURE --out .' first"),
+        (["resume", "a b"], "no run in 'a b'"),
         (["suggest", "--goal", "explore"], "give either --rewards LOW HIGH or --values LOW HIGH"),
         (
             ["suggest", "--goal", "explore", "--values", "0", "1", "--gamma", "1"],
@@ -238,10 +240,11 @@ def test_suggest_tells_how_long_a_shift_lasts(capsys: pytest.CaptureFixture[str]
     assert main([*plan, "--tau=0.005", "--every=2", "--steps=100000"]) == 0
     said = capsys.readouterr().out
     assert "lasts 40000 updates" in said
-    assert "100000 steps are 2.5 lifetimes; 8.2% is left then" in said
+    assert "100000 steps are 2.5 lifetimes; 8.21% is left then" in said
     for wrong, message in (
         (["--steps=5"], "needs --tau"),
         (["--tau=2"], "tau must be in (0, 1], got 2.0"),
+        (["--tau=0.5", "--steps=-5"], "steps must be a whole number of 1 or more"),
     ):
         assert main([*plan, *wrong]) == 2
         assert message in capsys.readouterr().err

@@ -217,8 +217,12 @@ def test_an_agent_of_ones_own() -> None:
 
 def test_one_shift_for_an_agent_with_one() -> None:
     assert parse("bcq", "--data=a.npz", "--shift=8").agent == AGENTS["bcq"][0](shift=8.0)
-    with pytest.raises(PartError, match="--shift must be a number, got 1 2"):
-        parse("bcq", "--data=a.npz", "--shift", "1", "2")
+    for wrong in (("1", "2"), ("auto",)):
+        words = f"number on a data set, got {' '.join(wrong)}; 'rewardshift data inspect' suggests"
+        with pytest.raises(PartError, match=words):
+            parse("bcq", "--data=a.npz", "--shift", *wrong)
+    with pytest.raises(PartError, match="or one for each member, got 1 auto"):
+        parse("dqn", "--env=CartPole-v1", "--shift", "1", "auto")
 
 
 def test_bad_settings_are_one_line(capsys: pytest.CaptureFixture[str]) -> None:

@@ -28,6 +28,7 @@ from rewardshift.rollout.trees import npz_bytes
 from rewardshift.training.config import DataConfig, RunConfig
 from rewardshift.training.folder import claim_folder
 from rewardshift.training.loading import load, networks_of
+from rewardshift.training.logs import note_time
 from rewardshift.training.offline import OfflineBudget
 from rewardshift.training.online import OnlineBudget
 from rewardshift.training.runs import train
@@ -180,6 +181,12 @@ def test_what_cannot_be_collected(options: dict[str, Any], message: str, cartpol
         collect(load(cartpole), **{"transitions": 10, **options})
 
 
+def test_what_is_no_policy_cannot_act() -> None:
+    nothing: Any = "my run"
+    with pytest.raises(InputError, match="policy must be a Policy, such as load"):
+        collect(nothing, 10)
+
+
 def test_a_run_that_cannot_act(cartpole: Path, tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"the run has the seeds \[0\], not 4"):
         load(cartpole, 4)
@@ -188,6 +195,10 @@ def test_a_run_that_cannot_act(cartpole: Path, tmp_path: Path) -> None:
     config = (cartpole / "config.json").read_text()
     (tmp_path / "config.json").write_text(config)
     with pytest.raises(InputError, match="has no checkpoint yet: rewardshift resume"):
+        load(tmp_path)
+    note_time(tmp_path, 10, 1.0)  # as beside a checkpoint
+    lost = r"has lost its parameters\.npz, which is written again by rewardshift resume"
+    with pytest.raises(InputError, match=lost):
         load(tmp_path)
     (tmp_path / "parameters.npz").write_bytes(b"")
     with pytest.raises(InputError, match=r"parameters\.npz' cannot be used"):

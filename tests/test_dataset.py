@@ -131,7 +131,7 @@ def test_listing_data_sets(
     assert main(["data", "list"]) == 0
     assert capsys.readouterr().out.splitlines() == [
         "embedded/few  5 transitions, 2 episodes, Pendulum-v1",
-        "ab/x-v0  5 transitions, 2 episodes, not known where",
+        "ab/x-v0  5 transitions, 2 episodes, unknown task",
     ]
     (minari_root / "ab" / "y-v0" / "data").mkdir(parents=True)
     assert main(["data", "list"]) == 0

@@ -162,7 +162,7 @@ def test_the_command_prints_and_writes(tmp_path: Path, capsys: pytest.CaptureFix
     ("arguments", "words"),
     [
         ([], "no run in"),
-        (["--episodes", "0"], "episodes must be a whole number of 1 or more, got 0"),
+        (["--episodes", "0"], "episodes must be a whole number of 1 or more, below 2^31, got 0"),
     ],
 )
 def test_the_command_refuses_in_one_line(

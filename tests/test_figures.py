@@ -35,6 +35,12 @@ def test_every_declaration_is_whole(name: str) -> None:
         assert claim.better != claim.worse
 
 
+def test_a_missing_preset_is_named() -> None:
+    figure = replace(FIGURES["figure1"], presets={"quick": FIGURES["figure1"].presets["quick"]})
+    with pytest.raises(InputError, match="preset must be one of quick for figure1, got 'paper'"):
+        figure.preset("paper")
+
+
 @figures
 @pytest.mark.parametrize("preset", ["quick", "paper"])
 def test_a_claim_about_the_end_has_five_lifetimes(name: str, preset: str) -> None:

@@ -157,6 +157,15 @@ def test_success_in_a_vector_environment(mode: str) -> None:
     assert set(found.success) == {0.0, 1.0}
 
 
+def test_a_mode_by_its_name_is_the_mode(car: tuple[Path, Result]) -> None:
+    """As the wrappers read it: some libraries have no enumeration for it."""
+    policy = load(car[0])
+    said, named = (gym.make_vec("CartPole-v1", num_envs=2) for _ in range(2))
+    named.metadata = {**named.metadata, "autoreset_mode": "NextStep"}
+    expected = policy.evaluate(4, env=said, seed=3).lengths
+    np.testing.assert_array_equal(policy.evaluate(4, env=named, seed=3).lengths, expected)
+
+
 def test_an_endless_episode_of_a_vector_environment(
     car: tuple[Path, Result], monkeypatch: pytest.MonkeyPatch
 ) -> None:

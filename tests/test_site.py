@@ -25,17 +25,19 @@ def results() -> ModuleType:
     return module
 
 
-def test_the_means_of_the_experiments_are_fresh(results: ModuleType) -> None:
-    text = (DOCS / "experiments.md").read_text()
-    assert "<!-- means of curiosity -->" in text
-    assert text == results.experiments(), "run 'make tables'"
+def test_the_tables_of_the_pages_are_fresh(results: ModuleType) -> None:
+    texts = {name: (DOCS / name).read_text() for name in results.PAGES}
+    assert "<!-- means of curiosity -->" in texts["experiments.md"]
+    assert "<!-- lifetimes of lifetime -->" in texts["lifetime.md"]
+    for name, text in texts.items():
+        assert text == results.page(name), "run 'make tables'"
 
 
 def test_a_table_replaces_nothing_but_itself(results: ModuleType) -> None:
-    table = "<!-- means of figure1 -->\n{}\n<!-- end of the means -->\n"
+    table = "<!-- means of figure1 -->\n{}\n<!-- end of the table -->\n"
     for before in ("", "\n| old |\n"):
         page = f"{table.format(before)}text\n{table.format(before)}"
-        found = results.MEANS.sub(lambda _: "table\n", page)
+        found = results.TABLE.sub(lambda _: "table\n", page)
         assert found == "table\n\ntext\ntable\n\n"
 
 

@@ -44,7 +44,7 @@ def test_networks_at_zero_begin_where_their_shifts_say(tmp_path: Path) -> None:
     np.testing.assert_allclose(start.optimism, [2.5, -2.5], rtol=1e-5)  # type: ignore[arg-type]
     body = json.loads((tmp_path / "run" / START).read_text())
     assert body["optimism"] == list(start.optimism)
-    told = "begin at 5 (spread 0) and -5 (spread 0); values from 0 to 2 are possible"
+    told = "begin at 5 (spread 0) and -5 (spread 0). With the rewards so far, values can lie between"
     assert told in str(start)
     assert str(start).endswith("optimism 2.5 and -2.5.")
 
@@ -96,7 +96,7 @@ def test_without_rewards_it_says_so(tmp_path: Path) -> None:
     start = read_start(tmp_path / "run")
     assert start is not None
     assert start.optimism == (None,)
-    told = "The networks begin at 5 (spread 0); by the rewards so far every value is 0."
+    told = "The networks begin at 5 (spread 0). With the rewards so far, every value is 0."
     assert str(start) == told
 
 

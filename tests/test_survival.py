@@ -125,7 +125,8 @@ def test_the_duration_of_a_unit_counts_what_was_spent_before(tmp_path: Path) -> 
     assert first is not None
     folder = plan.folder / RUNNING / unit_name(first.digest, unit.seeds)
     folder.mkdir(parents=True)
-    note_time(folder, 10, 7000)
+    (folder / "of-a-method").mkdir()
+    note_time(folder / "of-a-method", 10, 7000)
     note_time(folder, 20, 300.25)
     with (folder / "timing.csv").open("a") as file:
         file.write("30,99")  # cut by a kill

@@ -221,7 +221,10 @@ def test_auto_is_a_unit_of_work_beside_the_rows(ruled: Path) -> None:
         {"constants": ["a"]},
         {"task": "NoSuch-v0"},
         {"budget": OfflineBudget()},
+        {"budget": {}},
+        {"jobs": 0},
         {"seeds": 0},
+        {"seeds": 1.5},
     ],
 )
 def test_a_bad_call_is_refused_before_any_work(changes: dict[str, Any], tmp_path: Path) -> None:

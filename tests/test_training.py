@@ -23,7 +23,7 @@ from rewardshift.agents.intrinsic import RND
 from rewardshift.cli import main
 from rewardshift.errors import InputError, TrainingError
 from rewardshift.networks import MLP
-from rewardshift.training.folder import read_config
+from rewardshift.training.folder import how_to_resume, read_config
 from rewardshift.training.online import OnlineBudget
 from rewardshift.training.runs import resume, train
 from rewardshift.visits import visited_pairs
@@ -148,6 +148,10 @@ def test_a_run_without_its_checkpoints_does_not_start_over(
     with pytest.raises(InputError, match="or train into another folder"):
         train(AGENT, "MountainCar-v0", seeds=2, budget=BUDGET, folder=folder)
     assert contents(folder) == before
+
+
+def test_a_folder_with_a_space_is_quoted_in_a_command() -> None:
+    assert how_to_resume(Path("my run")) == "rewardshift resume 'my run'"
 
 
 def test_another_run_does_not_get_the_folder(undisturbed: Path, tmp_path: Path) -> None:

@@ -19,6 +19,7 @@ from gymnasium.vector import VectorEnv, VectorWrapper
 
 from rewardshift.arrays import as_numpy, where
 from rewardshift.auto import AUTO, Auto, as_rule
+from rewardshift.checks import Discount, checked
 from rewardshift.errors import InputError, shown
 from rewardshift.shift import Shift, as_single_shift
 
@@ -26,8 +27,7 @@ METADATA_KEY = "reward_shift"
 ShiftArgument = float | Mapping[str, Any] | Shift | Auto | Literal["auto"]
 # Names, because Gymnasium 1.0, which d3rlpy pins, has no AutoresetMode yet. Its VectorWrapper is
 # not generic either.
-NEXT_STEP = "NextStep"
-AUTORESET_MODES = (NEXT_STEP, "SameStep", "Disabled")
+NEXT_STEP, SAME_STEP, DISABLED = AUTORESET_MODES = ("NextStep", "SameStep", "Disabled")
 
 
 class Shifting:
@@ -60,6 +60,7 @@ class Shifting:
                 "'auto' needs the agent's discount, as in ShiftReward(env, 'auto', gamma=0.99), and"
                 f" one optimism, got gamma={gamma!r} and {rule}"
             )
+        gamma = checked("gamma", Discount, gamma)
         (self._shift,) = rule.shifts(rule.start(), gamma)
         self._shifted = partial(self._choose, rule)
         return {"shift": AUTO if rule == Auto() else rule, "gamma": self._shift.gamma}
@@ -201,7 +202,7 @@ class VectorShiftReward(Shifting, VectorWrapper, RecordConstructorArgs):
         given = self._begin(shift, gamma)
         RecordConstructorArgs.__init__(self, **given)
         self.metadata = {**env.metadata, METADATA_KEY: self._shift}
-        self._next_step_resets = _autoreset_mode(env) == NEXT_STEP
+        self._next_step_resets = autoreset_mode(env) == NEXT_STEP
         self._resetting = np.zeros(self.num_envs, dtype=bool)
 
     def reset(
@@ -255,12 +256,13 @@ def refuse_second_shift(env: object, already: Any) -> None:
         )
 
 
-def _autoreset_mode(env: VectorEnv[Any, Any, Any]) -> str:
+def autoreset_mode(env: VectorEnv[Any, Any, Any]) -> str:
+    """The name of a vector environment's autoreset mode."""
     said = env.metadata.get("autoreset_mode")
     if said is None:
         gym.logger.warn(
-            f"{env} does not say its autoreset mode in its metadata; taking NEXT_STEP,"
-            " so the step after an episode's end is left unshifted"
+            f"{env} does not say its autoreset mode in its metadata; taking"
+            f" {NEXT_STEP}, so the step after an episode's end counts as its reset"
         )
         return NEXT_STEP
     mode = str(getattr(said, "value", said))

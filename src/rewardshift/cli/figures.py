@@ -121,7 +121,7 @@ def reproduce(
         Plan(
             figure=name,
             preset=preset,
-            seeds=seeds if seeds is not None else FIGURES[name].presets[preset].seeds,
+            seeds=seeds if seeds is not None else FIGURES[name].preset(preset).seeds,
             terminal=terminal,
             out=out,
         )

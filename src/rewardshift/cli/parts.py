@@ -205,9 +205,10 @@ def _is_number(text: str) -> bool:
 def _shift_from_texts(texts: list[str], several: bool) -> Any:
     if several and len(texts) == 1 and not _is_number(texts[0]):
         return _part_or_error(texts[0], CHOOSING)
-    if not texts or (len(texts) > 1 and not several):
-        each = ", or one for each member" if several else ""
-        raise PartError(f"--shift must be a number{each}, got {' '.join(texts) or 'none'}")
+    if not texts or (len(texts) > 1 and not several) or not all(map(_is_number, texts)):
+        more = ", or one for each member" if several else " on a data set"
+        tip = "" if several else "; 'rewardshift data inspect' suggests one from its returns"
+        raise PartError(f"--shift must be a number{more}, got {' '.join(texts) or 'none'}{tip}")
     biases = tuple(map(float, texts))
     return biases if several else biases[0]
 

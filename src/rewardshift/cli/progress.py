@@ -57,7 +57,9 @@ def counting_bar(name: str, total: int, unit: str) -> Iterator[Count]:
             if now - clock < SECONDS and done < total:
                 return
             seen = f"return {np.mean(recent):.2f}" if (recent := returns()) else "return -"
-            bar.update(task, completed=done, seen=seen, speed=(done - last) / (now - clock))
+            if done > last:
+                bar.update(task, speed=(done - last) / (now - clock))
+            bar.update(task, completed=done, seen=seen)
             last, clock = done, now
 
         yield count

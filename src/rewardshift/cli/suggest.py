@@ -5,6 +5,7 @@ from typing import Annotated
 
 import tyro
 
+from rewardshift.checks import Count, checked
 from rewardshift.errors import InputError
 from rewardshift.optimism import Goal, lifetime, suggest_shift
 from rewardshift.shift import Shift
@@ -39,6 +40,8 @@ def suggest(
     """
     if tau is None and (every != 1 or steps is not None):
         raise InputError("--every and --steps are about a lifetime, which needs --tau")
+    if steps is not None:
+        checked("steps", Count, steps)
     if (rewards is None) == (values is None):
         raise InputError("give either --rewards LOW HIGH or --values LOW HIGH")
     try:
@@ -57,7 +60,7 @@ def suggest(
     print("A Q that starts at zero stands for -b / ((1 - gamma) k) on the primal scale, so")
     print(f"{'optimism' if goal == 'explore' else 'caution'} everywhere needs {needed}.")
     print(f"suggested bias: {suggestion.bias:.6g}")
-    for name, shift in (("it", suggestion), ("yours", own)):
+    for name, shift in (("suggested", suggestion), ("yours", own)):
         if shift is not None:
             print(
                 f"{name}: b = {shift.bias:.6g} starts at {shift.initial_value:.6g},"
@@ -73,4 +76,4 @@ def _print_lifetime(felt: float, steps: int | None) -> None:
     print(f"A shift lasts {felt:.6g} updates where there is data: 1/e of it is left after them.")
     if steps is not None:
         left = math.exp(-steps / felt)
-        print(f"{steps} steps are {steps / felt:.3g} lifetimes; {100 * left:.2g}% is left then.")
+        print(f"{steps} steps are {steps / felt:.3g} lifetimes; {100 * left:.3g}% is left then.")

@@ -11,7 +11,7 @@ import tyro
 from rewardshift.cli.agents import Job, RunSeed
 from rewardshift.cli.progress import counting_bar
 from rewardshift.rollout.play import record_episode
-from rewardshift.training.folder import read_config
+from rewardshift.training.folder import how_to_resume, read_config
 from rewardshift.training.loading import load
 from rewardshift.training.runs import Result, resume
 from rewardshift.training.start import read_start
@@ -90,13 +90,15 @@ def play(
     """Record an episode of a run as a GIF or MP4.
 
     Args:
-        folder: The run's folder.
-        film: The file to write, .gif or .mp4; by default episode.gif in the run's folder.
+        folder: The run's folder, or a file that Policy.save wrote.
+        film: The file to write, .gif or .mp4; by default episode.gif in the run's folder, or beside
+            the file.
         run_seed: The run's seed whose policy acts; by default its first.
         episode: The number of the episode; each number has another start.
     """
-    path = film or folder / "episode.gif"
-    total = record_episode(load(folder, run_seed), path, episode)
+    policy = load(folder, run_seed)
+    path = film or (folder.parent if folder.is_file() else folder) / "episode.gif"
+    total = record_episode(policy, path, episode)
     print(f"return {total:g}: {path}")
 
 
@@ -123,7 +125,7 @@ def _training_bar(folder: Path, steps: int) -> Iterator[OnProgress]:
     except KeyboardInterrupt:
         print(
             f"stopped at step {reached}; go on from the last checkpoint with:"
-            f" rewardshift resume {folder}"
+            f" {how_to_resume(folder)}"
         )
         raise
 

@@ -48,7 +48,7 @@ def local_sets() -> dict[str, str]:
         }
         return {
             name: f"{body['total_steps']} transitions, {body['total_episodes']} episodes,"
-            f" {json.loads(body['env_spec'])['id'] if 'env_spec' in body else 'not known where'}"
+            f" {json.loads(body['env_spec'])['id'] if 'env_spec' in body else 'unknown task'}"
             for name, body in {**ours, **list_local_datasets()}.items()
         }
 

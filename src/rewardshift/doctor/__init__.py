@@ -10,7 +10,7 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 
-from rewardshift.checks import Count, Natural, convert
+from rewardshift.checks import Count, Natural, checked
 from rewardshift.doctor.diagnosis import Diagnosis
 from rewardshift.doctor.numbers import (
     belief_of,
@@ -71,8 +71,8 @@ def diagnose(
     """
     named = {"episodes": episodes, "steps": steps, "states": states}
     for name, value in named.items():
-        _check(name, value, Count, "1 or more")
-    _check("seed", seed, Natural, "0 or more")
+        checked(name, Count, value)
+    checked("seed", Natural, seed)
     if env is None and data is None:
         raise InputError("a diagnosis needs an environment, or transitions, or both")
     if env is not None:
@@ -133,10 +133,3 @@ def _firsts(data: Transitions) -> Any:
     if data.ended is not None:
         rows = np.append(0, np.flatnonzero(data.ended)[:-1] + 1)
     return take(data.observation, rows[rows < len(data)])
-
-
-def _check(name: str, value: Any, kind: Any, words: str) -> None:
-    try:
-        convert(kind, value)
-    except (TypeError, ValueError, OverflowError):
-        raise InputError(f"{name} must be a whole number of {words}, got {shown(value)}") from None

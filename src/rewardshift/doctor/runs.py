@@ -25,12 +25,12 @@ from rewardshift.envs.tasks import (
     task_spec,
 )
 from rewardshift.errors import InputError, one_line
-from rewardshift.files import DAMAGE
+from rewardshift.files import DAMAGE, as_path
 from rewardshift.replay import RecordLayout
 from rewardshift.rollout.policy import Policy
 from rewardshift.training.checkpoints import read_agents, read_segments
 from rewardshift.training.config import RunConfig
-from rewardshift.training.folder import read_config
+from rewardshift.training.folder import how_to_resume, read_config
 from rewardshift.training.loading import row_of
 from rewardshift.training.logs import METRICS, read_metrics
 
@@ -59,7 +59,7 @@ def doctor(
         episodes, states, on_episode: See `diagnose`.
         seed: The seed of the episodes and samples.
     """
-    folder = Path(folder)
+    folder = as_path("folder", folder)
     config = read_config(folder)
     row = row_of(config, config.seeds[0] if run_seed is None else run_seed)
     view = _view(config, _policies(folder, config, row))
@@ -96,7 +96,7 @@ def values_over_time(
     except DAMAGE as error:
         raise InputError(
             f"the {METRICS} in {str(folder)!r} cannot be read: {one_line(error)}; to write it"
-            f" again: rewardshift resume {folder}"
+            f" again: {how_to_resume(folder)}"
         ) from error
     return [(step, values) for step, values in rows if values]
 
@@ -121,7 +121,7 @@ def _policies(folder: Path, config: RunConfig, row: int) -> list[Policy]:
     kept = read_agents(folder / "checkpoints", config.digests, template)
     if not kept:
         raise InputError(
-            f"the run in {str(folder)!r} has no checkpoint yet: rewardshift resume {folder}"
+            f"the run in {str(folder)!r} has no checkpoint yet: {how_to_resume(folder)}"
         )
     trained = [(step, jax.tree.map(lambda leaf: jnp.asarray(leaf[row]), one)) for step, one in kept]
     states, seed = [(0, _scaled(fresh, trained[-1][1])), *trained], config.seeds[row]

@@ -12,6 +12,7 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 
+from rewardshift.checks import Count, checked
 from rewardshift.doctor import Diagnosis, Earlier, Target, Transitions, View, diagnose
 from rewardshift.doctor.untouched import same_randomness
 from rewardshift.doctor.walk import OnEpisode
@@ -106,10 +107,9 @@ class DoctorCallback(BaseCallback):
         states: int = 512,
     ) -> None:
         super().__init__()
-        if not (isinstance(every, int) and every >= 1):
-            raise InputError(f"every must be a whole number of 1 or more, got {shown(every)}")
-        self._env, self._every = env, every
-        self._size = {"episodes": episodes, "states": states}
+        self._env, self._every = env, checked("every", Count, every)
+        sizes = {"episodes": episodes, "states": states}
+        self._size = {name: checked(name, Count, size) for name, size in sizes.items()}
         self.history: list[tuple[int, Diagnosis]] = []
         self._before: tuple[Critics, int] | None = None
 
@@ -132,7 +132,7 @@ class DoctorCallback(BaseCallback):
         if self._before is not None:
             critics, then = self._before
             earlier = Earlier(_value(self.model, critics), now - then)
-        found = doctor(self.model, self._env, earlier=earlier, **self._size)  # type: ignore[arg-type]
+        found = doctor(self.model, self._env, earlier=earlier, **self._size)
         self._before = frozen_critics(self.model), now
         self.history.append((self.num_timesteps, found))
         for name, value in found.scalars().items():

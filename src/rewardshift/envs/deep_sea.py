@@ -7,7 +7,7 @@ import numpy as np
 
 from rewardshift.errors import InputError
 
-COST = 0.01  # of a whole dive to the right
+COST = 0.01  # the sum over an episode of steps to the right
 PRIZE = 1.0
 
 

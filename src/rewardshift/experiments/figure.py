@@ -11,6 +11,7 @@ from itertools import product
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
+from rewardshift.errors import InputError
 from rewardshift.shift import Terminal
 
 Metric = Literal["auc", "final", "best", "drop"]
@@ -230,6 +231,14 @@ class Figure:
             tasks={name: task for name, task in self.tasks.items() if name not in left_out},
             panels=tuple(panel for panel in self.panels if panel.task not in left_out),
         )
+
+    def preset(self, name: str) -> Preset:
+        """The preset of this name; InputError if there is none."""
+        if name not in self.presets:
+            raise InputError(
+                f"preset must be one of {', '.join(self.presets)} for {self.name}, got {name!r}"
+            )
+        return self.presets[name]
 
     @property
     def usual_preset(self) -> str:

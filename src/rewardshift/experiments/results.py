@@ -8,6 +8,7 @@ whether either was changed since.
 import csv
 import io
 import json
+import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
@@ -133,9 +134,10 @@ def check_seal(folder: Path) -> bool:
 
 def command_again(folder: Path) -> str:
     """The command that makes a figure's folder complete again, in words."""
+    out = shlex.quote(str(folder.parent))
     if folder.name == "sweep":
-        return f"the 'rewardshift sweep' with --out {folder.parent}"
-    return f"'rewardshift reproduce {folder.name} --out {folder.parent}'"
+        return f"the 'rewardshift sweep' with --out {out}"
+    return f"'rewardshift reproduce {folder.name} --out {out}'"
 
 
 def write_provenance(folder: Path, provenance: Mapping[str, Any]) -> None:

@@ -35,7 +35,7 @@ from rewardshift.experiments.results import (
 from rewardshift.files import read_own, writable_folder, write_atomic
 from rewardshift.rollout.seeding import check_count
 from rewardshift.shift import Terminal
-from rewardshift.training.logs import time_spent
+from rewardshift.training.logs import TIMES, time_spent
 
 
 class Made(NamedTuple):
@@ -68,9 +68,7 @@ class Plan:
     module: str | None = field(init=False)
 
     def __post_init__(self) -> None:
-        presets = self.declared.presets
-        if self.preset not in presets:
-            raise InputError(f"preset must be one of {', '.join(presets)}, got {self.preset!r}")
+        self.declared.preset(self.preset)
         check_count(self.seeds)
         object.__setattr__(self, "module", MODULES.get(self.figure))
 
@@ -197,7 +195,7 @@ def perform(plan: Plan, unit: Unit) -> Outcome:
     try:
         digest = figure.digest(plan.preset, plan.terminal, (unit.tasks, unit.methods))
         with _running_folder(plan, unit_name(digest, unit.seeds)) as folder:
-            earlier = time_spent(folder)
+            earlier = sum(time_spent(path.parent) for path in folder.rglob(TIMES))
             curves = figure.run(figure, unit, folder)
     except ForeignError as error:
         return Outcome(unit, None, f"{error}\n{error.details}")

@@ -1,6 +1,7 @@
 """Verdicts, pictures and the page, all made from the results on disk."""
 
 import json
+import shlex
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -104,7 +105,8 @@ def write_report(out: Path) -> Path:
     folders = _figure_folders(out)
     if not folders:
         raise InputError(
-            f"no results in {str(out)!r}; run 'rewardshift reproduce FIGURE --out {out}' first"
+            f"no results in {str(out)!r}; run 'rewardshift reproduce FIGURE --out"
+            f" {shlex.quote(str(out))}' first"
         )
     for folder in folders:
         write_figure(folder)

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from rewardshift.agents.contract import Agent
+from rewardshift.checks import Count, checked
 from rewardshift.errors import InputError, TrainingError, shown
 from rewardshift.experiments.constants import Constant, Constants, method_name, with_constant
 from rewardshift.experiments.figure import Unit
@@ -14,9 +15,9 @@ from rewardshift.experiments.results import RESULTS, read_results
 from rewardshift.experiments.runner import Outcome, Place, Plan, gather, pending_units, run_units
 from rewardshift.experiments.sweep import Sweep, SweepTask, make_sweep
 from rewardshift.experiments.sweeping import Kept, plan_sweep, sweep_folder
+from rewardshift.files import as_path
 from rewardshift.report import write_figure, write_page
 from rewardshift.report.response import Finding, Point, findings, points_of
-from rewardshift.rollout.seeding import check_count
 from rewardshift.shift import Shift
 from rewardshift.training.offline import OfflineBudget
 from rewardshift.training.online import OnlineBudget
@@ -63,10 +64,12 @@ def sweep(
             `OfflineBudget()` for a data set.
         jobs: The number of processes. More than 1 needs a script with `if __name__ == "__main__"`.
     """
-    check_count(seeds)
+    seeds, jobs = checked("seeds", Count, seeds), checked("jobs", Count, jobs)
+    place = as_path("folder", folder)
     given = constants if isinstance(constants, Constants) else _constants(constants)
     where = task if isinstance(task, SweepTask) else SweepTask(task)
-    chosen = budget or (OnlineBudget() if where.data is None else OfflineBudget())
+    usual = OnlineBudget if where.data is None else OfflineBudget
+    chosen = usual() if budget is None else budget
     made = make_sweep(agent, where, chosen, given)
     train = "train" if where.data is None else "train_offline"
     kept = Kept(
@@ -77,7 +80,7 @@ def sweep(
             for one in made.constants
         },
     )
-    return answer(kept, seeds, Path(folder), Processes(jobs))
+    return answer(kept, seeds, place, Processes(jobs))
 
 
 def _constants(given: Any) -> Constants:

@@ -10,7 +10,7 @@ import numpy as np
 from rewardshift.checks import Count, Natural, NonNegative, Share, checked
 from rewardshift.data.dataset import Dataset
 from rewardshift.envs.tasks import TaskSpec, UnitBox, env_maker, env_name, flatten
-from rewardshift.errors import InputError, blaming
+from rewardshift.errors import InputError, blaming, shown
 from rewardshift.rollout.policy import Policy
 from rewardshift.rollout.seeding import derive_seed
 from rewardshift.stepping import episode_steps
@@ -41,6 +41,8 @@ def collect(
         seed: The seed of the starts of episodes, the noise and the random actions.
         on_progress: A function to call after every transition.
     """
+    if not isinstance(policy, Policy):
+        raise InputError(f"policy must be a Policy, such as load('FOLDER'), got {shown(policy)}")
     transitions, seed = checked("transitions", Count, transitions), checked("seed", Natural, seed)
     noise = checked("noise", NonNegative, noise)
     random_actions = checked("random_actions", Share, random_actions)

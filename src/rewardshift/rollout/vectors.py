@@ -8,8 +8,7 @@ import numpy as np
 
 from rewardshift.errors import InputError, blaming
 from rewardshift.rollout.evaluation import LONGEST_EPISODE, Evaluation, endless
-
-Mode = gym.vector.AutoresetMode
+from rewardshift.wrappers import DISABLED, NEXT_STEP, SAME_STEP, autoreset_mode
 
 
 class Row(gym.Env[Any, Any]):
@@ -37,8 +36,8 @@ def vector_episodes(
         gamma: The discount.
         seed: The seed of the first reset.
     """
-    mode = envs.metadata.get("autoreset_mode", Mode.NEXT_STEP)
-    if mode is Mode.DISABLED:
+    mode = autoreset_mode(envs)
+    if mode == DISABLED:
         raise InputError(
             f"a vector environment needs autoreset to be evaluated in, {envs} has none"
         )
@@ -59,7 +58,7 @@ def vector_episodes(
         discounted += counted * gamma**length * reward
         length += counted
         ended = counted & (terminated | truncated)
-        last = infos.get("final_info", {}) if mode is Mode.SAME_STEP else infos
+        last = infos.get("final_info", {}) if mode == SAME_STEP else infos
         found += [
             (total[row], discounted[row], length[row], terminated[row], _success(last, row))
             for row in np.flatnonzero(ended & (finished < share))
@@ -67,7 +66,7 @@ def vector_episodes(
         finished += ended
         for numbers in (total, discounted, length):
             numbers[ended] = 0
-        resetting = ended if mode is Mode.NEXT_STEP else resetting
+        resetting = ended if mode == NEXT_STEP else resetting
     return Evaluation(*(np.array(column) for column in zip(*found, strict=True)))
 
 

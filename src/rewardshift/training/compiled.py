@@ -44,10 +44,10 @@ def update_and_act(
     agent, layout, turn = what
 
     def row(state: Any, sampled: Any, now: Any) -> Any:
-        observation, draws, ended, (total, reward) = now
+        observation, draws, ended, cut, (total, reward) = now
         metrics: dict[str, Any] = {}
         if isinstance(agent, Adapting):
-            state = agent.adapt(state, reward, ended)
+            state = agent.adapt(state, reward, cut)
         if sampled is not None:
             packed, key = sampled
             update_key = jax.random.wrap_key_data(key)

@@ -1,6 +1,7 @@
 """The folder of a run: its owner and its configuration."""
 
 import json
+import shlex
 from pathlib import Path
 
 from rewardshift.errors import InputError, one_line
@@ -29,12 +30,12 @@ def _check_contents(folder: Path, config: RunConfig) -> None:
         if config.digest in kept.digests[1:]:
             raise InputError(
                 f"the run in {str(folder)!r} was extended from {config.budget.steps} to"
-                f" {kept.budget.steps} steps; to go on with it: rewardshift resume {folder}"
+                f" {kept.budget.steps} steps; to go on with it: {how_to_resume(folder)}"
             )
         if kept.digest not in config.digests:
             raise InputError(
                 f"the folder {str(folder)!r} holds a run with another configuration;"
-                " choose another folder, or go on with that run: rewardshift resume"
+                f" choose another folder, or go on with that run: {how_to_resume(folder)}"
             )
         if time_spent(folder) > 0 and not any(kept_checkpoints(folder / "checkpoints")):
             raise InputError(
@@ -43,6 +44,11 @@ def _check_contents(folder: Path, config: RunConfig) -> None:
             )
     elif folder.exists() and any(map(_is_foreign, folder.iterdir())):
         raise InputError(f"the folder {str(folder)!r} is not empty and holds no run")
+
+
+def how_to_resume(folder: Path) -> str:
+    """The command that goes on with the run in a folder."""
+    return f"rewardshift resume {shlex.quote(str(folder))}"
 
 
 def _is_foreign(path: Path) -> bool:

@@ -19,7 +19,8 @@ from rewardshift.rollout.policy import (
 )
 from rewardshift.rollout.trees import leaf_name
 from rewardshift.training.config import RunConfig
-from rewardshift.training.folder import read_config
+from rewardshift.training.folder import how_to_resume, read_config
+from rewardshift.training.logs import time_spent
 
 PARAMETERS = "parameters.npz"
 
@@ -41,9 +42,9 @@ def load(path: Path | str, seed: int | None = None) -> Policy:
     config = read_config(path)
     file = path / PARAMETERS
     if not file.exists():
-        raise InputError(
-            f"the run in {str(path)!r} has no checkpoint yet: rewardshift resume {path}"
-        )
+        lost = f"has lost its {PARAMETERS}, which is written again by"
+        problem = lost if time_spent(path) > 0 else "has no checkpoint yet:"
+        raise InputError(f"the run in {str(path)!r} {problem} {how_to_resume(path)}")
     row = row_of(config, config.seeds[0] if seed is None else seed)
 
     def init(seeds: jax.Array) -> Any:
@@ -61,7 +62,7 @@ def load(path: Path | str, seed: int | None = None) -> Policy:
         networks = filled_networks(config.agent, states, leaves)
     except DAMAGE as error:
         raise InputError(
-            f"{str(file)!r} cannot be used: {one_line(error)}; 'rewardshift resume {path}' writes"
+            f"{str(file)!r} cannot be used: {one_line(error)}; {how_to_resume(path)!r} writes"
             " it again"
         ) from error
     chosen = jax.tree.map(lambda leaf: jnp.asarray(leaf[row]), networks)

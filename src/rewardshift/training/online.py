@@ -26,7 +26,6 @@ from rewardshift.replay import RecordLayout, Replay
 from rewardshift.rollout.evaluation import Evaluator
 from rewardshift.rollout.seeding import derive_seed
 from rewardshift.training.compiled import begin, update_and_act
-from rewardshift.training.diagnostics import Diagnosis, diagnose
 from rewardshift.training.draws import Draws, block_bytes, draws_from
 from rewardshift.training.memory import (
     agent_needs,
@@ -36,6 +35,7 @@ from rewardshift.training.memory import (
 )
 from rewardshift.training.metrics import find_columns, finite_metrics
 from rewardshift.training.trainer import OnProgress, Seen, Snapshot
+from rewardshift.training.visited import VisitedValues, look_at_visited
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ class OnlineBudget:
         checkpoint_every: Steps between two checkpoints. It changes the results, because episodes
             are truncated there.
         diagnose: Whether to compare, at every evaluation, the values of visited and of unvisited
-            actions; see `rewardshift.training.diagnostics`.
+            actions.
     """
 
     steps: Count = 200_000
@@ -73,7 +73,7 @@ class OnlineRow:
     `evaluation_return` is the mean primal return of the greedy episodes, `training_return`
     that of the episodes finished since the last evaluation (empty without any).
     `success_rate` is the share of the greedy episodes that ended at a goal, if the task reports
-    it. The next four are empty unless the budget has `diagnose`; see `Diagnosis`. `metrics` are
+    it. The next four are empty unless the budget has `diagnose`; see `VisitedValues`. `metrics` are
     those of the agent's last updates, such as `loss` and `q`, each in its own column; there are
     none in the warm-up.
     """
@@ -161,13 +161,14 @@ class OnlineTrainer:
             self._check(result.next_observation, result.reward)
             self.step += 1
             ended = result.terminated | result.truncated
+            cut = ended | (self.step == stop)  # the next segment begins with new episodes
             self.replay.add(
                 observation=observation,
                 action=action,
                 reward=result.reward,
                 next_observation=result.next_observation,
                 terminated=result.terminated,
-                ended=ended | (self.step == stop),
+                ended=cut,
                 intrinsic=bonus,
                 lot=drawn.lot,
             )
@@ -182,7 +183,7 @@ class OnlineTrainer:
                 (self.agent, self.layout, turn),
                 self.state,
                 sampled,
-                (observation, drawn.acting, ended, paid),
+                (observation, drawn.acting, ended, cut, paid),
                 self._explore(),
             )
             if ended.any():
@@ -255,7 +256,9 @@ class OnlineTrainer:
         looks: list[list[float]] = [[] for _ in self.seeds]
         if self.budget.diagnose:
             actions = self.engine.spec.num_actions
-            looks = np.array(diagnose(self.agent, self.state, self.replay, actions)).T.tolist()
+            looks = np.array(
+                look_at_visited(self.agent, self.state, self.replay, actions)
+            ).T.tolist()
         for row, seed in enumerate(self.seeds):
             finished = int(self.finished[row])
             self.rows.append(
@@ -268,7 +271,7 @@ class OnlineTrainer:
                     if finished
                     else None,
                     success_rate=None if np.isnan(successes[row]) else float(successes[row]),
-                    **dict(zip(Diagnosis._fields, looks[row], strict=False)),
+                    **dict(zip(VisitedValues._fields, looks[row], strict=False)),
                     metrics=seen[row],
                 )
             )

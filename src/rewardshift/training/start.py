@@ -50,11 +50,13 @@ class Start(NamedTuple):
             for initial, spread in zip(self.initial, self.spread, strict=True)
         )
         if None in self.optimism:
-            return f"The networks begin at {begun}; by the rewards so far every value is {low:.3g}."
+            return (
+                f"The networks begin at {begun}. With the rewards so far, every value is {low:.3g}."
+            )
         places = " and ".join(f"{optimism:.3g}" for optimism in self.optimism)
         return (
-            f"The networks begin at {begun}; values from {low:.3g} to {high:.3g} are possible by"
-            f" the rewards so far: optimism {places}."
+            f"The networks begin at {begun}. With the rewards so far, values can lie between"
+            f" {low:.3g} and {high:.3g}: optimism {places}."
         )
 
 

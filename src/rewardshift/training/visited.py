@@ -19,7 +19,7 @@ from rewardshift.visits import visited_pairs
 SAMPLES = 256
 
 
-class Diagnosis(NamedTuple):
+class VisitedValues(NamedTuple):
     """Means over pairs of a state from the replay and an action, for each seed.
 
     The values are those of the first member, on its shifted scale. The disagreement is the
@@ -33,8 +33,10 @@ class Diagnosis(NamedTuple):
     disagreement_unvisited: np.ndarray
 
 
-def diagnose(agent: Agent[Any], states: Any, replay: Replay, num_actions: int) -> Diagnosis:
-    """The diagnosis on a sample of the states in the replay of every seed."""
+def look_at_visited(
+    agent: Agent[Any], states: Any, replay: Replay, num_actions: int
+) -> VisitedValues:
+    """The values on a sample of the states in the replay of every seed."""
     assert isinstance(agent, Valuing)  # checked already
     rng = np.random.default_rng(replay.added)  # the sample depends on the step alone
     rows = []
@@ -53,7 +55,7 @@ def diagnose(agent: Agent[Any], states: Any, replay: Replay, num_actions: int) -
         spread = primal.std(axis=0)
         visited = taken[chosen]
         rows.append([_mean(m[v]) for m in (values[0], spread) for v in (visited, ~visited)])
-    return Diagnosis(*np.array(rows).T)
+    return VisitedValues(*np.array(rows).T)
 
 
 def _mean(values: np.ndarray) -> float:
