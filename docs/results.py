@@ -1,4 +1,4 @@
-"""Makes results.md, and the tables of the README and of experiments.md: `make tables`."""
+"""Makes results.md, and the tables of the README and of other pages: `make tables`."""
 
 import json
 import re
@@ -9,6 +9,7 @@ import numpy as np
 
 from rewardshift.experiments import FIGURES
 from rewardshift.experiments.figure import Figure, Panel
+from rewardshift.experiments.lifetime import JUDGED, SIGNS, TASKS, fitted_lifetime
 from rewardshift.experiments.results import read_results
 from rewardshift.report import judged_folders, summary
 from rewardshift.report.curves import in_words
@@ -22,7 +23,11 @@ RESULTS = ROOT / "results"
 TABLES = re.compile(r"(<!-- tables -->\n\n).*(\n\n<!-- end of the tables -->)", re.DOTALL)
 
 FOUND = re.compile(r"(<!-- findings -->\n)[^<]*(\n<!-- end of the findings -->)")
-MEANS = re.compile(r"(<!-- (means|ends) of (\S+) -->\n)[^<]*(\n<!-- end of the means -->)")
+TABLE = re.compile(
+    r"(<!-- (means|ends|lifetimes) of (\S+) -->\n)[^<]*(\n<!-- end of the table -->)"
+)
+
+PAGES = ("experiments.md", "lifetime.md")
 
 TOP = """# Results
 
@@ -108,16 +113,16 @@ def readme() -> str:
     return TABLES.sub(lambda found: f"{found[1]}{tables}{found[2]}", text)
 
 
-def experiments() -> str:
-    """experiments.md with the mean curves of today."""
-    text = (ROOT / "docs" / "experiments.md").read_text()
-    tables = {"means": _means, "ends": _ends}
+def page(name: str) -> str:
+    """A page of the docs with the tables of today."""
+    text = (ROOT / "docs" / name).read_text()
+    tables = {"means": _means, "ends": _ends, "lifetimes": _lifetimes}
 
     def made(found: re.Match[str]) -> str:
         return f"{found[1]}\n{tables[found[2]](RESULTS / found[3])}\n{found[4]}"
 
     found = f"\n{_findings()}\n"
-    return FOUND.sub(lambda place: place[1] + found + place[2], MEANS.sub(made, text))
+    return FOUND.sub(lambda place: place[1] + found + place[2], TABLE.sub(made, text))
 
 
 def _findings() -> str:
@@ -160,6 +165,29 @@ def _ends(folder: Path) -> str:
     for panel in shown:
         found = [values[panel.name, method.name] for method in figure.methods]
         lines.append([panel.title, *(_mean(curves[:, curves.shape[1] // 2 :]) for curves in found)])
+    return _markdown(lines)
+
+
+def _lifetimes(folder: Path) -> str:
+    """The lifetime of each agent's shift, as predicted and as fitted to its curves."""
+    lines = [["agent", "predicted", "after a negative shift", "after a positive shift"]]
+    curves = [curve for curve in read_results(folder / "results.csv") if curve.method in SIGNS]
+    for name, task in TASKS.items():
+        fitted = [
+            [
+                fitted_lifetime(curve, round(JUDGED * task.agent.lifetime))
+                for curve in curves
+                if (curve.panel, curve.method) == (name, sign)
+            ]
+            for sign in SIGNS
+        ]
+        lines.append(
+            [
+                name,
+                f"{task.agent.lifetime:.0f}",
+                *(f"{np.mean(of):.0f} ({np.std(of, ddof=1):.0f})" for of in fitted),
+            ]
+        )
     return _markdown(lines)
 
 
@@ -222,4 +250,5 @@ def _figure(folder: Path) -> str:
 if __name__ == "__main__":
     (ROOT / "docs" / "results.md").write_text(results_page())
     (ROOT / "README.md").write_text(readme())
-    (ROOT / "docs" / "experiments.md").write_text(experiments())
+    for name in PAGES:
+        (ROOT / "docs" / name).write_text(page(name))

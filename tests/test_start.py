@@ -44,9 +44,9 @@ def test_networks_at_zero_begin_where_their_shifts_say(tmp_path: Path) -> None:
     np.testing.assert_allclose(start.optimism, [2.5, -2.5], rtol=1e-5)  # type: ignore[arg-type]
     body = json.loads((tmp_path / "run" / START).read_text())
     assert body["optimism"] == list(start.optimism)
-    told = "begin at 5 (spread 0) and -5 (spread 0). With the rewards so far, values can lie between"
+    told = "begin at 5 (spread 0) and -5 (spread 0). With the rewards so far, values can lie"
     assert told in str(start)
-    assert str(start).endswith("optimism 2.5 and -2.5.")
+    assert str(start).endswith("between 0 and 2: optimism 2.5 and -2.5.")
 
 
 def test_it_is_the_doctors_number(tmp_path: Path) -> None:
