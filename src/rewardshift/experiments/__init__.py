@@ -4,8 +4,8 @@ import re
 from difflib import get_close_matches
 
 from rewardshift.errors import InputError, shown
-from rewardshift.experiments.choosing import AUTO_DEVELOPMENT
-from rewardshift.experiments.chosen import AUTO, AUTO_CONTROL
+from rewardshift.experiments.auto_development import AUTO_DEVELOPMENT
+from rewardshift.experiments.auto_figures import AUTO, AUTO_CONTROL
 from rewardshift.experiments.control import (
     CONTROL,
     CONTROL_ABLATION,

@@ -38,6 +38,30 @@ class OnlineFigureBudget(Protocol):
         ...
 
 
+@dataclass(frozen=True)
+class SharedBudget:
+    """What the budgets of figures have in common whose tasks say their own steps.
+
+    Args:
+        share: The share of each task's steps.
+        evaluations: Points of a curve.
+        evaluation_episodes: Greedy episodes per point.
+    """
+
+    share: float = 1.0
+    evaluations: int = 25
+    evaluation_episodes: int = 5
+
+    def of_steps(self, steps: int) -> OnlineBudget:
+        """The budget for the training loop on a task of so many steps."""
+        taken = round(self.share * steps)
+        return OnlineBudget(
+            steps=taken,
+            evaluate_every=taken // self.evaluations,
+            evaluation_episodes=self.evaluation_episodes,
+        )
+
+
 def with_terminal(members: Sequence[Shift], terminal: Terminal) -> tuple[Shift, ...]:
     """The members' shifts with another treatment of terminal states."""
     return tuple(replace(member, terminal=terminal) for member in members)

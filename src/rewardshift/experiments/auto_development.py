@@ -12,6 +12,7 @@ from rewardshift.auto import Auto
 from rewardshift.envs import deep_sea_id
 from rewardshift.experiments.curiosity import PAPER_DQN
 from rewardshift.experiments.curves import (
+    SharedBudget,
     online_lifetimes,
     return_panels,
     run_online,
@@ -41,18 +42,8 @@ class ChoosingTask:
 
 
 @dataclass(frozen=True)
-class ChoosingBudget:
-    """The budget of the figures.
-
-    Args:
-        share: The share of each task's steps.
-        evaluations: Points of a curve.
-        evaluation_episodes: Greedy episodes per point.
-    """
-
-    share: float = 1.0
-    evaluations: int = 25
-    evaluation_episodes: int = 5
+class ChoosingBudget(SharedBudget):
+    """The budget of the figure."""
 
     def configure(self, agent: DQN, task: ChoosingTask, terminal: Terminal) -> DQN:
         """See `OnlineFigureBudget`."""
@@ -62,12 +53,7 @@ class ChoosingBudget:
 
     def online(self, task: str) -> OnlineBudget:
         """See `OnlineFigureBudget`."""
-        steps = round(self.share * TASKS[task].steps)
-        return OnlineBudget(
-            steps=steps,
-            evaluate_every=steps // self.evaluations,
-            evaluation_episodes=self.evaluation_episodes,
-        )
+        return self.of_steps(TASKS[task].steps)
 
 
 TASKS = {

@@ -13,6 +13,7 @@ from rewardshift.auto import Auto, Centred, LargestReturn, Rule
 from rewardshift.envs import SPARSE_PENDULUM, deep_sea_id, four_rooms_id
 from rewardshift.experiments.curiosity import PAPER_DQN
 from rewardshift.experiments.curves import (
+    SharedBudget,
     online_lifetimes,
     return_panels,
     run_online,
@@ -40,18 +41,8 @@ class ChosenTask:
 
 
 @dataclass(frozen=True)
-class ChosenBudget:
-    """The budget of the figure.
-
-    Args:
-        share: The share of each task's steps.
-        evaluations: Points of a curve.
-        evaluation_episodes: Greedy episodes per point.
-    """
-
-    share: float = 1.0
-    evaluations: int = 25
-    evaluation_episodes: int = 5
+class ChosenBudget(SharedBudget):
+    """The budget of the figures."""
 
     def configure(self, shift: ShiftLike, task: ChosenTask, terminal: Terminal) -> DQN | TD3:
         """See `OnlineFigureBudget`. A rule has its own treatment of terminal states."""
@@ -62,12 +53,7 @@ class ChosenBudget:
 
     def online(self, task: str) -> OnlineBudget:
         """See `OnlineFigureBudget`."""
-        steps = round(self.share * (TASKS | CONTROL_TASKS)[task].steps)
-        return OnlineBudget(
-            steps=steps,
-            evaluate_every=steps // self.evaluations,
-            evaluation_episodes=self.evaluation_episodes,
-        )
+        return self.of_steps((TASKS | CONTROL_TASKS)[task].steps)
 
 
 # The paper's DQN, which is unstable where a discount is near 1 and rewards are dense: there the
