@@ -163,8 +163,8 @@ def _ends(folder: Path) -> str:
     figure, shown, values = _values(folder)
     lines = [["task", *(method.label for method in figure.methods)]]
     for panel in shown:
-        found = [values[panel.name, method.name] for method in figure.methods]
-        lines.append([panel.title, *(_mean(curves[:, curves.shape[1] // 2 :]) for curves in found)])
+        found = [values.get((panel.name, method.name)) for method in figure.methods]
+        lines.append([panel.title, *("" if one is None else _mean(_half(one)) for one in found)])
     return _markdown(lines)
 
 
@@ -193,13 +193,19 @@ def _lifetimes(folder: Path) -> str:
 
 def _values(folder: Path) -> tuple[Figure, list[Panel], dict[tuple[str, str], np.ndarray]]:
     """The figure, the first panel of each task, and the curves of panels and methods, by seed."""
-    figure = FIGURES[folder.name]
+    provenance = json.loads((folder / "provenance.json").read_text())
+    figure = FIGURES[folder.name].at(provenance["preset"])
     panels = {panel.task: panel for panel in reversed(figure.panels)}
     curves: dict[tuple[str, str], list[Sequence[float]]] = {}
     for curve in read_results(folder / "results.csv"):
         curves.setdefault((curve.panel, curve.method), []).append(curve.values)
     values = {key: np.array(found) for key, found in curves.items()}
     return figure, [panels[task] for task in figure.tasks], values
+
+
+def _half(curves: np.ndarray) -> np.ndarray:
+    """The second half of curves."""
+    return curves[:, curves.shape[1] // 2 :]
 
 
 def _mean(curves: np.ndarray) -> str:

@@ -16,6 +16,7 @@ with needs("paper"):
     import matplotlib
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure as Canvas
+    from matplotlib.ticker import EngFormatter
 
 PANELS_PER_ROW = 3
 
@@ -60,6 +61,7 @@ def _draw_panel(axis: Axes, figure: Figure, panel: Panel, curves: Sequence[Curve
             _draw_method(axis, figure, method, mine)
     axis.set_title(panel.title)
     axis.set_xlabel(figure.x_label)
+    axis.xaxis.set_major_formatter(EngFormatter(sep=""))
     axis.set_ylabel(panel.y_label)
     if panel.y_range is not None:
         low, high = panel.y_range
