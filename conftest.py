@@ -76,6 +76,7 @@ def evaluate_console(example: Example) -> None:
         assert run(command, example.namespace["folder"]).rstrip() == expected.rstrip()
 
 
+@pytest.hookimpl(tryfirst=True)  # xdist reads the marks in a hook of the same name
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Keeps the tests of a file together, because they share what it has made.
 

@@ -98,15 +98,16 @@ def _claims(folders: Sequence[Path], claims: Claims, figures: Figures) -> str:
 
 def _power(claims: Claims) -> str:
     """What the two verdicts that are easily mistaken mean, with the size of what was missed."""
-    effects = [c["detectable"] for judged in claims.values() for c in judged if c["detectable"]]
-    found = (
+    found = [claim.get("detectable") for judged in claims.values() for claim in judged]
+    effects = [effect for effect in found if isinstance(effect, float)]
+    missed = (
         ": the seeds of half of the tested claims find only effects above"
         f" {rounded(median(effects))} standard deviations"
         if effects
         else ""
     )
     return f"""<p><b>✗ Not supported</b> means that the opposite was shown. <b>? Inconclusive</b>
-does not mean “no effect”{found}.</p>"""
+does not mean “no effect”{missed}.</p>"""
 
 
 def _part(name: str) -> str:
