@@ -15,7 +15,7 @@ demo: $(VENV)/paper.done
 # The checks run side by side, each with little use for a second core.
 test:
 	$(MAKE) --jobs 2 --output-sync lint types docs d3rlpy
-	$(BIN)/pytest --numprocesses auto --dist loadgroup --quiet
+	$(BIN)/pytest --numprocesses auto --dist loadfile --quiet
 
 # Apart from the others: d3rlpy pins a Gymnasium that Gymnasium-Robotics is too new for.
 d3rlpy: $(D3RLPY)/done

@@ -14,7 +14,6 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-import pytest
 from sybil import Example, Sybil
 from sybil.parsers.myst import CodeBlockParser, PythonCodeBlockParser, SkipParser
 from sybil.parsers.rest import DocTestParser
@@ -74,17 +73,6 @@ def evaluate_console(example: Example) -> None:
     for part in f"\n{example.parsed}".split("\n$ ")[1:]:
         command, _, expected = part.partition("\n")
         assert run(command, example.namespace["folder"]).rstrip() == expected.rstrip()
-
-
-@pytest.hookimpl(tryfirst=True)  # xdist reads the marks in a hook of the same name
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Keeps the tests of a file together, because they share what it has made.
-
-    Tests marked `apart` share nothing. They come last, each on whichever worker is free.
-    """
-    for item in items:
-        if item.get_closest_marker("apart") is None:
-            item.add_marker(pytest.mark.xdist_group(str(item.path.relative_to(ROOT))))
 
 
 pages = Sybil(

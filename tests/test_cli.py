@@ -199,7 +199,6 @@ def test_a_run_stops_when_it_is_told_to(
     assert group_is_gone(process.pid)
 
 
-@pytest.mark.apart
 def test_an_interrupted_run_goes_on(tmp_path: Path) -> None:
     plan = ["reproduce", "figure1", "--preset", "smoke", "--seeds", "20", "--jobs", "2"]
     process = start(plan, tmp_path)

@@ -306,7 +306,6 @@ def test_a_figure_of_trained_networks_runs(tmp_path: Path) -> None:
     ]
 
 
-@pytest.mark.apart
 def test_a_figure_of_continuous_control_runs(tmp_path: Path) -> None:
     plan = smoke(tmp_path, seeds=1, figure="sparse-cheetah")
     run(plan)

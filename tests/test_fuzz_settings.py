@@ -234,7 +234,6 @@ def workplace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return folder
 
 
-@pytest.mark.apart
 @settings(max_examples=900, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(line=command_lines())
 def test_a_command_line_is_followed_or_refused(line: list[str], workplace: Path) -> None:

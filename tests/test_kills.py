@@ -31,8 +31,6 @@ from rewardshift import (
 )
 from rewardshift.networks import MLP
 
-pytestmark = pytest.mark.apart
-
 ONLINE = OnlineBudget(
     steps=100, capacity=50, evaluate_every=20, evaluation_episodes=1, checkpoint_every=10
 )

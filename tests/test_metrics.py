@@ -100,7 +100,6 @@ def curves(folder: Path) -> dict[str, list[tuple[int, float]]]:
     return {tag: sorted(points) for tag, points in found.items()}
 
 
-@pytest.mark.apart
 @pytest.mark.parametrize(("start", "kind"), [(online, OnlineRow), (offline, OfflineRow)])
 def test_every_metric_reaches_the_files_and_survives_kills(
     start: Callable[[Path], Result], kind: Any, tmp_path: Path

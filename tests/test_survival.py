@@ -193,7 +193,6 @@ def test_a_shard_that_is_none(
     assert not out.exists()
 
 
-@pytest.mark.apart
 def test_a_unit_goes_on_from_its_last_checkpoint(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

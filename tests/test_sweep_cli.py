@@ -72,7 +72,6 @@ def test_the_command_tells_and_goes_on(tmp_path: Path, capsys: pytest.CaptureFix
     assert contents(Path(out)) == before
 
 
-@pytest.mark.apart
 def test_an_interrupted_sweep_goes_on_to_the_same_results(tmp_path: Path) -> None:
     line = [*FLAGS, "--steps", "1000", "--checkpoint-every", "20", "--evaluate-every", "500"]
     command = ["sweep", "dqn", *line, "--shift", "-0.5", "--seeds", "1", "--jobs", "1", "--out"]

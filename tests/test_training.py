@@ -91,7 +91,6 @@ def test_an_interrupted_run_ends_the_same(at: int, undisturbed: Path, tmp_path: 
     assert contents(folder) == contents(undisturbed)
 
 
-@pytest.mark.apart
 def test_a_killed_run_ends_the_same(tmp_path: Path) -> None:
     """SIGKILL at random moments, also while a checkpoint is written."""
     arguments = [

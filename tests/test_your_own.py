@@ -101,7 +101,6 @@ def test_it_survives_a_kill(case: str, tmp_path: Path) -> None:
         assert (whole / name).read_bytes() == (killed / name).read_bytes()
 
 
-@pytest.mark.apart
 def test_a_figure_is_reproduced_in_processes_and_shown(tmp_path: Path) -> None:
     arguments = ("reproduce", "my-figure", "--out", tmp_path, "--jobs", 2)
     assert command(*arguments).returncode == 2  # nobody knows it yet

@@ -101,9 +101,9 @@ def _count(verdict: str, number: int) -> str:
 
 def _size(claims: list[dict[str, Any]]) -> str:
     """The seeds and the preset behind an answer."""
-    seeds = sorted({claim["seeds"] for claim in claims if claim["seeds"] is not None})
-    presets = sorted({claim["preset"] for claim in claims})
-    return f"{' or '.join(map(str, seeds))} seeds, {' or '.join(presets)}"
+    seeds = sorted({str(claim["seeds"]) for claim in claims if claim.get("seeds") is not None})
+    presets = sorted({str(claim.get("preset")) for claim in claims})
+    return f"{' or '.join(seeds)} seeds, {' or '.join(presets)}"
 
 
 def _answer(name: str, reading: Reading | None, size: str) -> str:
