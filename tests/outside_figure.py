@@ -16,7 +16,7 @@ class Budget:
     steps: int
 
     def configure(self, agent: Any, task: Any, terminal: str) -> Any:
-        shift = with_terminal(agent.members, terminal)  # type: ignore[arg-type]
+        shift = with_terminal(agent, terminal)  # type: ignore[arg-type]
         return replace(agent, shift=shift, network=MLP((8,)), batch_size=8)
 
     def online(self, task: str) -> OnlineBudget:

@@ -310,7 +310,7 @@ def test_a_figure_of_continuous_control_runs(tmp_path: Path) -> None:
     plan = smoke(tmp_path, seeds=1, figure="sparse-cheetah")
     run(plan)
     curves = read_results(plan.folder / "results.csv")
-    assert [curve.method for curve in curves] == ["td3-0.5", "td3", "td3+0.5"]
+    assert [curve.method for curve in curves] == ["td3-0.5", "td3", "td3+0.5", "auto"]
     assert all(list(curve.steps) == [300, 600] for curve in curves)
     assert write_figure(plan.folder)[0]["until"] == 100_000
 

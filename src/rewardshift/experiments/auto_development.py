@@ -47,8 +47,7 @@ class ChoosingBudget(SharedBudget):
 
     def configure(self, agent: DQN, task: ChoosingTask, terminal: Terminal) -> DQN:
         """See `OnlineFigureBudget`."""
-        rule = isinstance(agent.shift, Auto)  # which has its own treatment of terminal states
-        shift = agent.shift if rule else with_terminal(agent.members, terminal)
+        shift = with_terminal(agent, terminal)
         return replace(agent, shift=shift, gamma=task.gamma, tau=task.tau)
 
     def online(self, task: str) -> OnlineBudget:

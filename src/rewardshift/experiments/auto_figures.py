@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from rewardshift.agents.dqn import DQN
 from rewardshift.agents.shifts import ShiftLike
 from rewardshift.agents.td3 import TD3
-from rewardshift.auto import Auto, Centred, LargestReturn, Rule
+from rewardshift.auto import Auto, Centred, LargestReturn
 from rewardshift.envs import SPARSE_PENDULUM, deep_sea_id, four_rooms_id
 from rewardshift.experiments.curiosity import PAPER_DQN
 from rewardshift.experiments.curves import (
@@ -45,11 +45,9 @@ class ChosenBudget(SharedBudget):
     """The budget of the figures."""
 
     def configure(self, shift: ShiftLike, task: ChosenTask, terminal: Terminal) -> DQN | TD3:
-        """See `OnlineFigureBudget`. A rule has its own treatment of terminal states."""
+        """See `OnlineFigureBudget`."""
         agent = replace(task.agent, shift=shift)
-        if isinstance(agent.shift, Rule):
-            return agent
-        return replace(agent, shift=with_terminal(agent.members, terminal))
+        return replace(agent, shift=with_terminal(agent, terminal))
 
     def online(self, task: str) -> OnlineBudget:
         """See `OnlineFigureBudget`."""

@@ -42,7 +42,7 @@ class ControlBudget:
         """See `OnlineFigureBudget`."""
         return replace(
             agent,
-            shift=with_terminal(agent.members, terminal),
+            shift=with_terminal(agent, terminal),
             network=MLP(self.hidden),
             batch_size=self.batch_size,
             warm_up=self.warm_up,
@@ -242,16 +242,33 @@ SPARSE_CHEETAH_FIGURE = Figure(
     ),
     tasks={"SparseHalfCheetah": Task(SPARSE_CHEETAH)},
     panels=return_panels(("SparseHalfCheetah",)),
-    methods=_single_shifts(0.5),
-    claims=_ordering(
-        "SparseHalfCheetah", 0.5, "explores better", "explores worse", until=SPARSE_STEPS
+    methods=(
+        *_single_shifts(0.5),
+        Method("auto", "TD3 auto", TD3(shift="auto"), Style("#dd3497", ":")),
+    ),
+    claims=(
+        *_ordering(
+            "SparseHalfCheetah", 0.5, "explores better", "explores worse", until=SPARSE_STEPS
+        ),
+        *(
+            Claim(
+                f"auto-above-{worse}",
+                "SparseHalfCheetah",
+                f"A shift that chooses itself is better than {label}.",
+                better="auto",
+                worse=worse,
+                source="ours",
+                until=SPARSE_STEPS,
+            )
+            for worse, label in (("td3", "none"), ("td3-0.5", "-0.5"))
+        ),
     ),
     presets={
         "smoke": replace(SMOKE, seconds=40),
         "quick": Preset(
             seeds=8,
             budget=ControlBudget(SPARSE_STEPS, evaluations=50),
-            seconds=11_800,
+            seconds=7_700,
             note="100,000 of 200,000 steps",
         ),
         "paper": Preset(seeds=8, budget=ControlBudget(200_000, evaluations=100), seconds=16_000),

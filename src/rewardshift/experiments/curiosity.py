@@ -73,7 +73,7 @@ class CuriosityBudget:
         intrinsic: Any = agent.intrinsic
         if intrinsic is not None:
             intrinsic = replace(intrinsic, width=self.rnd_width)
-        shift = with_terminal(agent.members, terminal)
+        shift = with_terminal(agent, terminal)
         return replace(agent, shift=shift, gamma=task.gamma, intrinsic=intrinsic)
 
     def online(self, task: str) -> OnlineBudget:

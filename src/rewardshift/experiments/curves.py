@@ -5,9 +5,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol
 
+from rewardshift.agents.shifts import ShiftLike
+from rewardshift.auto import Rule
 from rewardshift.errors import InputError
 from rewardshift.experiments.figure import Curve, Figure, Metric, Panel, Unit
-from rewardshift.shift import Shift, Terminal
+from rewardshift.shift import Terminal
 from rewardshift.training.online import OnlineBudget
 from rewardshift.training.runs import Result, train
 
@@ -62,9 +64,11 @@ class SharedBudget:
         )
 
 
-def with_terminal(members: Sequence[Shift], terminal: Terminal) -> tuple[Shift, ...]:
-    """The members' shifts with another treatment of terminal states."""
-    return tuple(replace(member, terminal=terminal) for member in members)
+def with_terminal(agent: Any, terminal: Terminal) -> ShiftLike:
+    """The agent's shift with another treatment of terminal states. A rule keeps its own."""
+    if isinstance(agent.shift, Rule):
+        return agent.shift
+    return tuple(replace(member, terminal=terminal) for member in agent.members)
 
 
 def return_panels(tasks: Sequence[str]) -> tuple[Panel, ...]:

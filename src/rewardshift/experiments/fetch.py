@@ -35,7 +35,7 @@ class FetchBudget:
         """See `OnlineFigureBudget`."""
         return replace(
             agent,
-            shift=with_terminal(agent.members, terminal),
+            shift=with_terminal(agent, terminal),
             network=MLP((self.width,) * 3),
             batch_size=self.batch_size,
             warm_up=self.warm_up,

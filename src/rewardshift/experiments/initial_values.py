@@ -63,7 +63,7 @@ class ValuesBudget:
 
     def configure(self, agent: DQN, task: Task, terminal: Terminal) -> DQN:
         """See `OnlineFigureBudget`."""
-        return replace(agent, shift=with_terminal(agent.members, terminal))
+        return replace(agent, shift=with_terminal(agent, terminal))
 
     def online(self, task: str) -> OnlineBudget:
         """See `OnlineFigureBudget`."""
