@@ -163,6 +163,14 @@ def test_every_figure_can_be_drawn() -> None:
         assert b"<dc:date>" not in pictures["svg"]
 
 
+def test_paths_of_a_picture_are_rounded_and_nothing_else_is() -> None:
+    svg = draw(FIGURE, known_curves(), "a caption")["svg"].decode()
+    paths = re.findall(r' d="([^"]*)"', svg)
+    assert paths
+    assert not any(re.search(r"\d\.\d\d", path) for path in paths)
+    assert "scale(0.015625)" in svg  # of a letter
+
+
 class References(HTMLParser):
     """Everything in a page that would be fetched, and where its links lead."""
 
