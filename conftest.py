@@ -25,8 +25,15 @@ ROOT = Path(__file__).parent
 os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(ROOT / ".pytest_cache" / "compiled"))
 os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0")
 os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES", "-1")
-# And what is compiled runs for milliseconds, so it need not be optimised.
-os.environ.setdefault("XLA_FLAGS", "--xla_backend_optimization_level=0")
+# And what is compiled runs for milliseconds, so it need not be optimised. Half of what is left of
+# compiling goes with XLA's newer emitters, and with parts that many threads would compile.
+QUICK_TO_COMPILE = (
+    "--xla_backend_optimization_level=0",
+    "--xla_llvm_disable_expensive_passes=true",
+    "--xla_cpu_use_fusion_emitters=false",
+    "--xla_cpu_parallel_codegen_split_count=1",
+)
+os.environ.setdefault("XLA_FLAGS", " ".join(QUICK_TO_COMPILE))
 # Torch's threads would only wait for each other over networks as small as those of tests.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 # The tests write thousands of small files and wait for the disk at each: where there is memory to
