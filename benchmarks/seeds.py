@@ -1,53 +1,77 @@
-"""Core-seconds per seed of BCQ in `offline --preset quick`, for 1, 6 and 12 seeds side by side.
+"""Core-seconds per seed of two figures, for one and for several seeds side by side.
 
-`python benchmarks/seeds.py` trains on hopper-imitate with one thread and prints the core-seconds
-that one seed's updates and evaluations take, without compilation, and what the whole training of
-the figure would take. The figure runs its seeds in the cheaper way. Takes about four minutes.
+`python benchmarks/seeds.py` trains BCQ of `offline --preset quick` on hopper-imitate, and DQN with
+RND of `curiosity-explained --preset quick` on MultiRoom, with one thread. It prints the
+core-seconds that one seed's updates and evaluations take, without compilation, and what the whole
+training of the figure would take. Each figure runs its seeds in the cheaper way. Takes about six
+minutes; a name, `bcq` or `rnd`, takes a part of them.
 """
 
+import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Any
 
-from rewardshift import OfflineBudget, train_offline
+from rewardshift import OfflineBudget, OnlineBudget, train, train_offline
+from rewardshift.experiments import FIGURES
 from rewardshift.experiments.offline_rl import QUICK, TASKS, Treatment
 from rewardshift.experiments.processes import keep_to_one_thread
-from rewardshift.training.offline import OfflineRow
 
-TASK = TASKS["BCQ-hopper-imitate"]
-EVERY = 2_000  # updates between two evaluations
 SEEDS = 100  # the first one: not those that are reported
+Mark = Callable[[int, Sequence[Any]], None]
 
 
-def core_seconds(count: int) -> tuple[float, float]:
+def bcq(count: int, every: int, mark: Mark) -> None:
+    """Trains BCQ for two evaluations, after so many updates each."""
+    task = TASKS["BCQ-hopper-imitate"]
+    agent = QUICK.budget.configure(task, Treatment(), "zero")
+    episodes = QUICK.budget.evaluation_episodes
+    budget = OfflineBudget(updates=2 * every, evaluate_every=every, evaluation_episodes=episodes)
+    train_offline(agent, task.data.load(), seeds=_seeds(count), budget=budget, on_progress=mark)
+
+
+def rnd(count: int, every: int, mark: Mark) -> None:
+    """Trains DQN with RND for two evaluations, after so many steps each."""
+    figure = FIGURES["curiosity-explained"]
+    quick, task = figure.presets["quick"].budget, figure.tasks["MultiRoom"]
+    agent = quick.configure(figure.methods[0].agent, task, "zero")
+    episodes = quick.evaluation_episodes
+    budget = OnlineBudget(steps=2 * every, evaluate_every=every, evaluation_episodes=episodes)
+    train(agent, task.env, seeds=_seeds(count), budget=budget, on_progress=mark)
+
+
+def _seeds(count: int) -> tuple[int, ...]:
+    return tuple(range(SEEDS, SEEDS + count))
+
+
+def core_seconds(run: Callable[[int, int, Mark], None], count: int, every: int) -> list[float]:
     """Core-seconds of 1,000 updates and of an evaluation, per seed of so many."""
     marks: list[tuple[int, int, float]] = []
-
-    def mark(step: int, rows: Sequence[OfflineRow]) -> None:
-        marks.append((step, len(rows), time.process_time()))
-
-    agent = QUICK.budget.configure(TASK, Treatment(), "zero")
-    episodes = QUICK.budget.evaluation_episodes
-    budget = OfflineBudget(updates=2 * EVERY, evaluate_every=EVERY, evaluation_episodes=episodes)
-    seeds = tuple(range(SEEDS, SEEDS + count))
-    train_offline(agent, TASK.data.load(), seeds=seeds, budget=budget, on_progress=mark)
-    begun = min(clock for step, rows, clock in marks if step == EVERY and rows)  # all is compiled
-    learned = min(clock for step, rows, clock in marks if step == 2 * EVERY)
+    run(count, every, lambda step, rows: marks.append((step, len(rows), time.process_time())))
+    begun = min(clock for step, rows, clock in marks if step == every and rows)  # all is compiled
+    learned = min(clock for step, rows, clock in marks if step == 2 * every)
     done = max(clock for step, rows, clock in marks)
-    return (learned - begun) / count * 1000 / EVERY, (done - learned) / count
+    return [(learned - begun) / count * 1000 / every, (done - learned) / count]
 
 
 def main() -> None:
-    """Prints the table."""
+    """Prints the tables."""
     keep_to_one_thread()
-    budget = QUICK.budget
-    for count in (1, 6, 12):
-        updating, evaluating = core_seconds(count)
-        whole = updating * budget.updates / 1000 + evaluating * budget.evaluations
-        print(
-            f"{count:2} seeds: {updating:.2f} s for 1,000 updates, {evaluating:.2f} s for an"
-            f" evaluation, {whole / 60:.1f} min for a training of {budget.updates:,} updates",
-            flush=True,
-        )
+    curiosity = FIGURES["curiosity-explained"].presets["quick"].budget
+    cases = {
+        "bcq": (bcq, (1, 6, 12), 2_000, QUICK.budget.updates, QUICK.budget.evaluations),
+        "rnd": (rnd, (1, 2, 10), 800, curiosity.steps, curiosity.evaluations),
+    }
+    for name in sys.argv[1:] or cases:
+        run, counts, every, length, evaluations = cases[name]
+        for count in counts:
+            updating, evaluating = core_seconds(run, count, every)
+            whole = updating * length / 1000 + evaluating * evaluations
+            print(
+                f"{name}, {count:2} seeds: {updating:.2f} s for 1,000 updates, {evaluating:.2f} s"
+                f" for an evaluation, {whole / 60:.1f} min for a training of {length:,}",
+                flush=True,
+            )
 
 
 if __name__ == "__main__":

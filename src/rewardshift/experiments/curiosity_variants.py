@@ -149,5 +149,5 @@ CURIOSITY_EXPLAINED = replace(
         ),
         "paper": replace(CURIOSITY.presets["paper"], seconds=40_000),
     },
-    seeds_per_unit=1,  # a fifth cheaper than ten: two such networks stay in a core's cache
+    seeds_per_unit=1,  # a quarter cheaper than ten: `benchmarks/seeds.py`
 )
