@@ -17,7 +17,7 @@ from rewardshift.experiments import FIGURES
 from rewardshift.experiments.offline_rl import QUICK, TASKS, Treatment
 from rewardshift.experiments.processes import keep_to_one_thread
 
-SEEDS = 100  # the first one: not those that are reported
+SEEDS = 100  # the first one
 Mark = Callable[[int, Sequence[Any]], None]
 
 
@@ -27,7 +27,7 @@ def bcq(count: int, every: int, mark: Mark) -> None:
     agent = QUICK.budget.configure(task, Treatment(), "zero")
     episodes = QUICK.budget.evaluation_episodes
     budget = OfflineBudget(updates=2 * every, evaluate_every=every, evaluation_episodes=episodes)
-    train_offline(agent, task.data.load(), seeds=_seeds(count), budget=budget, on_progress=mark)
+    train_offline(agent, task.data.load(), seeds=seeds(count), budget=budget, on_progress=mark)
 
 
 def rnd(count: int, every: int, mark: Mark) -> None:
@@ -37,10 +37,11 @@ def rnd(count: int, every: int, mark: Mark) -> None:
     agent = quick.configure(figure.methods[0].agent, task, "zero")
     episodes = quick.evaluation_episodes
     budget = OnlineBudget(steps=2 * every, evaluate_every=every, evaluation_episodes=episodes)
-    train(agent, task.env, seeds=_seeds(count), budget=budget, on_progress=mark)
+    train(agent, task.env, seeds=seeds(count), budget=budget, on_progress=mark)
 
 
-def _seeds(count: int) -> tuple[int, ...]:
+def seeds(count: int) -> tuple[int, ...]:
+    """So many seeds that no figure reports."""
     return tuple(range(SEEDS, SEEDS + count))
 
 
