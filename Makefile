@@ -7,14 +7,16 @@ D3RLPY := .venv-d3rlpy
 PIP := -m pip install --quiet --disable-pip-version-check --constraint
 INSTALL := $(BIN)/python $(PIP) constraints.txt
 
-.PHONY: demo test d3rlpy lint types docs tables bench reproduce embedded release-check clean
+.PHONY: demo test suite d3rlpy lint types docs tables bench reproduce embedded release-check clean
 
 demo: $(VENV)/paper.done
 	$(BIN)/rewardshift reproduce figure1 --preset paper --out out
 
-# The checks run side by side, each with little use for a second core.
-test:
-	$(MAKE) --jobs 2 --output-sync lint types docs d3rlpy
+# The suite often waits for processes that it starts or kills; the other checks fill the gaps.
+test: lint
+	$(MAKE) --jobs 2 --output-sync=line suite types docs d3rlpy
+
+suite: $(VENV)/dev.done
 	$(BIN)/pytest --numprocesses auto --dist loadfile --quiet
 
 # Apart from the others: d3rlpy pins a Gymnasium that Gymnasium-Robotics is too new for.

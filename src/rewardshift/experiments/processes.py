@@ -6,9 +6,9 @@ import os
 import signal
 import tempfile
 import threading
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Iterator
-from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 
 import jax
@@ -16,12 +16,14 @@ import jax
 from rewardshift.experiments.figure import Unit
 from rewardshift.experiments.runner import RETRIES, Outcome, Plan, perform
 
+DIED = "its process died again: killed, or out of memory"
+
 
 class Processes:
     """Processes of this machine.
 
-    If one of them dies, all are replaced, and their units continue from their last checkpoints.
-    What one of them compiles, the others load.
+    If one of them dies, it is replaced, and its unit continues from its last checkpoint. What one
+    of them compiles, the others load.
 
     Args:
         jobs: The number of processes. 1 uses the present process.
@@ -44,41 +46,54 @@ class Processes:
             yield from self._perform_all(plan, units, compiled)
 
     def _perform_all(self, plan: Plan, units: list[Unit], compiled: str) -> Iterator[Outcome]:
-        left, deaths = list(units), Counter[Unit]()
-        while left:
-            for outcome in _side_by_side(plan, left, self.jobs, compiled):
-                left.remove(outcome.unit)
-                yield outcome
-            # The first of the remaining units were running when a process died. It is unknown which
-            # of them caused it.
-            deaths.update(left[: self.jobs])
-            for unit in [unit for unit in left if deaths[unit] > RETRIES]:
-                left.remove(unit)
-                yield Outcome(unit, None, "its process died again: killed, or out of memory")
+        others = set(multiprocessing.active_children())
+        waiting, deaths = deque(units), Counter[Unit]()
+        idle = [_worker(compiled) for _ in range(min(self.jobs, len(units)))]
+        working: dict[Future[Outcome], tuple[Unit, ProcessPoolExecutor]] = {}
+        try:
+            while waiting or working:
+                while idle and waiting:
+                    unit = waiting.popleft()
+                    future, worker = _begin(idle.pop(), plan, unit, compiled)
+                    working[future] = unit, worker
+                for future in wait(working, return_when=FIRST_COMPLETED).done:
+                    unit, worker = working.pop(future)
+                    idle.append(worker)
+                    if not isinstance(future.exception(), BrokenProcessPool):
+                        yield future.result()
+                    elif deaths[unit] == RETRIES:
+                        yield Outcome(unit, None, DIED)
+                    else:
+                        deaths[unit] += 1
+                        waiting.appendleft(unit)
+        finally:  # also when the caller is interrupted: no process may remain
+            if working:
+                for process in set(multiprocessing.active_children()) - others:
+                    process.kill()
+            for worker in (*idle, *(worker for _, worker in working.values())):
+                worker.shutdown(wait=not working, cancel_futures=True)
 
 
-def _side_by_side(plan: Plan, units: list[Unit], jobs: int, compiled: str) -> Iterator[Outcome]:
-    """Performs units in new processes, until all units have ended or a process dies."""
-    others = set(multiprocessing.active_children())
-    pool = ProcessPoolExecutor(
-        min(jobs, len(units)),
+def _begin(
+    worker: ProcessPoolExecutor, plan: Plan, unit: Unit, compiled: str
+) -> tuple[Future[Outcome], ProcessPoolExecutor]:
+    """Gives a worker a unit, or if the worker has died, a new one."""
+    with _interrupts_held():  # workers inherit it, so Ctrl-C reaches the parent alone
+        try:
+            return worker.submit(perform, plan, unit), worker
+        except BrokenProcessPool:
+            worker = _worker(compiled)
+            return worker.submit(perform, plan, unit), worker
+
+
+def _worker(compiled: str) -> ProcessPoolExecutor:
+    """A pool of one process: if it dies, its own unit is to blame, and no other unit is harmed."""
+    return ProcessPoolExecutor(
+        1,
         mp_context=multiprocessing.get_context("spawn"),  # JAX does not survive a fork
         initializer=_begin_work,
         initargs=(compiled,),
     )
-    whole = False
-    try:
-        with _interrupts_held():  # the workers inherit it, so Ctrl-C reaches the parent alone
-            futures = [pool.submit(perform, plan, unit) for unit in units]
-        for future in as_completed(futures):
-            if not isinstance(future.exception(), BrokenProcessPool):
-                yield future.result()
-        whole = not any(future.exception() for future in futures)
-    finally:  # also when the caller is interrupted: no process may remain
-        if not whole:
-            for worker in set(multiprocessing.active_children()) - others:
-                worker.kill()
-        pool.shutdown(wait=whole, cancel_futures=True)
 
 
 def _begin_work(compiled: str) -> None:
