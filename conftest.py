@@ -34,8 +34,6 @@ QUICK_TO_COMPILE = (
     "--xla_cpu_parallel_codegen_split_count=1",
 )
 os.environ.setdefault("XLA_FLAGS", " ".join(QUICK_TO_COMPILE))
-# Commands that tests start keep their bytecode, whatever the machine's habit.
-os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 # Torch's threads would only wait for each other over networks as small as those of tests.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 # The tests write thousands of small files and wait for the disk at each: where there is memory to
