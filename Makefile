@@ -14,7 +14,7 @@ demo: $(VENV)/paper.done
 
 # The suite often waits for processes that it starts or kills; the other checks fill the gaps.
 test: lint
-	$(MAKE) --jobs 2 --output-sync=line suite types docs d3rlpy
+	$(MAKE) --jobs 2 suite types docs d3rlpy
 
 suite: $(VENV)/dev.done
 	$(BIN)/pytest --numprocesses auto --dist loadfile --quiet
