@@ -12,12 +12,13 @@ INSTALL := $(BIN)/python $(PIP) constraints.txt
 demo: $(VENV)/paper.done
 	$(BIN)/rewardshift reproduce figure1 --preset paper --out out
 
-# The suite often waits for processes that it starts or kills; the other checks fill the gaps.
+# Style fails at once. The other checks run beside the suite.
 test: lint
 	$(MAKE) --jobs 2 suite types docs d3rlpy
 
+# One worker more than there are cores, because a worker that waits for a process leaves a core free.
 suite: $(VENV)/dev.done
-	$(BIN)/pytest --numprocesses auto --dist loadfile --quiet
+	$(BIN)/pytest --numprocesses $$(($$(nproc) + 1)) --dist loadfile --quiet
 
 # Apart from the others: d3rlpy pins a Gymnasium that Gymnasium-Robotics is too new for.
 d3rlpy: $(D3RLPY)/done
