@@ -16,9 +16,8 @@ demo: $(VENV)/paper.done
 test: lint
 	$(MAKE) --jobs 2 suite types docs d3rlpy
 
-# One worker more than there are cores, because a worker that waits for a process leaves a core free.
 suite: $(VENV)/dev.done
-	$(BIN)/pytest --numprocesses $$(($$(nproc) + 1)) --dist loadfile --quiet
+	$(BIN)/pytest --numprocesses auto --dist loadfile --quiet
 
 # Apart from the others: d3rlpy pins a Gymnasium that Gymnasium-Robotics is too new for.
 d3rlpy: $(D3RLPY)/done

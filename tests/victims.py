@@ -19,7 +19,9 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 FORKS = multiprocessing.get_context("forkserver")
-FORKS.set_forkserver_preload(["pytest", "rewardshift.cli", "tensorboardX", "minari", "hypothesis"])
+LIBRARIES = ("pytest", "tensorboardX", "minari", "hypothesis")
+OURS = ("cli", "training.runs", "training.offline", "experiments", "report")
+FORKS.set_forkserver_preload([*LIBRARIES, *(f"rewardshift.{name}" for name in OURS)])
 
 KILLED = -signal.SIGKILL
 PATIENCE = 200  # seconds; where a process says nothing for so long, it hangs
