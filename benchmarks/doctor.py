@@ -1,9 +1,9 @@
 """Illnesses and hits: what the doctor says about agents made ill on purpose and healthy ones.
 
 `python benchmarks/doctor.py` trains every agent of the table with the seeds 0 to 9 (`--seeds` takes
-fewer or more), asks the doctor about it, and writes the table into `docs/doctor.md`. `--calibrate` does the
-same with seeds from 100 on and on other tasks, and prints the numbers that the rules look at; with
-`--here` on the tasks of the table. The docs say which thresholds were checked on these.
+fewer or more), asks the doctor about it, and writes the table into `docs/doctor.md`. `--calibrate`
+does the same with seeds from 100 on and on other tasks, and prints the numbers that the rules look
+at; with `--here` on the tasks of the table. The docs say which thresholds were checked on these.
 
 Names select agents. Results are kept in `out/bench/doctor.json` after every seed, and a seed that
 is kept is not run again (`--again` does), so a run can be stopped and done in parts. Rows of the
