@@ -144,7 +144,7 @@ CURIOSITY_EXPLAINED = replace(
         "quick": replace(
             CURIOSITY.presets["quick"],
             budget=replace(CURIOSITY.presets["quick"].budget, rnd_width=512),
-            seconds=7200,
+            seconds=4300,
             note="40,000 of 200,000 steps",
         ),
         "paper": replace(CURIOSITY.presets["paper"], seconds=40_000),
