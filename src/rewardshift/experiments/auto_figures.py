@@ -114,6 +114,7 @@ AUTO = Figure(
         "quick": Preset(seeds=10, budget=ChosenBudget(), seconds=3600),
         "paper": Preset(seeds=20, budget=ChosenBudget(5.0, 50, 10), seconds=40_000),
     },
+    revision=2,
     x_label="environment steps",
     run=run_online,
     unit_spans=(),

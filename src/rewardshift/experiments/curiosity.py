@@ -206,6 +206,6 @@ CURIOSITY = Figure(
     run=run_online,
     unit_spans=(),
     seeds_per_unit=10,
-    revision=3,
+    revision=4,
     lifetimes=online_lifetimes,
 )

@@ -97,6 +97,7 @@ INITIAL_VALUES = Figure(
         "quick": Preset(seeds=10, budget=ValuesBudget(), seconds=600),
         "paper": Preset(seeds=20, budget=ValuesBudget(40_000), seconds=6_000),
     },
+    revision=2,
     takes_terminal=False,
     x_label="environment steps",
     run=run_online,
