@@ -36,14 +36,14 @@ episodes = st.lists(
 )
 
 
-@partial(jax.jit, static_argnums=0)
-def taught(selection: Any, leaders: Any, returns: Any) -> Any:
+@partial(jax.jit, static_argnums=(0, 3))
+def taught(selection: Any, leaders: Any, returns: Any, members: int = MEMBERS) -> Any:
     """The weights or bounds of the members after episodes that they led."""
 
     def episode(memory: Any, now: Any) -> Any:
         return selection.learn(memory, *now), None
 
-    memory, _ = jax.lax.scan(episode, selection.start(MEMBERS), (leaders, returns))
+    memory, _ = jax.lax.scan(episode, selection.start(members), (leaders, returns))
     rule = selection.chances if isinstance(selection, ExponentialWeights) else selection.bounds
     return rule(memory)
 
@@ -134,9 +134,9 @@ def test_the_bound_is_that_of_sliding_window_ucb() -> None:
 def test_the_feedback_is_the_standardised_improvement() -> None:
     leaders = np.array([0, 1, 2], np.int32)
     returns = np.array([5.0, 7.0, 6.0], np.float32)  # improvements 2 and -1: -1 deviation
-    weights = taught(ExponentialWeights(0.1, 0.9, 5), leaders, returns)
-    logs = np.array([0.0, 0.0, -0.1 * 3])  # divided by the probability, a third
-    np.testing.assert_allclose(weights, np.exp(logs) / np.exp(logs).sum(), rtol=1e-5)
+    chances = taught(ExponentialWeights(0.1, 0.9, 5, 0.3), leaders, returns)
+    weights = np.exp([0.0, 0.0, -0.1 * 3])  # divided by the probability, a third
+    np.testing.assert_allclose(chances, 0.7 * weights / weights.sum() + 0.1, rtol=1e-5)
 
 
 @by_name
@@ -220,3 +220,17 @@ def test_a_selection_follows_one_protocol() -> None:
 def test_bad_numbers_are_refused(kind: Any, changes: dict[str, Any], match: str) -> None:
     with pytest.raises(InputError, match=match):
         kind(**changes)
+
+
+@given(st.integers(0, 2**31 - 1), st.sampled_from([2, 3, 10]), st.booleans())
+@settings(max_examples=20, deadline=None)
+def test_a_member_that_leads_for_many_episodes_breaks_nothing(
+    seed: int, members: int, falling: bool
+) -> None:
+    """Every chance stays a share, and no member loses its own, however long another one leads."""
+    rng = np.random.default_rng(seed)
+    returns = -(np.arange(200.0) ** 2) if falling else np.cumsum(rng.normal(size=200))
+    leaders = np.repeat(rng.integers(members, size=10), 20)
+    chances = np.asarray(taught(ExponentialWeights(), leaders, returns.astype("f4"), members))
+    assert chances.sum() == pytest.approx(1, abs=1e-5)
+    assert (chances >= 0.099 / members).all()

@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rewardshift import equivalent_bias, optimistic_value
+from rewardshift import Shift, equivalent_bias, optimistic_value
+from rewardshift.agents.members import mixing_weights
 from rewardshift.agents.selection import (
     SELECTIONS,
     Lead,
@@ -73,6 +74,23 @@ def test_the_optimistic_mix_is_that_of_the_shift(beta: float, seed: int) -> None
     constant = equivalent_bias(0.5, -0.5, beta) / (1 - gamma)
     expected = optimistic_value(lower, upper, beta) + constant
     np.testing.assert_allclose(mixed, expected, atol=1e-5)
+
+
+@given(
+    shifts=st.lists(st.tuples(st.floats(-1, 1), st.floats(0.01, 100)), min_size=2, max_size=4),
+    seed=st.integers(0, 99),
+)
+def test_a_mix_of_scales_is_a_mix_of_primal_values(
+    shifts: list[tuple[float, float]], seed: int
+) -> None:
+    """The mix of values is that of primal values, times the mean scale, plus a constant."""
+    members = tuple(Shift(bias, scale, gamma=0.9) for bias, scale in shifts)
+    primal = np.random.default_rng(seed).normal(size=(len(members), 4))
+    values = [member.from_primal(row) for member, row in zip(members, primal, strict=True)]
+    mixed = np.asarray(mixing_weights(Mean(), members) @ jnp.asarray(values))
+    expected = primal.mean(axis=0) * np.mean([member.scale for member in members])
+    tolerance = 1e-5 * np.abs(values).max() * 100
+    np.testing.assert_allclose(mixed - mixed[0], expected - expected[0], atol=tolerance)
 
 
 @pytest.mark.parametrize("selection", [Mean(), Optimistic(0.3)])

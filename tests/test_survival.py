@@ -2,6 +2,7 @@
 
 import io
 import json
+import multiprocessing
 import os
 import re
 import signal
@@ -23,7 +24,7 @@ from rewardshift.cli.progress import ROWS, Work
 from rewardshift.errors import InputError
 from rewardshift.experiments import FIGURES
 from rewardshift.experiments.figure import Curve, Figure, Unit
-from rewardshift.experiments.processes import Processes
+from rewardshift.experiments.processes import DIED, Processes
 from rewardshift.experiments.results import unit_name
 from rewardshift.experiments.runner import RUNNING, Plan, Shard, pending_units, perform, run_units
 from rewardshift.files import held
@@ -96,26 +97,45 @@ def test_a_worker_that_is_killed_takes_nothing_with_it(tmp_path: Path) -> None:
     assert pending_units(plan) == []
 
 
-@dataclass(frozen=True)
-class Deadly:
-    """A budget at which a process dies."""
+@dataclass(eq=False)
+class Trouble:
+    """A budget at whose use a worker dies, or leaves, or cannot send what it has."""
 
+    kind: str
     evaluate_first: bool = False
 
-    def __getattr__(self, name: str) -> None:
-        if name.startswith("__"):  # of pickling
-            raise AttributeError(name)
-        os.kill(os.getpid(), signal.SIGKILL)
+    def __hash__(self) -> int:
+        if not in_worker():
+            raise TypeError("it has no hash")
+        if self.kind == "death":
+            os.kill(os.getpid(), signal.SIGKILL)
+        raise SystemExit(0)
+
+    def __reduce__(self) -> Any:
+        if self.kind == "silence" and in_worker():
+            raise TypeError("it cannot be sent back")
+        return Trouble, (self.kind,)
 
 
-def test_a_unit_that_its_processes_die_of_is_told_alone(tmp_path: Path) -> None:
+def in_worker() -> bool:
+    return multiprocessing.parent_process() is not None
+
+
+def test_a_unit_in_trouble_is_told_alone(tmp_path: Path) -> None:
     plan = Plan("figure1", "smoke", 2, "zero", tmp_path)
-    units = pending_units(plan)
-    deadly = units[0]._replace(budget=Deadly(), seeds=(99,))
-    outcomes = {
-        outcome.unit: outcome.error for outcome in run_units(plan, [*units, deadly], Processes(2))
-    }
-    assert outcomes == {units[0]: None, deadly: "its process died again: killed, or out of memory"}
+    (unit,) = pending_units(plan)
+    kinds = ("death", "exit", "silence")
+    troubled = [
+        unit._replace(budget=Trouble(kind), seeds=(90 + number,))
+        for number, kind in enumerate(kinds)
+    ]
+    outcomes = run_units(plan, [unit, *troubled], Processes(2))
+    errors = {outcome.unit.seeds: outcome.error for outcome in outcomes}
+    assert errors.pop(unit.seeds) is None
+    assert errors.pop((90,)) == DIED
+    assert "SystemExit: 0" in str(errors.pop((91,)))
+    assert "it cannot be sent back" in str(errors.pop((92,)))
+    assert not errors
 
 
 def test_the_duration_of_a_unit_counts_what_was_spent_before(tmp_path: Path) -> None:

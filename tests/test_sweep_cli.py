@@ -9,8 +9,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import gymnasium as gym
 import pytest
 import tyro
+from data_makers import random_data, save_npz
 from fuzzing import as_installed
 from test_sweep import contents
 
@@ -70,6 +72,20 @@ def test_the_command_tells_and_goes_on(tmp_path: Path, capsys: pytest.CaptureFix
     assert main([*command, "--out", out]) == 0
     assert "no unit of work is left to do" in capsys.readouterr().out
     assert contents(Path(out)) == before
+
+
+def test_an_estimate_refuses_no_agent_that_first_imitates(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = save_npz(tmp_path / "p.npz", random_data(lambda: gym.make("Pendulum-v1"), 60))
+    command = (
+        *("sweep", "cql", "--data", str(file), "--env", "Pendulum-v1", "--shift", "4"),
+        *("--network", "mlp(hidden=(4,))", "--batch-size", "4", "--candidates", "2"),
+        *("--cloning-updates", "300", "--updates", "400", "--evaluate-every", "400"),
+        *("--checkpoint-every", "400", "--evaluation-episodes", "1", "--seeds", "1"),
+    )
+    assert main([*command, "--jobs", "1", "--out", str(tmp_path / "out")]) == 0
+    assert "units of work, about" in capsys.readouterr().out
 
 
 def test_an_interrupted_sweep_goes_on_to_the_same_results(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
-from rewardshift.checks import Count, NonNegative, Positive, Share, check
+from rewardshift.checks import Count, NonNegative, Positive, Rate, Share, check
 
 
 class Forecast(NamedTuple):
@@ -33,17 +33,20 @@ class ExponentialWeights:
     Exponential weights as in Tactical Optimism and Pessimism (Moskovitz et al., 2021). The feedback
     is the return of an episode minus that of the episode before, whoever led it, standardised over
     the last `window` episodes. It is divided by the leader's probability. Every log-weight decays,
-    also those of members that do not lead, so that none is given up for good.
+    also those of members that do not lead, and a random member leads now and then, so that none is
+    given up for good.
 
     Args:
         rate: The change of the leader's log-weight by a feedback of one standard deviation.
         decay: The share of a log-weight that an episode leaves.
         window: The number of episodes that give the feedback its mean and its deviation.
+        epsilon: The probability of a random member. It also bounds the division above.
     """
 
     rate: Positive = 0.1
     decay: Share = 0.9
     window: Count = 5
+    epsilon: Rate = 0.1
 
     def __post_init__(self) -> None:
         check(self)
@@ -64,7 +67,8 @@ class ExponentialWeights:
 
     def chances(self, memory: Forecast) -> Float[Array, " member"]:
         """The probability of each member."""
-        return jax.nn.softmax(memory.log_weights)
+        weighted = jax.nn.softmax(memory.log_weights)
+        return (1 - self.epsilon) * weighted + self.epsilon / weighted.shape[0]
 
     def choose(self, memory: Forecast, draw: Float[Array, ""]) -> Int[Array, ""]:
         """See `Learning`."""

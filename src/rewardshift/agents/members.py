@@ -66,14 +66,15 @@ def keep_leading(agent: Led, lead: Lead, draw: Float[Array, ""], ended: Any, tot
 
 
 def mixing_weights(selection: Mixing, members: tuple[Shift, ...]) -> Float[Array, " member"]:
-    """The weight of each member in the mix."""
+    """The weight of each member's value in the mix, which has the mean of the members' scales."""
     weights = jnp.asarray(selection.weights(tuple(m.bias / m.scale for m in members)))
     if weights.shape != (len(members),):
         raise InputError(
             f"weights of {shown(selection)} must return one number for each of {len(members)}"
             f" members, got the shape {weights.shape}"
         )
-    return weights
+    scales = jnp.asarray([m.scale for m in members])
+    return weights / scales * scales.mean()
 
 
 def member_values(

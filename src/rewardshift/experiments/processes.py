@@ -6,7 +6,8 @@ import os
 import signal
 import tempfile
 import threading
-from collections import Counter, deque
+import traceback
+from collections import deque
 from collections.abc import Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
@@ -16,7 +17,10 @@ import jax
 from rewardshift.experiments.figure import Unit
 from rewardshift.experiments.runner import RETRIES, Outcome, Plan, perform
 
-DIED = "its process died again: killed, or out of memory"
+DIED = (
+    "its process died again: killed, out of memory, or it could not start, for example from a"
+    " script without `if __name__ == '__main__':`"
+)
 
 
 class Processes:
@@ -47,31 +51,40 @@ class Processes:
 
     def _perform_all(self, plan: Plan, units: list[Unit], compiled: str) -> Iterator[Outcome]:
         others = set(multiprocessing.active_children())
-        waiting, deaths = deque(units), Counter[Unit]()
+        waiting = deque((unit, RETRIES) for unit in units)  # how often each may begin again
         idle = [_worker(compiled) for _ in range(min(self.jobs, len(units)))]
-        working: dict[Future[Outcome], tuple[Unit, ProcessPoolExecutor]] = {}
+        working: dict[Future[Outcome], tuple[Unit, int, ProcessPoolExecutor]] = {}
+        finished = False
         try:
             while waiting or working:
                 while idle and waiting:
-                    unit = waiting.popleft()
-                    future, worker = _begin(idle.pop(), plan, unit, compiled)
-                    working[future] = unit, worker
+                    unit, retries = waiting.popleft()
+                    future, worker = _begin(idle[-1], plan, unit, compiled)
+                    working[future] = unit, retries, worker
+                    idle.pop()
                 for future in wait(working, return_when=FIRST_COMPLETED).done:
-                    unit, worker = working.pop(future)
+                    unit, retries, worker = working.pop(future)
                     idle.append(worker)
-                    if not isinstance(future.exception(), BrokenProcessPool):
-                        yield future.result()
-                    elif deaths[unit] == RETRIES:
-                        yield Outcome(unit, None, DIED)
+                    if retries and isinstance(future.exception(), BrokenProcessPool):
+                        waiting.appendleft((unit, retries - 1))
                     else:
-                        deaths[unit] += 1
-                        waiting.appendleft(unit)
+                        yield _outcome(unit, future)
+            finished = True
         finally:  # also when the caller is interrupted: no process may remain
-            if working:
+            if not finished:
                 for process in set(multiprocessing.active_children()) - others:
                     process.kill()
-            for worker in (*idle, *(worker for _, worker in working.values())):
-                worker.shutdown(wait=not working, cancel_futures=True)
+            for worker in (*idle, *(worker for *_, worker in working.values())):
+                worker.shutdown(wait=finished, cancel_futures=True)
+
+
+def _outcome(unit: Unit, future: Future[Outcome]) -> Outcome:
+    """The outcome of a unit, also if its process has died or cannot send it."""
+    error = future.exception()
+    if error is None:
+        return future.result()
+    died = isinstance(error, BrokenProcessPool)
+    return Outcome(unit, None, DIED if died else "".join(traceback.format_exception(error)))
 
 
 def _begin(
@@ -129,7 +142,7 @@ def keep_to_one_thread() -> None:
 
 @contextlib.contextmanager
 def _interrupts_held() -> Iterator[None]:
-    """Delays SIGINT until the end of the block."""
+    """Delays SIGINT in this thread until the end of the block."""
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         yield

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple, Protocol, runtime_checkable
 
-from rewardshift.errors import ForeignError, InputError, TrainingError
+from rewardshift.errors import FOREIGN, ForeignError, InputError, TrainingError
 from rewardshift.experiments import MODULES, find_figure
 from rewardshift.experiments.figure import Figure, Group, Unit
 from rewardshift.experiments.provenance import made_with
@@ -188,11 +188,11 @@ def run_units(plan: Plan, units: list[Unit], place: Place) -> Iterator[Outcome]:
 
 def perform(plan: Plan, unit: Unit) -> Outcome:
     """Performs or continues one unit, in the calling process."""
-    if plan.module is not None:
-        importlib.import_module(plan.module)
-    figure = plan.declared
     started = time.perf_counter()
     try:
+        if plan.module is not None:
+            importlib.import_module(plan.module)
+        figure = plan.declared
         digest = figure.digest(plan.preset, plan.terminal, (unit.tasks, unit.methods))
         with _running_folder(plan, unit_name(digest, unit.seeds)) as folder:
             earlier = sum(time_spent(path.parent) for path in folder.rglob(TIMES))
@@ -201,7 +201,7 @@ def perform(plan: Plan, unit: Unit) -> Outcome:
         return Outcome(unit, None, f"{error}\n{error.details}")
     except (InputError, TrainingError, OSError) as error:
         return Outcome(unit, None, str(error))
-    except Exception:  # from any library in the training; the other units go on
+    except FOREIGN:  # from any library in the training; the other units go on
         return Outcome(unit, None, traceback.format_exc())
     seconds = earlier + time.perf_counter() - started
     return Outcome(unit, UnitResult(digest, unit.seeds, seconds, made_with(), curves), None)

@@ -148,7 +148,9 @@ def _unit_seconds(plan: Plan, units: Sequence[Unit]) -> float:
     """
     unit = max(units, key=lambda unit: len(unit.seeds))
     budget = unit.budget
-    steps = min(PROBED_STEPS, budget.steps)
+    assert plan.made is not None
+    period = max(method.agent.period for method in plan.made.figure.methods)
+    steps = min(max(period, PROBED_STEPS // period * period), budget.steps)
     clocks = [_probe(plan, unit, steps) for _ in range(2)]
     compiling = max(0.0, clocks[0].total - clocks[1].total)
     evaluations = max(1, budget.steps // budget.evaluate_every)
@@ -186,10 +188,10 @@ def _probe(plan: Plan, unit: Unit, steps: int) -> Clock:
 
 
 def _eager(agent: Any, steps: int) -> Agent[Any]:
-    """The agent with a short warm-up, if it has one, so that it learns within a few steps."""
-    if not any(field.name == "warm_up" for field in fields(agent)):
-        return agent
-    return replace(agent, warm_up=min(agent.warm_up, PROBED_WARM_UP, steps - 1))
+    """The agent with short first phases, if it has any, so that it learns within a few steps."""
+    first = {"warm_up", "cloning_updates"} & {field.name for field in fields(agent)}
+    brief = {name: min(getattr(agent, name), PROBED_WARM_UP, steps - 1) for name in first}
+    return replace(agent, **brief) if brief else agent
 
 
 def _shorter(budget: Any, steps: int) -> Any:

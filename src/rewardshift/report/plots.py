@@ -93,7 +93,7 @@ def render(canvas: Canvas, kind: str) -> bytes:
 
 def _compact(svg: bytes) -> bytes:
     """An SVG with paths rounded to a tenth of a point, and without indents: a quarter smaller."""
-    path, number = re.compile(rb' d="[^"]*"'), re.compile(rb"-?\d+\.\d+")
+    path, number = re.compile(rb'<path[^>]* d="[^"]*"'), re.compile(rb"-?\d+\.\d+")
 
     def rounded(found: re.Match[bytes]) -> bytes:
         return f"{float(found[0]):.1f}".removesuffix(".0").encode()
