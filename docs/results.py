@@ -45,7 +45,12 @@ results are an interactive page, in which curves can be compared and claims filt
 """
 # What we say most often: the sentence, the figure, and the two methods that its claims compare.
 FINDINGS = (
-    ("In a maze, a shift of -0.02 explores better than a count bonus", "figure1", "shift", "count"),
+    (
+        "In the maze of Figure 1, a shift of -0.02 explores better than a count bonus",
+        "figure1",
+        "shift",
+        "count",
+    ),
     ("A shift of -0.5 helps DQN explore", "curiosity", "dqn-0.5", "dqn"),
     ("RND with its positive bonus is worse than none", "curiosity", "dqn", "rnd"),
     ("RND made negative is better than none", "curiosity", "rnd-1", "dqn"),
@@ -63,7 +68,7 @@ FINDINGS = (
         "-0.01-absorbing",
     ),
     (
-        "Where holes end an episode, a shift that stops there harms",
+        "Where holes end an episode, a shift that ends at goals beats one that ends there too",
         "terminal-treatment",
         "-0.01-goal",
         "-0.01-zero",
@@ -78,6 +83,12 @@ FINDINGS = (
         "offline-mechanism",
         "optimism+0",
         "optimism+1",
+    ),
+    (
+        "Offline, more optimism than the highest value ends worse",
+        "offline-mechanism",
+        "optimism+1",
+        "optimism+2",
     ),
     (
         "Offline, more caution ends better still",

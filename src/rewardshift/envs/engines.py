@@ -26,7 +26,7 @@ EngineName = Literal["auto", "gymnasium", "envpool"]
 
 # Tasks that EnvPool has too. tests/test_engines.py steps both versions side by side; a task that
 # differs must not be listed. In EnvPool 1.2.5 these differ: FourRooms ignores its size (always 19),
-# and in MultiRoom many doors open onto a wall, so that nobody can reach the goal. The value says
+# and in MultiRoom some doors open onto a wall, so that nobody can reach the goal. The value says
 # whether "auto" chooses EnvPool: waking its thread costs more than stepping one MountainCar, and as
 # much as stepping ten.
 ENVPOOL_TASKS = {
