@@ -60,6 +60,7 @@ reproduce: $(VENV)/paper.done
 	$(BIN)/rewardshift reproduce auto-development --preset quick --out results
 	$(BIN)/rewardshift reproduce auto --preset quick --out results
 	$(BIN)/rewardshift reproduce auto-control --preset quick --out results
+	$(BIN)/rewardshift reproduce auto-offline --preset quick --out results
 	$(BIN)/rewardshift reproduce fetch --preset quick --out results
 	$(BIN)/rewardshift reproduce curiosity --preset quick --out results
 	$(BIN)/rewardshift reproduce curiosity-stored --preset quick --out results

@@ -13,8 +13,6 @@ import pytest
 from fuzzing import as_installed
 
 from rewardshift import (
-    BCQ,
-    CQL,
     DQN,
     MLP,
     RND,
@@ -31,7 +29,6 @@ from rewardshift import (
     load,
     resume,
     train,
-    train_offline,
 )
 from rewardshift.cli import main
 from rewardshift.envs.tasks import TaskSpec
@@ -227,17 +224,6 @@ def test_a_stopped_run_goes_on_as_if_it_had_not_stopped(rule: Any, tmp_path: Pat
 def test_what_does_not_go_with_auto_is_refused(make: Any, words: str) -> None:
     with as_installed(), pytest.raises(InputError, match=words):
         make()
-
-
-def test_fixed_data_is_refused(tmp_path: Path) -> None:
-    words = "on a data set shift must be a number.*'rewardshift data inspect' suggests"
-    with pytest.raises(InputError, match=words):
-        train_offline(TD3(shift="auto"), "embedded/hopper-medium")
-    rules: tuple[Any, ...] = ("auto", Auto(), LargestReturn())
-    for shift in rules:
-        for agent in (BCQ, CQL):
-            with as_installed(), pytest.raises(InputError, match=words):
-                agent(shift=shift)
 
 
 def test_the_command_line_takes_auto(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

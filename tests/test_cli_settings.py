@@ -217,8 +217,9 @@ def test_an_agent_of_ones_own() -> None:
 
 def test_one_shift_for_an_agent_with_one() -> None:
     assert parse("bcq", "--data=a.npz", "--shift=8").agent == AGENTS["bcq"][0](shift=8.0)
-    for wrong in (("1", "2"), ("auto",)):
-        words = f"number on a data set, got {' '.join(wrong)}; 'rewardshift data inspect' suggests"
+    assert parse("bcq", "--data=a.npz", "--shift=auto").agent == AGENTS["bcq"][0](shift="auto")
+    for wrong in (("1", "2"), ("auto", "1"), ("automatic",)):
+        words = f"number or auto on a data set, got {' '.join(wrong)}"
         with pytest.raises(PartError, match=words):
             parse("bcq", "--data=a.npz", "--shift", *wrong)
     with pytest.raises(PartError, match="or one for each member, got 1 auto"):

@@ -102,7 +102,7 @@ def test_inspecting_a_data_set(tmp_path: Path, capsys: pytest.CaptureFixture[str
         "episode length     mean 2.5, from 2 to 3",
         "reward             mean 0.6, from -4 to 5",
         "discounted return  from -1.5 to 5, of every row, at gamma 0.5",
-        "Caution everywhere needs a shift of 0.75 or more: --shift 0.75",
+        "Caution everywhere needs a shift of 0.75 or more: --shift 0.75, or --shift auto",
         "exact with --terminal absorbing only",
         f"picture: {picture}",
     ):

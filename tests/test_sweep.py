@@ -215,7 +215,7 @@ def test_auto_is_a_unit_of_work_beside_the_rows(ruled: Path) -> None:
         {"agent": DQN},
         {"agent": DQN(shift=(-1.0, 1.0), **TINY)},
         {"agent": DQN(shift="auto", **TINY)},
-        {"agent": CQL(**TINY), "constants": ["auto"]},
+        {"agent": CQL(shift="auto", **TINY)},
         {"constants": 0.5},
         {"constants": []},
         {"constants": ["a"]},

@@ -4,7 +4,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 from rewardshift import envs  # noqa: F401  registers the environments
-from rewardshift.auto import Auto, Centred, LargestReturn
+from rewardshift.auto import Auto, Cautious, Centred, LargestReturn
 from rewardshift.errors import InputError
 from rewardshift.extras import needs
 from rewardshift.optimism import equivalent_bias, lifetime, optimistic_value, suggest_shift
@@ -42,6 +42,7 @@ __all__ = [
     "SAC",
     "TD3",
     "Auto",
+    "Cautious",
     "Centred",
     "Constants",
     "Convolution",

@@ -1,11 +1,13 @@
-"""Rules that choose the shift from the rewards of a training."""
+"""Rules that choose the shift, from the rewards of a training or from a data set."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
+import numpy as np
+
 from rewardshift.checks import Count, Finite, NonNegative, check
-from rewardshift.errors import InputError
+from rewardshift.errors import InputError, shown
 from rewardshift.shift import Shift, Terminal
 
 AUTO = "auto"
@@ -229,6 +231,35 @@ class Centred:
         return {"mean_reward": state.mean}
 
 
+@dataclass(frozen=True)
+class Cautious:
+    """The rule for the shift on a data set: no value starts above the lowest return of the data.
+
+    This is what `"auto"` stands for there. It takes the smallest such shift, so it is 0 if no
+    return is negative. All rewards are known before the first update, so the rule has no state.
+
+    Args:
+        terminal: As in `Shift`.
+
+    >>> Cautious().shift(np.array([-4.0, 2.0]), gamma=0.5)
+    Shift(bias=2.0, scale=1.0, gamma=0.5, terminal='absorbing')
+    """
+
+    terminal: Terminal = "absorbing"
+
+    def __post_init__(self) -> None:
+        check(self)
+
+    def shift(self, returns: np.ndarray, gamma: float) -> Shift:
+        """The shift.
+
+        Args:
+            returns: The discounted returns from every row of the data on.
+            gamma: The discount of the agent that learns.
+        """
+        return Shift(max(0.0, (gamma - 1) * float(np.min(returns))), 1.0, gamma, self.terminal)
+
+
 # The rules by their names on the command line.
 RULES: dict[str, type[Auto | LargestReturn | Centred]] = {
     AUTO: Auto,
@@ -246,6 +277,24 @@ def as_rule(value: Any) -> Rule | None:
     if isinstance(value, Mapping) and set(value) == {field.name for field in fields(Auto)}:
         return Auto(**value)
     return value if isinstance(value, Rule) else None
+
+
+def rule_on_data(shift: Any) -> Cautious | None:
+    """The rule that an agent's shift stands for on a data set; None if it is a number.
+
+    An agent that also learns online has `Auto()` where it was given `"auto"`. Every other rule
+    follows the steps of a training, which a data set has not, and is refused.
+    """
+    if isinstance(shift, Cautious):
+        return shift
+    if isinstance(shift, Auto) and replace(shift, terminal=Auto.terminal) == Auto():
+        return Cautious() if shift.terminal == Auto.terminal else Cautious(shift.terminal)
+    if isinstance(shift, Rule):
+        raise InputError(
+            f"on a data set shift must be a number, a Shift or 'auto', got {shown(shift)}, a rule"
+            " that follows the steps of a training"
+        )
+    return None
 
 
 def _check_levels(optimism: float | tuple[float, ...]) -> None:

@@ -1,7 +1,7 @@
 """Settings that agents share: online ones, and those that learn from fixed data."""
 
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar, cast
+from typing import Any, ClassVar, Literal, cast
 
 import jax
 import jax.numpy as jnp
@@ -12,7 +12,7 @@ from rewardshift.agents.normaliser import Normaliser, init_normaliser, take_note
 from rewardshift.agents.reinject import Reinject
 from rewardshift.agents.selection import Mixing, Selection, Uniform
 from rewardshift.agents.shifts import ShiftLike, as_members
-from rewardshift.auto import AUTO, Rule, as_rule
+from rewardshift.auto import AUTO, Cautious, Rule, as_rule, rule_on_data
 from rewardshift.checks import Count, Discount, Finite, Natural, Positive, Rate, check
 from rewardshift.envs.tasks import TaskSpec
 from rewardshift.errors import InputError, shown
@@ -144,7 +144,7 @@ class Online:
         """See `Choosy`."""
         if self.normalise:
             raise InputError("normalise works online only; scale the data set itself instead")
-        _refuse_rule(self.shift)
+        rule_on_data(self.shift)
         if self.n_step != 1:
             raise InputError(f"on a data set n_step must be 1, got {self.n_step}")
         if len(self.members) > 1 and not isinstance(self.selection, Mixing):
@@ -158,22 +158,14 @@ class Online:
         return state._replace(lead=keep_leading(self, state.lead, draw, ended, total))
 
 
-def _refuse_rule(shift: Any) -> None:
-    """Raises if a shift is a rule: on a data set, all rewards are known before the first update."""
-    if isinstance(shift, Rule) or (isinstance(shift, str) and shift == AUTO):
-        raise InputError(
-            f"on a data set shift must be a number or a Shift, got {shown(shift)}, a rule that"
-            " chooses it; 'rewardshift data inspect' suggests a number from the data's returns"
-        )
-
-
 @dataclass(frozen=True, kw_only=True)
 class Offline:
     """Settings of every agent that learns from fixed data.
 
     Args:
         shift: The shift of the rewards: a number, or in Python also a `Shift`. A positive shift
-            makes the agent cautious; `rewardshift data inspect` suggests one for a data set.
+            makes the agent cautious. `"auto"` takes the smallest shift with which no value starts
+            above the lowest return of the data, see `Cautious`.
         gamma: The discount.
         batch_size: Transitions per update.
         tau: The share by which an update moves the target networks towards the learned ones.
@@ -182,7 +174,7 @@ class Offline:
             exactly 0 at first.
     """
 
-    shift: float | Shift = 0.0
+    shift: float | Shift | Cautious | Literal["auto"] = 0.0
     gamma: Discount = 0.99
     batch_size: Count = 256
     tau: Rate = 0.005
@@ -193,9 +185,9 @@ class Offline:
     period: ClassVar[int] = 1
 
     def __post_init__(self) -> None:
-        _refuse_rule(self.shift)
         check(self)
-        (shift,) = as_members(self.shift, self.gamma)
+        given: Any = Cautious() if self.shift == AUTO else self.shift
+        shift = given if isinstance(given, Cautious) else as_members(given, self.gamma)[0]
         if shift.terminal == "goal":
             raise InputError(
                 f"{type(self).__name__} takes terminal='zero' or 'absorbing', got 'goal'"
@@ -205,7 +197,12 @@ class Offline:
     @property
     def value_shift(self) -> Shift:
         """The shift that gives the values their scale, with the agent's discount."""
-        return replace(cast("Shift", self.shift), gamma=self.gamma)
+        if not isinstance(self.shift, Shift):
+            raise InputError(
+                "shift='auto' is decided by a data set, in train_offline; before that"
+                f" {type(self).__name__} has no shift"
+            )
+        return replace(self.shift, gamma=self.gamma)
 
     @property
     def lifetime(self) -> float:

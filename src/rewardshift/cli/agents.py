@@ -19,7 +19,7 @@ from rewardshift.agents.cql import CQL
 from rewardshift.agents.dqn import DQN
 from rewardshift.agents.sac import SAC
 from rewardshift.agents.td3 import TD3
-from rewardshift.auto import Rule
+from rewardshift.auto import Cautious, Rule
 from rewardshift.data.dataset import Pick, Subset
 from rewardshift.envs.engines import EngineName
 from rewardshift.errors import InputError, one_line
@@ -54,7 +54,8 @@ class RunOptions:
     Args:
         scale: The factor on every reward, for all numbers of --shift.
         terminal: The shift's treatment of terminal states: "zero" as in the paper, "absorbing", or
-            "goal". The default is "zero" for numbers and "goal" for "auto".
+            "goal". The default is "zero" for numbers; for "auto" it is "goal", and "absorbing" on a
+            data set.
         seeds: The number of seeds, which run side by side.
         first_seed: The first seed; the others count up from it.
         out: The folder for the results; by default one in `runs/` or `sweeps/`, named after the
@@ -77,7 +78,7 @@ class RunOptions:
         if self.scale == RunOptions.scale and self.terminal is None:
             return cast("Agent[Any]", agent)
         given = getattr(agent, "shift", None)
-        if isinstance(given, Rule):
+        if isinstance(given, Rule | Cautious):
             if self.scale != RunOptions.scale:
                 raise InputError(f"'auto' chooses the scale by itself, got --scale {self.scale:g}")
             rule: Any = given  # a dataclass, which the contract of a rule does not say

@@ -9,6 +9,7 @@ from typing import Annotated, Any
 
 import tyro
 
+from rewardshift.auto import Cautious
 from rewardshift.cli.agents import RunSeed
 from rewardshift.cli.progress import counting_bar
 from rewardshift.data.card import discounted_returns, summarise
@@ -20,7 +21,6 @@ from rewardshift.errors import InputError, plain
 from rewardshift.experiments.provenance import made_with
 from rewardshift.extras import require
 from rewardshift.files import write_atomic
-from rewardshift.optimism import suggest_shift
 from rewardshift.rollout.collection import collect
 from rewardshift.rollout.parts import foreign_modules, part_to_json
 from rewardshift.shift import Shift
@@ -181,9 +181,12 @@ def _print_suggestion(dataset: Dataset, gamma: float) -> None:
     if low == high:
         print("All discounted returns are equal, so the data suggest no shift.")
         return
-    bias = suggest_shift("exploit", low, high, gamma=gamma).bias
+    bias = Cautious().shift(values, gamma).bias
     if bias:
-        print(f"Caution everywhere needs a shift of {bias:.6g} or more: --shift {bias:.6g}")
+        print(
+            f"Caution everywhere needs a shift of {bias:.6g} or more: --shift {bias:.6g}, or"
+            " --shift auto"
+        )
     else:
         print("No discounted return is below 0: a Q that starts at 0 is cautious without a shift,")
         print("and any positive one makes it more so.")

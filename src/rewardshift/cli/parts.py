@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import is_dataclass
 from functools import partial
 from types import NoneType
-from typing import Any, NamedTuple, get_args
+from typing import Any, NamedTuple, get_args, get_origin
 
 from tyro.constructors import (
     ConstructorRegistry,
@@ -23,7 +23,7 @@ from tyro.constructors import (
 from rewardshift.agents.intrinsic import RND, CountBonus, Intrinsic
 from rewardshift.agents.reinject import Reinject
 from rewardshift.agents.selection import SELECTIONS, Drawing
-from rewardshift.auto import RULES, Rule
+from rewardshift.auto import AUTO, RULES, Cautious, Rule
 from rewardshift.errors import InputError, one_line, shown
 from rewardshift.hindsight import Hindsight
 from rewardshift.networks import MLP, Convolution, Network
@@ -107,12 +107,12 @@ def shift_rule(info: PrimitiveTypeInfo) -> PrimitiveConstructorSpec[Any] | None:
     kinds = get_args(info.type)
     if Shift not in kinds:
         return None
-    several = any(get_args(kind) for kind in kinds)  # whether a tuple of shifts is allowed
+    several = any(get_origin(kind) is tuple for kind in kinds)
     return PrimitiveConstructorSpec(
         nargs="*",
-        metavar=f"FLOAT [FLOAT ...] | {CHOOSING.metavar}" if several else "FLOAT",
+        metavar=f"FLOAT [FLOAT ...] | {CHOOSING.metavar}" if several else f"FLOAT | {AUTO}",
         instance_from_str=lambda texts: _shift_from_texts(texts, several),
-        is_instance=lambda value: isinstance(value, float | Shift | tuple | Rule),
+        is_instance=lambda value: isinstance(value, float | Shift | tuple | Rule | Cautious),
         str_from_instance=_shift_to_texts,
     )
 
@@ -205,15 +205,18 @@ def _is_number(text: str) -> bool:
 def _shift_from_texts(texts: list[str], several: bool) -> Any:
     if several and len(texts) == 1 and not _is_number(texts[0]):
         return _part_or_error(texts[0], CHOOSING)
+    if not several and texts == [AUTO]:
+        return Cautious()
     if not texts or (len(texts) > 1 and not several) or not all(map(_is_number, texts)):
-        more = ", or one for each member" if several else " on a data set"
-        tip = "" if several else "; 'rewardshift data inspect' suggests one from its returns"
-        raise PartError(f"--shift must be a number{more}, got {' '.join(texts) or 'none'}{tip}")
+        more = ", or one for each member" if several else f" or {AUTO} on a data set"
+        raise PartError(f"--shift must be a number{more}, got {' '.join(texts) or 'none'}")
     biases = tuple(map(float, texts))
     return biases if several else biases[0]
 
 
 def _shift_to_texts(shift: Any) -> list[str]:
+    if isinstance(shift, Cautious):
+        return [AUTO]
     if isinstance(shift, Rule):
         return [part_to_text(shift, CHOOSING)]
     members = shift if isinstance(shift, tuple) else (shift,)

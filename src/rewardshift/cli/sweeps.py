@@ -72,7 +72,7 @@ class SweepJob(NamedTuple):
         rule = AUTO in (*self.constants.shift, *self.constants.optimism)
         if rule and self.options.terminal == Shift.terminal:
             raise InputError(
-                "beside numbers with --terminal zero, 'auto' has its own treatment, 'goal': leave"
+                "beside numbers with --terminal zero, 'auto' has a treatment of its own: leave"
                 " --terminal zero out, or train 'auto' apart (train --shift auto --terminal zero)"
             )
         sweep = make_sweep(

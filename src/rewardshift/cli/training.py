@@ -8,9 +8,11 @@ from typing import Annotated, Any
 import numpy as np
 import tyro
 
+from rewardshift.auto import Cautious
 from rewardshift.cli.agents import Job, RunSeed
 from rewardshift.cli.progress import counting_bar
 from rewardshift.rollout.play import record_episode
+from rewardshift.shift import Shift
 from rewardshift.training.folder import how_to_resume, read_config
 from rewardshift.training.loading import load
 from rewardshift.training.runs import Result, resume
@@ -28,6 +30,8 @@ def train_agent(job: Job) -> None:
         job: The agent: its name, or your own as MODULE:CLASS.
     """
     run = job.prepare()
+    if isinstance(getattr(job.agent, "shift", None), Cautious):
+        _print_choice(run.config.agent)
     folder = job.options.out or Path("runs") / run.config.name
     with _training_bar(folder, run.config.budget.steps) as on_progress:
         result = run.start(folder, on_progress)
@@ -100,6 +104,16 @@ def play(
     path = film or (folder.parent if folder.is_file() else folder) / "episode.gif"
     total = record_episode(policy, path, episode)
     print(f"return {total:g}: {path}")
+
+
+def _print_choice(agent: Any) -> None:
+    """Prints the shift that the data set chose."""
+    shift: Shift = agent.shift
+    print(
+        f"The data choose a shift of {shift.bias:.6g} (terminal {shift.terminal}):"
+        f" values start at {shift.bias / (agent.gamma - 1) + 0.0:.6g},"
+        + (" the lowest return of the data." if shift.bias else " and no return is below 0.")
+    )
 
 
 @contextlib.contextmanager

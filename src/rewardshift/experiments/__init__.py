@@ -6,6 +6,7 @@ from difflib import get_close_matches
 from rewardshift.errors import InputError, shown
 from rewardshift.experiments.auto_development import AUTO_DEVELOPMENT
 from rewardshift.experiments.auto_figures import AUTO, AUTO_CONTROL
+from rewardshift.experiments.auto_offline import AUTO_OFFLINE
 from rewardshift.experiments.control import (
     CONTROL,
     CONTROL_ABLATION,
@@ -32,7 +33,7 @@ FIGURES = {
     figure.name: figure
     for figure in (
         *(FIGURE1, MAZE_SIZES, TERMINAL_TREATMENT, LIFETIME, INITIAL_VALUES),
-        *(AUTO_DEVELOPMENT, AUTO, AUTO_CONTROL),
+        *(AUTO_DEVELOPMENT, AUTO, AUTO_CONTROL, AUTO_OFFLINE),
         *(CURIOSITY, CURIOSITY_ABLATION, CURIOSITY_STORED, CURIOSITY_EXPLAINED),
         *(CONTROL, CONTROL_ABLATION, SPARSE_CHEETAH_FIGURE, HUMANOID),
         *(OFFLINE, OFFLINE_ABLATION, OFFLINE_MECHANISM),

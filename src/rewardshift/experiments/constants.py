@@ -6,7 +6,8 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal, cast
 
 from rewardshift.agents.contract import Adapting, Agent
-from rewardshift.auto import AUTO, Auto, Rule
+from rewardshift.agents.settings import Offline
+from rewardshift.auto import AUTO, Auto, Cautious, Rule
 from rewardshift.checks import Finite, check
 from rewardshift.errors import InputError, shown
 from rewardshift.shift import Shift, as_shift
@@ -22,7 +23,7 @@ class Constants:
     """The constants of a sweep, given directly or as optimisms; 0, no shift, is always added.
 
     Args:
-        shift: The constants. `auto` chooses one from the rewards.
+        shift: The constants. `auto` chooses one from the rewards, or from the data set.
         optimism: Optimisms instead of constants. An optimism says where a Q of 0 lies in the range
             of the task's values: 0 is cautious everywhere, 1 optimistic everywhere. Needs --values
             or --rewards. `auto` works here too.
@@ -121,27 +122,16 @@ def with_constant(agent: Agent[Any], constant: Constant) -> Agent[Any]:
     chosen: Any = agent  # a dataclass, which the protocol does not say
     if constant != AUTO:
         return cast("Agent[Any]", replace(chosen, shift=replace(shift, bias=float(constant))))
-    if isinstance(agent, Adapting):
-        return cast("Agent[Any]", replace(chosen, shift=_rule(shift)))
-    raise InputError(
-        "'auto' is for agents whose shift may depend on their rewards, such as DQN;"
-        f" that of {type(agent).__name__} must be a number"
-    )
+    if not isinstance(agent, Adapting | Offline):
+        raise InputError(
+            "'auto' is for agents whose shift may depend on their rewards, such as DQN;"
+            f" that of {type(agent).__name__} must be a number"
+        )
+    rule = Cautious if isinstance(agent, Offline) else Auto
+    return cast("Agent[Any]", replace(chosen, shift=_rule(rule, shift)))
 
 
-def label(constant: Constant, shift: Shift) -> str:
-    """A constant in words.
-
-    Args:
-        constant: The constant.
-        shift: The scale and the treatment of terminal states of the sweep.
-    """
-    if constant == AUTO:
-        return f"auto (terminal {_rule(shift).terminal})"
-    return NONE if constant == 0 else f"b = {constant:.6g}"
-
-
-def _rule(shift: Shift) -> Auto:
+def _rule(kind: type[Auto | Cautious], shift: Shift) -> Auto | Cautious:
     """The rule beside constants with this scale and treatment of terminal states.
 
     Like `rewardshift train --shift auto`, it takes over any treatment but the default one.
@@ -150,7 +140,7 @@ def _rule(shift: Shift) -> Auto:
         raise InputError(
             f"'auto' chooses the scale itself, so it must be left out, got {shift.scale}"
         )
-    return Auto() if shift.terminal == Shift.terminal else Auto(terminal=shift.terminal)
+    return kind() if shift.terminal == Shift.terminal else kind(terminal=shift.terminal)
 
 
 def single_shift(agent: Any) -> Shift:
@@ -162,7 +152,7 @@ def single_shift(agent: Any) -> Shift:
         raise InputError(
             f"a sweep needs an agent with a setting called shift, {type(agent).__name__} has none"
         )
-    if isinstance(given, Rule):
+    if isinstance(given, Rule | Cautious):
         raise InputError(
             "a sweep gives its agent the shift, and 'auto' may be among its constants: leave out"
             f" the agent's own rule, got {given}"

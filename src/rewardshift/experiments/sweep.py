@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from rewardshift.agents.contract import Agent
-from rewardshift.auto import AUTO
+from rewardshift.auto import AUTO, rule_on_data
 from rewardshift.checks import Finite, check
 from rewardshift.data.dataset import Subset
 from rewardshift.envs.engines import EngineName
@@ -23,7 +23,6 @@ from rewardshift.experiments.constants import (
     Constant,
     Constants,
     in_order,
-    label,
     method_name,
     single_shift,
     with_constant,
@@ -148,7 +147,7 @@ class Sweep:
             methods=tuple(
                 Method(
                     method_name(constant),
-                    label(constant, self.shift),
+                    self._words(constant),
                     with_constant(self.agent, constant),
                     apart=constant == AUTO,
                 )
@@ -173,7 +172,15 @@ class Sweep:
         """A constant in words, with its optimism if it is known."""
         optimism = self.optimism(constant)
         known = "" if optimism is None else f" (optimism {optimism:.3g})"
-        return label(constant, self.shift) + known
+        return self._words(constant) + known
+
+    def _words(self, constant: Constant) -> str:
+        if constant != AUTO:
+            return NONE if constant == 0 else f"b = {constant:.6g}"
+        rule: Any = getattr(with_constant(self.agent, AUTO), "shift", None)
+        if self.data is not None:
+            rule = rule_on_data(rule)
+        return f"auto (terminal {rule.terminal})"
 
     def to_json(self) -> dict[str, Any]:
         """The declaration in `sweep.json`."""

@@ -1,6 +1,7 @@
 """The configuration of a run, checked before anything is built or written."""
 
-from typing import Any
+from dataclasses import replace
+from typing import Any, cast
 
 from rewardshift.agents.contract import (
     Agent,
@@ -10,6 +11,9 @@ from rewardshift.agents.contract import (
     OnlineAgent,
     Valuing,
 )
+from rewardshift.auto import rule_on_data
+from rewardshift.data.card import discounted_returns
+from rewardshift.data.dataset import Dataset
 from rewardshift.envs.engines import EngineName, resolve_engine
 from rewardshift.envs.goals import probe_goals
 from rewardshift.envs.tasks import MakeEnv, TaskSpec, env_name, probe_spec
@@ -50,6 +54,16 @@ def make_config(
         )
     chosen = resolve_engine(env, engine)
     return RunConfig(agent, env_name(env), spec, chosen_seeds(seeds), budget, chosen)
+
+
+def decided(agent: Agent[Any], data: Dataset) -> Agent[Any]:
+    """The agent, with the shift that the data choose if it has `"auto"`."""
+    chosen: Any = agent  # a dataclass, which the protocol does not say
+    rule = rule_on_data(getattr(agent, "shift", None))
+    if rule is None:
+        return agent
+    shift = rule.shift(discounted_returns(data, chosen.gamma), chosen.gamma)
+    return cast("Agent[Any]", replace(chosen, shift=shift))
 
 
 def make_offline_config(

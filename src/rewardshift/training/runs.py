@@ -24,7 +24,7 @@ from rewardshift.errors import InputError, shown
 from rewardshift.files import as_path, held, writable_folder
 from rewardshift.rollout.policy import Policy, acting_state, policy_state
 from rewardshift.training.config import DataConfig, RunConfig
-from rewardshift.training.deciding import make_config, make_offline_config
+from rewardshift.training.deciding import decided, make_config, make_offline_config
 from rewardshift.training.folder import check_folder, claim_folder, read_config
 from rewardshift.training.keeping import run_in_folder
 from rewardshift.training.loading import row_of
@@ -149,7 +149,7 @@ def offline_run(
     # An absolute path, so that the run can continue from another working folder.
     source = DataConfig(whole_name(loaded.name), loaded.digest, loaded.parts)
     chosen = OfflineBudget() if budget is None else budget
-    config = make_offline_config(agent, place, seeds, chosen, source)
+    config = make_offline_config(decided(agent, loaded), place, seeds, chosen, source)
     return _offline(config, loaded, place)
 
 
