@@ -255,4 +255,4 @@ def test_the_command_line_chooses_the_treatment_of_auto(
     assert main([*command, *few, "--terminal=zero"]) == 0
     assert load(tmp_path / "run").agent.shift == Auto(terminal="zero")  # type: ignore[attr-defined]
     assert main([*command, "--scale=2"]) == 2
-    assert "'auto' chooses the scale by itself, got --scale 2" in capsys.readouterr().err
+    assert "'auto' has a scale of its own, got --scale 2" in capsys.readouterr().err

@@ -28,16 +28,20 @@ from rewardshift import (
     InputError,
     LargestReturn,
     OfflineBudget,
-    Shift,
     SweepTask,
     load,
     sweep,
     train_offline,
 )
 from rewardshift.cli import main
-from rewardshift.data.card import discounted_returns
 from rewardshift.experiments.auto_offline import AUTO_OFFLINE as FIGURE
-from rewardshift.experiments.auto_offline import FIRST_SEED, TASKS
+from rewardshift.experiments.auto_offline import TASKS
+from rewardshift.experiments.figure import Unit
+from rewardshift.experiments.mechanism import OFFLINE_MECHANISM
+from rewardshift.experiments.results import read_results
+from rewardshift.training.config import DataConfig
+from rewardshift.training.deciding import make_offline_config
+from rewardshift.training.folder import read_config
 
 TINY: dict[str, Any] = {"network": MLP((4,)), "batch_size": 4}
 BUDGET = OfflineBudget(updates=8, evaluate_every=4, evaluation_episodes=1, checkpoint_every=4)
@@ -56,23 +60,36 @@ def poles() -> Dataset:
     return random_data(lambda: gym.make("CartPole-v1"), 60)
 
 
-@given(st.lists(NUMBERS, min_size=1, max_size=9), st.floats(0.0, 0.999))
-def test_no_value_starts_above_the_lowest_return(returns: list[float], gamma: float) -> None:
-    shift = Cautious().shift(np.array(returns), gamma)
-    lowest = min(returns)
+@given(st.lists(NUMBERS, min_size=1, max_size=5), NUMBERS, st.booleans(), st.floats(0.0, 0.99))
+def test_no_episode_of_such_rewards_is_worth_less_than_the_start(
+    steps: list[float], last: float, ends: bool, gamma: float
+) -> None:
+    rewards, terminated = np.array([*steps, last]), np.array([False] * len(steps) + [ends])
+    shift = Cautious().shift(rewards, terminated, gamma)
     assert shift.bias >= 0
-    assert shift.terminal == "absorbing"
     start = -shift.bias / (1 - gamma)
-    assert start == pytest.approx(min(lowest, 0.0), rel=1e-9)  # and it is the smallest such shift
+    for length in range(len(steps) + 1):  # some steps, and then the last one, once or forever
+        after = last if ends else last / (1 - gamma)
+        worth = sum(gamma**n * steps[n] for n in range(length)) + gamma**length * after
+        assert worth >= start - 1e-9 * (1 + abs(start))
+    forever = [reward / (1 - gamma) for reward in (steps if ends else rewards)]
+    lowest = min([*forever, last]) if ends else min(forever)
+    assert start == pytest.approx(min(lowest, 0.0), rel=1e-9)  # the smallest such shift
+
+
+@pytest.mark.parametrize("rewards", [[], [1.0, float("nan")], [float("-inf")]])
+def test_rewards_that_give_no_shift_are_refused(rewards: list[float]) -> None:
+    with pytest.raises(InputError, match="finite rewards"):
+        Cautious().shift(np.array(rewards), np.zeros(len(rewards), bool), 0.9)
 
 
 @pytest.mark.parametrize("agent", [BCQ, partial(CQL, cloning_updates=2), TD3, SAC])
 def test_agents_take_the_shift_of_the_data(agent: Any, swings: Dataset) -> None:
     result = train_offline(agent(shift="auto", **TINY), swings, "Pendulum-v1", budget=BUDGET)
-    lowest = discounted_returns(swings, 0.99).min()
-    assert lowest < -100
     (shift,) = result.policy().shifts
-    assert shift == Shift((0.99 - 1) * lowest, gamma=0.99, terminal="absorbing")
+    assert shift.bias == pytest.approx(-swings.reward.min(), rel=1e-6)  # no episode terminates
+    assert shift.bias > 5
+    assert shift.terminal == "absorbing"
     number = replace(shift, gamma=None)
     same = train_offline(agent(shift=number, **TINY), swings, "Pendulum-v1", budget=BUDGET)
     assert result.config == same.config
@@ -80,10 +97,11 @@ def test_agents_take_the_shift_of_the_data(agent: Any, swings: Dataset) -> None:
 
 
 def test_the_discount_is_the_agents(swings: Dataset) -> None:
+    ended = replace(swings, terminated=swings.reward > -100)  # every step is an episode
     agent = TD3(shift="auto", gamma=0.5, **TINY)
-    result = train_offline(agent, swings, "Pendulum-v1", budget=BUDGET)
+    result = train_offline(agent, ended, "Pendulum-v1", budget=BUDGET)
     (shift,) = result.policy().shifts
-    assert shift.bias == pytest.approx(-0.5 * discounted_returns(swings, 0.5).min())
+    assert shift.bias == pytest.approx(-0.5 * swings.reward.min(), rel=1e-6)
 
 
 def test_data_without_a_negative_return_choose_no_shift(poles: Dataset) -> None:
@@ -119,7 +137,6 @@ def test_a_run_with_auto_continues(swings: Dataset, tmp_path: Path) -> None:
         (lambda: BCQ(shift=Cautious("goal")), "takes terminal='zero' or 'absorbing'"),
         (lambda: CQL(shift=UNKNOWN), "or 'auto', got 'best'"),
         (lambda: CQL(shift=MOVING), "or 'auto', got Centred"),
-        (lambda: BCQ(shift="auto").value_shift, "decided by a data set"),
     ],
 )
 def test_what_does_not_go_with_it_is_refused(make: Any, words: str) -> None:
@@ -141,18 +158,19 @@ def test_the_command_line_tells_what_the_data_choose(
     save_npz(file, swings)
     flags = ["--updates=4", "--evaluate-every=4", "--evaluation-episodes=1", "--batch-size=4"]
     common = [f"--data={file}", "--env=Pendulum-v1", "--shift=auto", *flags]
-    bias = -0.01 * discounted_returns(swings, 0.99).min()
+    bias = -float(swings.reward.min())
     for treatment in ("absorbing", "zero"):
         out = tmp_path / treatment
         more = [] if treatment == "absorbing" else ["--terminal=zero"]
         assert main(["train", "bcq", *common, *more, f"--out={out}"]) == 0
         said = capsys.readouterr().out
-        assert f"The data choose a shift of {bias:.6g} (terminal {treatment}): values" in said
+        assert f"The data choose a shift of {bias:.6g} (terminal {treatment}): the lowest" in said
+        assert f"add up to is {-100 * bias:.6g}." in said
         kept = json.loads((out / "config.json").read_text())["agent"]["shift"]
         assert kept["bias"] == pytest.approx(bias)
         assert kept["terminal"] == treatment
     assert main(["train", "bcq", *common, "--scale=2", f"--out={tmp_path / 'no'}"]) == 2
-    assert "'auto' chooses the scale by itself" in capsys.readouterr().err
+    assert "'auto' has a scale of its own" in capsys.readouterr().err
     assert not (tmp_path / "no").exists()
 
 
@@ -161,21 +179,48 @@ def test_a_sweep_has_auto_on_a_data_set(agent: Any, swings: Dataset, tmp_path: P
     file = tmp_path / "swings.npz"
     save_npz(file, swings)
     task = SweepTask("Pendulum-v1", data=str(file))
-    found = sweep(agent, task, [1.0, "auto"], folder=tmp_path / "out", seeds=1, budget=BUDGET)
+    out = tmp_path / "out"
+    found = sweep(agent, task, [1.0, "auto"], folder=out, seeds=1, budget=BUDGET)
     labels = [point.label for point in found.points]
     assert labels == ["b = 1", "none", "auto (terminal absorbing)"]
+    shifted = replace(agent, shift=Cautious().shift(swings.reward, swings.terminated, 0.99))
+    alone = train_offline(shifted, file, "Pendulum-v1", budget=BUDGET)
+    (curve,) = [c for c in read_results(out / "sweep" / "results.csv") if c.method == "auto"]
+    expected = [row.evaluation_return for row in alone.rows]
+    assert curve.values == pytest.approx(expected, rel=1e-6)
 
 
-def test_the_figure_has_other_seeds_than_the_one_that_led_to_the_rule() -> None:
-    assert len(TASKS) == 9
-    quick = FIGURE.presets["quick"]
-    assert quick.seeds <= FIRST_SEED  # those of `offline-mechanism` are 0 to 19, too
+def test_an_agent_that_is_not_decided_has_no_scale_of_values(swings: Dataset) -> None:
+    undecided = BCQ(shift="auto")
+    with pytest.raises(AttributeError, match="decided by a data set"):
+        _ = undecided.value_shift
+    source = DataConfig("swings", swings.digest)
+    with pytest.raises(InputError, match="decided by a data set once"):
+        make_offline_config(undecided, "Pendulum-v1", 1, BUDGET, source)
+    with pytest.raises(InputError, match="a rule that follows the steps"):
+        make_offline_config(TD3(shift="auto"), "Pendulum-v1", 1, BUDGET, source)
+
+
+def test_the_figure_has_seeds_that_had_no_part_in_the_rule(tmp_path: Path) -> None:
+    budget = replace(FIGURE.presets["smoke"].budget, evaluations=1)
+    unit = Unit(("Pendulum-poor",), ("auto",), (0, 1), budget, "zero")
+    curves = FIGURE.run(FIGURE, unit, tmp_path)
+    assert [curve.seed for curve in curves] == [0, 1]
+    for curve in curves:
+        config = read_config(tmp_path / str(curve.seed))
+        assert config.seeds == (100 + curve.seed,)
+        task = TASKS["Pendulum-poor"]
+        data = task.behaviour.record(budget.transitions, 100 + curve.seed)
+        assert config.data is not None
+        assert config.data.digest == data.digest
+        (shift,) = config.agent.members  # type: ignore[attr-defined]
+        assert shift.bias == pytest.approx(-data.reward.min())
+    assert max(preset.seeds for preset in OFFLINE_MECHANISM.presets.values()) <= 100
+
+
+def test_the_figure_has_no_claim_where_the_data_choose_no_shift() -> None:
     for name, task in TASKS.items():
-        data = task.behaviour.record(200, FIRST_SEED)
-        result = train_offline(
-            replace(task.configure("auto"), **TINY), data, budget=replace(BUDGET, updates=4)
-        )
-        (shift,) = result.policy().shifts
-        assert (shift.bias == 0) == name.startswith("CartPole")
-        claims = [c.worse for c in FIGURE.claims if c.panel == name]
-        assert claims == (["paper"] if name.startswith("CartPole") else ["none", "paper"])
+        data = task.behaviour.record(50, 100)
+        shift = Cautious().shift(data.reward, data.terminated, 0.95)
+        claims = [claim.worse for claim in FIGURE.claims if claim.panel == name]
+        assert claims == (["none", "paper"] if shift.bias else ["paper"])

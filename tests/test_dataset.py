@@ -102,8 +102,9 @@ def test_inspecting_a_data_set(tmp_path: Path, capsys: pytest.CaptureFixture[str
         "episode length     mean 2.5, from 2 to 3",
         "reward             mean 0.6, from -4 to 5",
         "discounted return  from -1.5 to 5, of every row, at gamma 0.5",
-        "Caution everywhere needs a shift of 0.75 or more: --shift 0.75, or --shift auto",
-        "exact with --terminal absorbing only",
+        "possible values    from -8 to 5, with such rewards",
+        "Caution everywhere needs a shift of 4 or more: --shift 4",
+        "--terminal absorbing, or --shift auto, which is the same.",
         f"picture: {picture}",
     ):
         assert line in text

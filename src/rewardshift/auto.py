@@ -1,13 +1,14 @@
 """Rules that choose the shift, from the rewards of a training or from a data set."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 
 from rewardshift.checks import Count, Finite, NonNegative, check
 from rewardshift.errors import InputError, shown
+from rewardshift.optimism import value_bounds
 from rewardshift.shift import Shift, Terminal
 
 AUTO = "auto"
@@ -233,16 +234,17 @@ class Centred:
 
 @dataclass(frozen=True)
 class Cautious:
-    """The rule for the shift on a data set: no value starts above the lowest return of the data.
+    """The rule for the shift on a data set: values start at the lowest possible one, or at 0.
 
-    This is what `"auto"` stands for there. It takes the smallest such shift, so it is 0 if no
-    return is negative. All rewards are known before the first update, so the rule has no state.
+    This is what `"auto"` stands for there. The lowest possible value is the lowest that rewards
+    like those of the data can add up to. If it is not negative, there is no shift. All rewards are
+    known before the first update, so the rule has no state.
 
     Args:
         terminal: As in `Shift`.
 
-    >>> Cautious().shift(np.array([-4.0, 2.0]), gamma=0.5)
-    Shift(bias=2.0, scale=1.0, gamma=0.5, terminal='absorbing')
+    >>> Cautious().shift(np.array([-4.0, 2.0]), np.array([False, True]), gamma=0.5)
+    Shift(bias=4.0, scale=1.0, gamma=0.5, terminal='absorbing')
     """
 
     terminal: Terminal = "absorbing"
@@ -250,14 +252,19 @@ class Cautious:
     def __post_init__(self) -> None:
         check(self)
 
-    def shift(self, returns: np.ndarray, gamma: float) -> Shift:
+    def shift(self, reward: np.ndarray, terminated: np.ndarray, gamma: float) -> Shift:
         """The shift.
 
         Args:
-            returns: The discounted returns from every row of the data on.
+            reward: The rewards of the data.
+            terminated: Whether each of them ended an episode.
             gamma: The discount of the agent that learns.
         """
-        return Shift(max(0.0, (gamma - 1) * float(np.min(returns))), 1.0, gamma, self.terminal)
+        numbers = np.asarray(reward, np.float64)
+        if not (numbers.size and np.isfinite(numbers).all()):
+            raise InputError(f"a shift needs finite rewards, at least one, got {shown(reward)}")
+        lowest = value_bounds(numbers, terminated, gamma).low
+        return Shift(max(0.0, (gamma - 1) * lowest), 1.0, gamma, self.terminal)
 
 
 # The rules by their names on the command line.
@@ -280,21 +287,13 @@ def as_rule(value: Any) -> Rule | None:
 
 
 def rule_on_data(shift: Any) -> Cautious | None:
-    """The rule that an agent's shift stands for on a data set; None if it is a number.
+    """The rule by which a data set chooses an agent's shift; None if it does not.
 
-    An agent that also learns online has `Auto()` where it was given `"auto"`. Every other rule
-    follows the steps of a training, which a data set has not, and is refused.
+    An agent that also learns online holds `Auto()` where it was given `"auto"`.
     """
-    if isinstance(shift, Cautious):
-        return shift
-    if isinstance(shift, Auto) and replace(shift, terminal=Auto.terminal) == Auto():
-        return Cautious() if shift.terminal == Auto.terminal else Cautious(shift.terminal)
-    if isinstance(shift, Rule):
-        raise InputError(
-            f"on a data set shift must be a number, a Shift or 'auto', got {shown(shift)}, a rule"
-            " that follows the steps of a training"
-        )
-    return None
+    if isinstance(shift, Auto) and shift == Auto():
+        return Cautious()
+    return shift if isinstance(shift, Cautious) else None
 
 
 def _check_levels(optimism: float | tuple[float, ...]) -> None:

@@ -12,7 +12,7 @@ from rewardshift.agents.normaliser import Normaliser, init_normaliser, take_note
 from rewardshift.agents.reinject import Reinject
 from rewardshift.agents.selection import Mixing, Selection, Uniform
 from rewardshift.agents.shifts import ShiftLike, as_members
-from rewardshift.auto import AUTO, Cautious, Rule, as_rule, rule_on_data
+from rewardshift.auto import AUTO, Cautious, Rule, as_rule
 from rewardshift.checks import Count, Discount, Finite, Natural, Positive, Rate, check
 from rewardshift.envs.tasks import TaskSpec
 from rewardshift.errors import InputError, shown
@@ -29,8 +29,8 @@ class Online:
 
     Args:
         shift: The shift of the rewards: a number, or several, one for each member; or `"auto"`,
-            which chooses it from the rewards. In Python it may also be a rule such as `Auto`, and
-            each number a `Shift`.
+            which chooses it from the rewards, or on a data set from the data. In Python it may also
+            be a rule such as `Auto`, and each number a `Shift`.
         gamma: The discount.
         network: The network of every value function and policy.
         initial: `"zero"` starts the output layer of the value networks at zero, so that every
@@ -144,7 +144,11 @@ class Online:
         """See `Choosy`."""
         if self.normalise:
             raise InputError("normalise works online only; scale the data set itself instead")
-        rule_on_data(self.shift)
+        if isinstance(self.shift, Rule):
+            raise InputError(
+                f"on a data set shift must be a number, a Shift or 'auto', got {shown(self.shift)},"
+                " a rule that follows the steps of a training"
+            )
         if self.n_step != 1:
             raise InputError(f"on a data set n_step must be 1, got {self.n_step}")
         if len(self.members) > 1 and not isinstance(self.selection, Mixing):
@@ -164,8 +168,8 @@ class Offline:
 
     Args:
         shift: The shift of the rewards: a number, or in Python also a `Shift`. A positive shift
-            makes the agent cautious. `"auto"` takes the smallest shift with which no value starts
-            above the lowest return of the data, see `Cautious`.
+            makes the agent cautious. `"auto"` takes the smallest shift with which values start no
+            higher than the lowest value that is possible with the rewards of the data.
         gamma: The discount.
         batch_size: Transitions per update.
         tau: The share by which an update moves the target networks towards the learned ones.
@@ -198,7 +202,7 @@ class Offline:
     def value_shift(self) -> Shift:
         """The shift that gives the values their scale, with the agent's discount."""
         if not isinstance(self.shift, Shift):
-            raise InputError(
+            raise AttributeError(  # so that the agent fits its protocols without one, too
                 "shift='auto' is decided by a data set, in train_offline; before that"
                 f" {type(self).__name__} has no shift"
             )

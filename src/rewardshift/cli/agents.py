@@ -80,7 +80,7 @@ class RunOptions:
         given = getattr(agent, "shift", None)
         if isinstance(given, Rule | Cautious):
             if self.scale != RunOptions.scale:
-                raise InputError(f"'auto' chooses the scale by itself, got --scale {self.scale:g}")
+                raise InputError(f"'auto' has a scale of its own, got --scale {self.scale:g}")
             rule: Any = given  # a dataclass, which the contract of a rule does not say
             changed = replace(rule, terminal=self.terminal or given.terminal)
             return cast("Agent[Any]", replace(agent, shift=changed))

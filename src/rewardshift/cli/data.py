@@ -21,6 +21,7 @@ from rewardshift.errors import InputError, plain
 from rewardshift.experiments.provenance import made_with
 from rewardshift.extras import require
 from rewardshift.files import write_atomic
+from rewardshift.optimism import value_bounds
 from rewardshift.rollout.collection import collect
 from rewardshift.rollout.parts import foreign_modules, part_to_json
 from rewardshift.shift import Shift
@@ -178,20 +179,15 @@ def _print_suggestion(dataset: Dataset, gamma: float) -> None:
     )
     if dataset.truncated.any():
         print("Rewards after a cut count as 0.")
-    if low == high:
-        print("All discounted returns are equal, so the data suggest no shift.")
-        return
-    bias = Cautious().shift(values, gamma).bias
+    bounds = value_bounds(dataset.reward.astype(float), dataset.terminated, gamma)
+    print(f"{'possible values':18} from {bounds.low:.6g} to {bounds.high:.6g}, with such rewards")
+    bias = Cautious().shift(dataset.reward, dataset.terminated, gamma).bias
     if bias:
-        print(
-            f"Caution everywhere needs a shift of {bias:.6g} or more: --shift {bias:.6g}, or"
-            " --shift auto"
-        )
+        print(f"Caution everywhere needs a shift of {bias:.6g} or more: --shift {bias:.6g}")
+        print("--terminal absorbing, or --shift auto, which is the same.")
     else:
-        print("No discounted return is below 0: a Q that starts at 0 is cautious without a shift,")
+        print("No possible value is below 0: a Q that starts at 0 is cautious without a shift,")
         print("and any positive one makes it more so.")
-    if dataset.terminated.any():
-        print("There are terminal states: this is exact with --terminal absorbing only.")
 
 
 def _check_picture(path: Path) -> None:

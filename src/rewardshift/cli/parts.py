@@ -108,10 +108,11 @@ def shift_rule(info: PrimitiveTypeInfo) -> PrimitiveConstructorSpec[Any] | None:
     if Shift not in kinds:
         return None
     several = any(get_origin(kind) is tuple for kind in kinds)
+    alone = f"FLOAT | {AUTO}" if Cautious in kinds else "FLOAT"
     return PrimitiveConstructorSpec(
         nargs="*",
-        metavar=f"FLOAT [FLOAT ...] | {CHOOSING.metavar}" if several else f"FLOAT | {AUTO}",
-        instance_from_str=lambda texts: _shift_from_texts(texts, several),
+        metavar=f"FLOAT [FLOAT ...] | {CHOOSING.metavar}" if several else alone,
+        instance_from_str=lambda texts: _shift_from_texts(texts, several, alone),
         is_instance=lambda value: isinstance(value, float | Shift | tuple | Rule | Cautious),
         str_from_instance=_shift_to_texts,
     )
@@ -202,13 +203,21 @@ def _is_number(text: str) -> bool:
     return True
 
 
-def _shift_from_texts(texts: list[str], several: bool) -> Any:
+def _shift_from_texts(texts: list[str], several: bool, alone: str) -> Any:
+    """The shift of these words.
+
+    Args:
+        texts: The words.
+        several: Whether there may be several numbers, or a rule for them.
+        alone: The choices if there may not.
+    """
     if several and len(texts) == 1 and not _is_number(texts[0]):
         return _part_or_error(texts[0], CHOOSING)
-    if not several and texts == [AUTO]:
+    if not several and texts == [AUTO] and AUTO in alone:
         return Cautious()
     if not texts or (len(texts) > 1 and not several) or not all(map(_is_number, texts)):
-        more = ", or one for each member" if several else f" or {AUTO} on a data set"
+        rule = f" or {AUTO}" if AUTO in alone else ""
+        more = ", or one for each member" if several else f"{rule} on a data set"
         raise PartError(f"--shift must be a number{more}, got {' '.join(texts) or 'none'}")
     biases = tuple(map(float, texts))
     return biases if several else biases[0]

@@ -109,10 +109,10 @@ def play(
 def _print_choice(agent: Any) -> None:
     """Prints the shift that the data set chose."""
     shift: Shift = agent.shift
+    lowest = f"is {-shift.bias / (1 - agent.gamma):.6g}" if shift.bias else "is not negative"
     print(
-        f"The data choose a shift of {shift.bias:.6g} (terminal {shift.terminal}):"
-        f" values start at {shift.bias / (agent.gamma - 1) + 0.0:.6g},"
-        + (" the lowest return of the data." if shift.bias else " and no return is below 0.")
+        f"The data choose a shift of {shift.bias:.6g} (terminal {shift.terminal}): the lowest value"
+        f" that such rewards can add up to {lowest}."
     )
 
 

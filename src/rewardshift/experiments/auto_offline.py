@@ -5,18 +5,15 @@ on other seeds, which have other data: seed 0 of this figure is seed 100 there.
 """
 
 from dataclasses import dataclass, replace
-from pathlib import Path
-from typing import Literal
+from typing import ClassVar, Literal
 
 from rewardshift.agents.dqn import DQN
 from rewardshift.agents.td3 import TD3
 from rewardshift.experiments.behaviour import Behaviour
-from rewardshift.experiments.figure import Claim, Curve, Figure, Method, Panel, Style, Unit
-from rewardshift.experiments.mechanism import OFFLINE_MECHANISM, run_mechanism
+from rewardshift.experiments.figure import Claim, Method, Panel, Style
+from rewardshift.experiments.mechanism import OFFLINE_MECHANISM
 from rewardshift.experiments.mechanism import TASKS as OTHER_TASKS
 from rewardshift.shift import Shift
-
-FIRST_SEED = 100
 
 
 @dataclass(frozen=True)
@@ -31,17 +28,11 @@ class ChosenData:
     behaviour: Behaviour
     agent: DQN | TD3
 
-    def configure(self, bias: float | Literal["auto"]) -> DQN | TD3:
-        """The agent with this shift, which only moves the initial value."""
-        shift = bias if isinstance(bias, str) else Shift(bias, terminal="absorbing")
+    first_seed: ClassVar[int] = 100
+
+    def configure(self, shift: Shift | Literal["auto"]) -> DQN | TD3:
+        """The agent with this shift."""
         return replace(self.agent, shift=shift)
-
-
-def run_fresh(figure: Figure, unit: Unit, folder: Path) -> list[Curve]:
-    """As `run_mechanism`, with seeds that `offline-mechanism` does not have."""
-    fresh = unit._replace(seeds=tuple(FIRST_SEED + seed for seed in unit.seeds))
-    curves = run_mechanism(figure, fresh, folder)
-    return [curve._replace(seed=curve.seed - FIRST_SEED) for curve in curves]
 
 
 TASKS = {
@@ -49,6 +40,11 @@ TASKS = {
     for name, task in OTHER_TASKS.items()
     if not name.endswith("absorbing")  # the same data again
 }
+
+
+def _only_initial(bias: float) -> Shift:
+    """A shift that moves the initial value and nothing else."""
+    return Shift(bias, terminal="absorbing")
 
 
 def _claim(task: str, worse: str, label: str) -> Claim:
@@ -75,11 +71,11 @@ AUTO_OFFLINE = replace(
         for name in TASKS
     ),
     methods=(
-        Method("none", "no shift", 0.0, Style("#525252", "--")),
-        Method("paper", "+8", 8.0, Style("#d94801", "-.")),
-        Method("auto", "auto: lowest return", "auto", Style("#dd3497", "-")),
+        Method("none", "no shift", _only_initial(0.0), Style("#525252", "--")),
+        Method("paper", "+8", _only_initial(8.0), Style("#d94801", "-.")),
+        Method("auto", "auto: lowest value", "auto", Style("#dd3497", "-")),
     ),
-    # No return of CartPole is negative: there the data choose no shift.
+    # No reward of CartPole is negative: there the data choose no shift.
     claims=(
         *(_claim(task, "none", "none") for task in TASKS if not task.startswith("CartPole")),
         *(_claim(task, "paper", "+8") for task in TASKS),
@@ -88,5 +84,4 @@ AUTO_OFFLINE = replace(
         name: replace(preset, seconds=0.3 * preset.seconds)
         for name, preset in OFFLINE_MECHANISM.presets.items()
     },
-    run=run_fresh,
 )

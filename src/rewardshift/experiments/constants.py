@@ -124,7 +124,7 @@ def with_constant(agent: Agent[Any], constant: Constant) -> Agent[Any]:
         return cast("Agent[Any]", replace(chosen, shift=replace(shift, bias=float(constant))))
     if not isinstance(agent, Adapting | Offline):
         raise InputError(
-            "'auto' is for agents whose shift may depend on their rewards, such as DQN;"
+            "'auto' is for agents whose shift may depend on rewards, such as DQN and BCQ;"
             f" that of {type(agent).__name__} must be a number"
         )
     rule = Cautious if isinstance(agent, Offline) else Auto
@@ -138,7 +138,7 @@ def _rule(kind: type[Auto | Cautious], shift: Shift) -> Auto | Cautious:
     """
     if shift.scale != 1.0:
         raise InputError(
-            f"'auto' chooses the scale itself, so it must be left out, got {shift.scale}"
+            f"'auto' has a scale of its own, so it must be left out, got {shift.scale}"
         )
     return kind() if shift.terminal == Shift.terminal else kind(terminal=shift.terminal)
 

@@ -6,6 +6,7 @@ an initial value below all others could keep a policy from actions that the data
 
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import ClassVar
 
 from rewardshift.agents.dqn import DQN
 from rewardshift.agents.td3 import TD3
@@ -45,6 +46,8 @@ class MechanismTask:
     reward_range: tuple[float, float]
     terminal: Terminal
 
+    first_seed: ClassVar[int] = 0
+
     def configure(self, optimism: float) -> DQN | TD3:
         """The agent with the shift that gives Q this optimism at first."""
         low, high = self.reward_range
@@ -79,21 +82,26 @@ class MechanismBudget:
 
 
 def run_mechanism(figure: Figure, unit: Unit, folder: Path) -> list[Curve]:
-    """One method on one task, one seed after the other, because each has its own data."""
+    """One method on one task, one seed after the other, because each has its own data.
+
+    A seed of the figure counts from the first seed of its task.
+    """
     (name,), (method,) = unit.tasks, unit.methods
     (optimism,) = [m.agent for m in figure.methods if m.name == method]
     task, budget = figure.tasks[name], unit.budget
     agent = task.configure(optimism)
     curves = []
     for seed in unit.seeds:
+        own = task.first_seed + seed
         result = train_offline(
             agent,
-            task.behaviour.record(budget.transitions, seed),
-            seeds=(seed,),
+            task.behaviour.record(budget.transitions, own),
+            seeds=(own,),
             budget=budget.offline(agent),
             folder=folder / str(seed),
         )
-        curves += curves_of(figure, unit._replace(seeds=(seed,)), result)
+        found = curves_of(figure, unit._replace(seeds=(own,)), result)
+        curves += [curve._replace(seed=seed) for curve in found]
     return curves
 
 

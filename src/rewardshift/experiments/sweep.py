@@ -9,7 +9,7 @@ import math
 from dataclasses import dataclass, fields, replace
 from hashlib import sha256
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 from rewardshift.agents.contract import Agent
 from rewardshift.auto import AUTO, rule_on_data
@@ -177,9 +177,9 @@ class Sweep:
     def _words(self, constant: Constant) -> str:
         if constant != AUTO:
             return NONE if constant == 0 else f"b = {constant:.6g}"
-        rule: Any = getattr(with_constant(self.agent, AUTO), "shift", None)
+        rule = cast("Any", with_constant(self.agent, AUTO)).shift
         if self.data is not None:
-            rule = rule_on_data(rule)
+            rule = rule_on_data(rule) or rule
         return f"auto (terminal {rule.terminal})"
 
     def to_json(self) -> dict[str, Any]:

@@ -11,8 +11,8 @@ from rewardshift.agents.contract import (
     OnlineAgent,
     Valuing,
 )
-from rewardshift.auto import rule_on_data
-from rewardshift.data.card import discounted_returns
+from rewardshift.agents.settings import Offline, Online
+from rewardshift.auto import Cautious, rule_on_data
 from rewardshift.data.dataset import Dataset
 from rewardshift.envs.engines import EngineName, resolve_engine
 from rewardshift.envs.goals import probe_goals
@@ -57,12 +57,12 @@ def make_config(
 
 
 def decided(agent: Agent[Any], data: Dataset) -> Agent[Any]:
-    """The agent, with the shift that the data choose if it has `"auto"`."""
-    chosen: Any = agent  # a dataclass, which the protocol does not say
-    rule = rule_on_data(getattr(agent, "shift", None))
+    """The agent, with the shift that the data choose if it is one of ours and has `"auto"`."""
+    rule = rule_on_data(agent.shift) if isinstance(agent, Online | Offline) else None
     if rule is None:
         return agent
-    shift = rule.shift(discounted_returns(data, chosen.gamma), chosen.gamma)
+    chosen: Any = agent
+    shift = rule.shift(data.reward, data.terminated, chosen.gamma)
     return cast("Agent[Any]", replace(chosen, shift=shift))
 
 
@@ -75,6 +75,8 @@ def make_offline_config(
 ) -> RunConfig:
     """The configuration of an offline run, checked without building the run."""
     _check_agent(agent)
+    if isinstance(getattr(agent, "shift", None), Cautious):
+        raise InputError("shift='auto' is decided by a data set once, and a number from then on")
     _check_budget(budget, OfflineBudget)
     spec = _checked_spec(agent, env)
     for name in ("updates", "evaluate_every", "checkpoint_every"):
