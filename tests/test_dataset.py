@@ -102,7 +102,7 @@ def test_inspecting_a_data_set(tmp_path: Path, capsys: pytest.CaptureFixture[str
         "episode length     mean 2.5, from 2 to 3",
         "reward             mean 0.6, from -4 to 5",
         "discounted return  from -1.5 to 5, of every row, at gamma 0.5",
-        "possible values    from -8 to 5, with such rewards",
+        "possible values    from -8 to 10, with such rewards",
         "Caution everywhere needs a shift of 4 or more: --shift 4",
         "--terminal absorbing, or --shift auto, which is the same.",
         f"picture: {picture}",
@@ -122,7 +122,7 @@ def test_inspecting_what_needs_no_shift(tmp_path: Path, capsys: pytest.CaptureFi
     assert "environment        not known" in text
     path = write_npz(tmp_path / "b.npz", {**arrays, "rewards": np.zeros(7)})
     assert main(["data", "inspect", str(path), f"--picture={tmp_path / 'b.png'}"]) == 0
-    assert "so the data suggest no shift" in capsys.readouterr().out
+    assert "possible values    from 0 to 0" in capsys.readouterr().out
 
 
 def test_listing_data_sets(

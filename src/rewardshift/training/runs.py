@@ -202,7 +202,8 @@ def train_offline(
     """Trains an agent on a data set, with all its seeds side by side.
 
     Args:
-        agent: The agent, for example `BCQ(shift=8.0)`. `DQN`, `TD3` and `SAC` work too.
+        agent: The agent, for example `BCQ(shift=8.0)`. `DQN`, `TD3` and `SAC` work too. With
+            `shift="auto"` the data choose the shift, see `Cautious`.
         data: The data set, or its source for `load_dataset`.
         env: The environment for evaluations; by default the one that the data set names.
         subset: The part of the data set to learn from; by default all of it.
