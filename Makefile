@@ -65,6 +65,7 @@ reproduce: $(VENV)/paper.done
 	$(BIN)/rewardshift reproduce curiosity --preset quick --out results
 	$(BIN)/rewardshift reproduce curiosity-stored --preset quick --out results
 	$(BIN)/rewardshift reproduce curiosity-explained --preset quick --out results
+	$(BIN)/rewardshift reproduce curiosity-ablation --preset quick --out results
 	$(BIN)/rewardshift reproduce sparse-cheetah --preset quick --out results
 	$(BIN)/rewardshift reproduce offline-mechanism --preset quick --out results
 	$(BIN)/rewardshift reproduce offline --preset quick --out results
