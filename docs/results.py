@@ -52,6 +52,7 @@ FINDINGS = (
         "count",
     ),
     ("A shift of -0.5 helps DQN explore", "curiosity", "dqn-0.5", "dqn"),
+    ("A shift of -0.5 helps TD3 explore", "sparse-cheetah", "td3-0.5", "td3"),
     ("RND with its positive bonus is worse than none", "curiosity", "dqn", "rnd"),
     ("RND made negative is better than none", "curiosity", "rnd-1", "dqn"),
     ("Scaled inputs help DQN without a shift", "curiosity", "dqn-scaled", "dqn"),
@@ -77,7 +78,8 @@ FINDINGS = (
     ("A shift fades as predicted: positive", "lifetime", "positive", "predicted"),
     ("`auto` is better than no shift", "auto", "auto", "none"),
     ("`auto` is better than -0.5", "auto", "auto", "paper"),
-    ("`auto` is better than no shift where nothing terminates", "auto-control", "auto", "none"),
+    ("`auto` is better than no shift on the sparse Pendulum", "auto-control", "auto", "none"),
+    ("`auto` is better than no shift on the sparse HalfCheetah", "sparse-cheetah", "auto", "td3"),
     (
         "Offline, a cautious start ends better than an optimistic one",
         "offline-mechanism",
