@@ -81,6 +81,12 @@ FINDINGS = (
     ("`auto` is better than no shift on the sparse Pendulum", "auto-control", "auto", "none"),
     ("`auto` is better than no shift on the sparse HalfCheetah", "sparse-cheetah", "auto", "td3"),
     (
+        "Offline, the shift that the data choose ends better than none",
+        "auto-offline",
+        "auto",
+        "none",
+    ),
+    (
         "Offline, a cautious start ends better than an optimistic one",
         "offline-mechanism",
         "optimism+0",
