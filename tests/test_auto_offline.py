@@ -47,6 +47,8 @@ TINY: dict[str, Any] = {"network": MLP((4,)), "batch_size": 4}
 BUDGET = OfflineBudget(updates=8, evaluate_every=4, evaluation_episodes=1, checkpoint_every=4)
 UNKNOWN: Any = "best"
 MOVING: Any = Centred()
+METHODS = ("none", "paper", "auto")
+RESULTS = Path(__file__).parents[1] / "results"
 NUMBERS = st.floats(-1e6, 1e6)
 
 
@@ -79,8 +81,24 @@ def test_no_episode_of_such_rewards_is_worth_less_than_the_start(
 
 @pytest.mark.parametrize("rewards", [[], [1.0, float("nan")], [float("-inf")]])
 def test_rewards_that_give_no_shift_are_refused(rewards: list[float]) -> None:
-    with pytest.raises(InputError, match="finite rewards"):
+    with pytest.raises(InputError, match="finite numbers"):
         Cautious().shift(np.array(rewards), np.zeros(len(rewards), bool), 0.9)
+
+
+def test_flags_of_another_shape_and_a_bad_discount_are_refused() -> None:
+    with pytest.raises(InputError, match="one flag for each of the 2 rewards"):
+        Cautious().shift(np.ones(2), np.zeros((2, 1), bool), 0.9)
+    with pytest.raises(InputError, match="finite numbers"):
+        Cautious().shift(np.ones((2, 1)), np.zeros((2, 1), bool), 0.9)
+    with pytest.raises(InputError, match="gamma must be"):
+        Cautious().shift(np.ones(2), np.zeros(2, bool), 1.0)
+
+
+@pytest.mark.parametrize("terminal", ["zero", "absorbing"])
+def test_a_treatment_of_ends_is_kept(terminal: Any, swings: Dataset) -> None:
+    agent = TD3(shift=Auto(terminal=terminal), **TINY)
+    result = train_offline(agent, swings, "Pendulum-v1", budget=BUDGET)
+    assert result.policy().shifts[0].terminal == terminal
 
 
 @pytest.mark.parametrize("agent", [BCQ, partial(CQL, cloning_updates=2), TD3, SAC])
@@ -195,7 +213,7 @@ def test_an_agent_that_is_not_decided_has_no_scale_of_values(swings: Dataset) ->
     with pytest.raises(AttributeError, match="decided by a data set"):
         _ = undecided.value_shift
     source = DataConfig("swings", swings.digest)
-    with pytest.raises(InputError, match="decided by a data set once"):
+    with pytest.raises(InputError, match="the shift of BCQ must be a number"):
         make_offline_config(undecided, "Pendulum-v1", 1, BUDGET, source)
     with pytest.raises(InputError, match="a rule that follows the steps"):
         make_offline_config(TD3(shift="auto"), "Pendulum-v1", 1, BUDGET, source)
@@ -224,3 +242,33 @@ def test_the_figure_has_no_claim_where_the_data_choose_no_shift() -> None:
         shift = Cautious().shift(data.reward, data.terminated, 0.95)
         claims = [claim.worse for claim in FIGURE.claims if claim.panel == name]
         assert claims == (["none", "paper"] if shift.bias else ["paper"])
+
+
+def test_on_pendulum_the_results_are_those_of_one_torque() -> None:
+    """With `auto` the policies often do not depend on the data: the docs say so."""
+    curves = read_results(RESULTS / "auto-offline" / "results.csv")
+    points = {(c.panel, c.method, c.seed): np.array(c.values) for c in curves}
+
+    def equal(method: str) -> float:
+        same = [
+            np.isclose(
+                points["Pendulum-middling", method, seed],
+                points["Pendulum-good", method, seed],
+                rtol=1e-4,
+            )
+            for seed in range(20)
+        ]
+        return float(np.mean(same))
+
+    assert equal("auto") > 0.5
+    assert equal("none") < 0.01
+    env = gym.make("Pendulum-v1")
+    returns = {2.0: 0.0, 0.0: 0.0}
+    for torque in returns:
+        for seed in range(30):
+            env.reset(seed=seed)
+            rewards = (env.step(np.array([torque], np.float32))[1] for _ in range(200))
+            returns[torque] += sum(map(float, rewards)) / 30
+    good = {m: np.mean([points["Pendulum-good", m, s][10:] for s in range(20)]) for m in METHODS}
+    assert returns[2.0] == pytest.approx(good["auto"], rel=0.05)
+    assert max(good.values()) < returns[0.0] - 100  # worse than doing nothing, all of them

@@ -104,7 +104,7 @@ def test_inspecting_a_data_set(tmp_path: Path, capsys: pytest.CaptureFixture[str
         "discounted return  from -1.5 to 5, of every row, at gamma 0.5",
         "possible values    from -8 to 10, with such rewards",
         "Caution everywhere needs a shift of 4 or more: --shift 4",
-        "--terminal absorbing, or --shift auto, which is the same.",
+        "--terminal absorbing, or --shift auto, which is the same with this gamma.",
         f"picture: {picture}",
     ):
         assert line in text

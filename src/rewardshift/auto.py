@@ -1,12 +1,12 @@
 """Rules that choose the shift, from the rewards of a training or from a data set."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 
-from rewardshift.checks import Count, Finite, NonNegative, check
+from rewardshift.checks import Count, Discount, Finite, NonNegative, check, checked
 from rewardshift.errors import InputError, shown
 from rewardshift.optimism import value_bounds
 from rewardshift.shift import Shift, Terminal
@@ -260,11 +260,16 @@ class Cautious:
             terminated: Whether each of them ended an episode.
             gamma: The discount of the agent that learns.
         """
-        numbers = np.asarray(reward, np.float64)
-        if not (numbers.size and np.isfinite(numbers).all()):
-            raise InputError(f"a shift needs finite rewards, at least one, got {shown(reward)}")
-        lowest = value_bounds(numbers, terminated, gamma).low
-        return Shift(max(0.0, (gamma - 1) * lowest), 1.0, gamma, self.terminal)
+        numbers, discount = np.asarray(reward, np.float64), checked("gamma", Discount, gamma)
+        if numbers.ndim != 1 or not (numbers.size and np.isfinite(numbers).all()):
+            raise InputError(f"reward must be a list of finite numbers, got {shown(reward)}")
+        if np.shape(terminated) != numbers.shape:
+            raise InputError(
+                f"terminated must have one flag for each of the {numbers.size} rewards, got the"
+                f" shape {np.shape(terminated)}"
+            )
+        lowest = value_bounds(numbers, terminated, discount).low
+        return Shift(max(0.0, (discount - 1) * lowest), 1.0, discount, self.terminal)
 
 
 # The rules by their names on the command line.
@@ -289,10 +294,11 @@ def as_rule(value: Any) -> Rule | None:
 def rule_on_data(shift: Any) -> Cautious | None:
     """The rule by which a data set chooses an agent's shift; None if it does not.
 
-    An agent that also learns online holds `Auto()` where it was given `"auto"`.
+    An agent that also learns online holds `Auto()` where it was given `"auto"`, maybe with another
+    treatment of ends.
     """
-    if isinstance(shift, Auto) and shift == Auto():
-        return Cautious()
+    if isinstance(shift, Auto) and replace(shift, terminal=Auto.terminal) == Auto():
+        return Cautious() if shift.terminal == Auto.terminal else Cautious(shift.terminal)
     return shift if isinstance(shift, Cautious) else None
 
 

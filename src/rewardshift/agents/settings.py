@@ -202,7 +202,7 @@ class Offline:
     def value_shift(self) -> Shift:
         """The shift that gives the values their scale, with the agent's discount."""
         if not isinstance(self.shift, Shift):
-            raise AttributeError(  # so that the agent fits its protocols without one, too
+            raise AttributeError(  # of this kind, so that `hasattr` is false and raises nothing
                 "shift='auto' is decided by a data set, in train_offline; before that"
                 f" {type(self).__name__} has no shift"
             )

@@ -184,7 +184,7 @@ def _print_suggestion(dataset: Dataset, gamma: float) -> None:
     bias = Cautious().shift(dataset.reward, dataset.terminated, gamma).bias
     if bias:
         print(f"Caution everywhere needs a shift of {bias:.6g} or more: --shift {bias:.6g}")
-        print("--terminal absorbing, or --shift auto, which is the same.")
+        print("--terminal absorbing, or --shift auto, which is the same with this gamma.")
     else:
         print("No possible value is below 0: a Q that starts at 0 is cautious without a shift,")
         print("and any positive one makes it more so.")

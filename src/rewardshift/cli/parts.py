@@ -108,11 +108,12 @@ def shift_rule(info: PrimitiveTypeInfo) -> PrimitiveConstructorSpec[Any] | None:
     if Shift not in kinds:
         return None
     several = any(get_origin(kind) is tuple for kind in kinds)
-    alone = f"FLOAT | {AUTO}" if Cautious in kinds else "FLOAT"
+    rule = Cautious in kinds
+    single = f"FLOAT | {AUTO}" if rule else "FLOAT"
     return PrimitiveConstructorSpec(
         nargs="*",
-        metavar=f"FLOAT [FLOAT ...] | {CHOOSING.metavar}" if several else alone,
-        instance_from_str=lambda texts: _shift_from_texts(texts, several, alone),
+        metavar=f"FLOAT [FLOAT ...] | {CHOOSING.metavar}" if several else single,
+        instance_from_str=lambda texts: _shift_from_texts(texts, several, rule),
         is_instance=lambda value: isinstance(value, float | Shift | tuple | Rule | Cautious),
         str_from_instance=_shift_to_texts,
     )
@@ -203,21 +204,21 @@ def _is_number(text: str) -> bool:
     return True
 
 
-def _shift_from_texts(texts: list[str], several: bool, alone: str) -> Any:
+def _shift_from_texts(texts: list[str], several: bool, rule: bool) -> Any:
     """The shift of these words.
 
     Args:
         texts: The words.
-        several: Whether there may be several numbers, or a rule for them.
-        alone: The choices if there may not.
+        several: Whether the agent takes several numbers, or a rule that follows its steps.
+        rule: Whether it takes the rule for a data set.
     """
     if several and len(texts) == 1 and not _is_number(texts[0]):
         return _part_or_error(texts[0], CHOOSING)
-    if not several and texts == [AUTO] and AUTO in alone:
+    if not several and rule and texts == [AUTO]:
         return Cautious()
     if not texts or (len(texts) > 1 and not several) or not all(map(_is_number, texts)):
-        rule = f" or {AUTO}" if AUTO in alone else ""
-        more = ", or one for each member" if several else f"{rule} on a data set"
+        choice = f" or {AUTO}" if rule else ""
+        more = ", or one for each member" if several else f"{choice} on a data set"
         raise PartError(f"--shift must be a number{more}, got {' '.join(texts) or 'none'}")
     biases = tuple(map(float, texts))
     return biases if several else biases[0]

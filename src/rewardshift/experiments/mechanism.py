@@ -4,6 +4,7 @@ BCQ and CQL keep a policy near its data by themselves. Plain DQN and TD3 do not,
 an initial value below all others could keep a policy from actions that the data lacks. Does it?
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import ClassVar
@@ -87,9 +88,9 @@ def run_mechanism(figure: Figure, unit: Unit, folder: Path) -> list[Curve]:
     A seed of the figure counts from the first seed of its task.
     """
     (name,), (method,) = unit.tasks, unit.methods
-    (optimism,) = [m.agent for m in figure.methods if m.name == method]
+    (setting,) = [m.agent for m in figure.methods if m.name == method]
     task, budget = figure.tasks[name], unit.budget
-    agent = task.configure(optimism)
+    agent = task.configure(setting)
     curves = []
     for seed in unit.seeds:
         own = task.first_seed + seed
@@ -178,15 +179,20 @@ def _lifetimes(figure: Figure, task: str, preset: str) -> float:
     return figure.presets[preset].budget.offline(agent).updates / agent.lifetime
 
 
+def panels_of(tasks: Iterable[str]) -> tuple[Panel, ...]:
+    """A panel of evaluation returns for each task."""
+    return tuple(
+        Panel(name, name.replace("-", ", "), "return", task=name, measure="evaluation_return")
+        for name in tasks
+    )
+
+
 OFFLINE_MECHANISM = Figure(
     name="offline-mechanism",
     title="Offline, without a constraint: does a cautious start keep a policy with its data?",
     scenario="S1 offline",
     tasks=TASKS,
-    panels=tuple(
-        Panel(name, name.replace("-", ", "), "return", task=name, measure="evaluation_return")
-        for name in TASKS
-    ),
+    panels=panels_of(TASKS),
     methods=tuple(
         Method(_name(optimism), f"optimism {optimism:g}", optimism, style)
         for optimism, style in zip(OPTIMISM, STYLES, strict=True)

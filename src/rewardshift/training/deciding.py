@@ -76,7 +76,7 @@ def make_offline_config(
     """The configuration of an offline run, checked without building the run."""
     _check_agent(agent)
     if isinstance(getattr(agent, "shift", None), Cautious):
-        raise InputError("shift='auto' is decided by a data set once, and a number from then on")
+        raise InputError(f"here the shift of {type(agent).__name__} must be a number, got 'auto'")
     _check_budget(budget, OfflineBudget)
     spec = _checked_spec(agent, env)
     for name in ("updates", "evaluate_every", "checkpoint_every"):
