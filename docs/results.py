@@ -55,6 +55,7 @@ FINDINGS = (
     ("A shift of -0.5 helps TD3 explore", "sparse-cheetah", "td3-0.5", "td3"),
     ("RND with its positive bonus is worse than none", "curiosity", "dqn", "rnd"),
     ("RND made negative is better than none", "curiosity", "rnd-1", "dqn"),
+    ("RND with -10 is worse than with -1", "curiosity-ablation", "rnd-1", "rnd-10"),
     ("Scaled inputs help DQN without a shift", "curiosity", "dqn-scaled", "dqn"),
     (
         "Optimism 1 that ends only at goals helps a table explore",

@@ -47,7 +47,7 @@ class MechanismTask:
     reward_range: tuple[float, float]
     terminal: Terminal
 
-    first_seed: ClassVar[int] = 0
+    first_seed: ClassVar[int] = 0  # see `run_mechanism`
 
     def configure(self, optimism: float) -> DQN | TD3:
         """The agent with the shift that gives Q this optimism at first."""
