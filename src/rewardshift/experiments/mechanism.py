@@ -12,7 +12,7 @@ from typing import ClassVar
 from rewardshift.agents.dqn import DQN
 from rewardshift.agents.td3 import TD3
 from rewardshift.experiments.behaviour import Behaviour
-from rewardshift.experiments.curves import curves_of
+from rewardshift.experiments.curves import curves_of, return_panels
 from rewardshift.experiments.figure import (
     Claim,
     Curve,
@@ -180,11 +180,8 @@ def _lifetimes(figure: Figure, task: str, preset: str) -> float:
 
 
 def panels_of(tasks: Iterable[str]) -> tuple[Panel, ...]:
-    """A panel of evaluation returns for each task."""
-    return tuple(
-        Panel(name, name.replace("-", ", "), "return", task=name, measure="evaluation_return")
-        for name in tasks
-    )
+    """A panel of evaluation returns for each task, with the parts of its name as the title."""
+    return tuple(replace(p, title=p.name.replace("-", ", ")) for p in return_panels(tuple(tasks)))
 
 
 OFFLINE_MECHANISM = Figure(
