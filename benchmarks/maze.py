@@ -12,7 +12,7 @@ import jax
 import numpy as np
 
 from rewardshift.agents.tabular import QLearning
-from rewardshift.envs.maze import HORIZON, NUM_ACTIONS, NUM_STATES, Maze
+from rewardshift.envs.tabular import HORIZON, NUM_ACTIONS, NUM_STATES, Maze
 from rewardshift.experiments.maze import COUNT, EPSILON_GREEDY, SHIFT, SIZES
 from rewardshift.training.tabular import TabularBudget, train_tabular
 

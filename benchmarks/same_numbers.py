@@ -8,47 +8,38 @@ The same lines mean the same losses and the same networks, bit for bit.
 """
 
 import hashlib
+import tempfile
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import jax
 import numpy as np
 
-import rewardshift
 from rewardshift import (
     BCQ,
     CQL,
     DQN,
+    MLP,
     SAC,
     TD3,
+    Hindsight,
     OfflineBudget,
     OnlineBudget,
+    Shift,
     ddpg,
+    sweep,
     train,
     train_offline,
 )
 from rewardshift.agents.intrinsic import RND
+from rewardshift.agents.selection import Optimistic
 
 ONLINE = OnlineBudget(steps=300, evaluate_every=100, evaluation_episodes=1, checkpoint_every=150)
 OFFLINE = OfflineBudget(updates=100, evaluate_every=50, evaluation_episodes=1, checkpoint_every=50)
-
-
-def small(kind: Any) -> dict[str, Any]:
-    """Settings for a small agent, as the checked-out source spells them."""
-    if "hidden" in kind.__dataclass_fields__:
-        proposer = {"proposer_hidden": (16, 16)} if kind is BCQ else {}
-        return {"hidden": (16, 16), "batch_size": 16, **proposer}
-    network = rewardshift.MLP((16, 16))
-    return {"network": network, "batch_size": 16, **({"proposer": network} if kind is BCQ else {})}
-
-
-def shifted(kind: Any, *biases: float) -> dict[str, Any]:
-    """The setting that shifts rewards, as the checked-out source spells it."""
-    known = kind.__dataclass_fields__
-    if "shifts" in known:
-        return {"shifts": biases}
-    if "bias" in known:
-        return {"bias": biases[0]}
-    return {"shift": biases if len(biases) > 1 else biases[0]}
+FLIPS = "rewardshift/BitFlip-v0"
+NETWORK = MLP((16, 16))
+SMALL: dict[str, Any] = {"network": NETWORK, "batch_size": 16}
 
 
 def show(name: str, result: Any) -> None:
@@ -63,28 +54,43 @@ def show(name: str, result: Any) -> None:
 
 def main() -> None:
     """Trains each agent for a moment."""
+    slow: dict[str, Any] = {"gamma": 0.95, "tau": 0.05}
+    control: dict[str, Any] = {"warm_up": 50, **SMALL}
     online: dict[str, tuple[Any, str]] = {
-        "dqn": (DQN(gamma=0.95, tau=0.05, **shifted(DQN, -0.5, 0.5)), "MountainCar-v0"),
+        "dqn": (DQN(shift=(-0.5, 0.5), **slow), "MountainCar-v0"),
         "dqn rnd": (
-            DQN(gamma=0.95, tau=0.05, **shifted(DQN, -0.5), intrinsic=RND(-1.0, width=8)),
+            DQN(shift=-0.5, intrinsic=RND(-1.0, width=8), **slow),
             "MiniGrid-Empty-Random-6x6-v0",
         ),
-        "dqn 3-step": (DQN(gamma=0.95, tau=0.05, **shifted(DQN, -0.5), n_step=3), "CartPole-v1"),
-        "td3": (TD3(**shifted(TD3, -0.5, 0.0, 0.5), warm_up=50, **small(TD3)), "Pendulum-v1"),
-        "ddpg": (
-            ddpg(**shifted(TD3, -0.5), warm_up=50, normalise=True, **small(TD3)),
-            "Pendulum-v1",
-        ),
-        "sac": (SAC(**shifted(SAC, -0.5, 0.5), warm_up=50, **small(SAC)), "Pendulum-v1"),
+        "dqn 3-step": (DQN(shift=-0.5, n_step=3, **slow), "CartPole-v1"),
+        "dqn double": (DQN(shift=-0.5, double=True, normalise=True, **slow), "CartPole-v1"),
+        "dqn auto": (DQN(shift="auto", **slow), "CartPole-v1"),
+        "dqn bounds": (DQN(shift=-0.5, reward_range=(0.0, 1.0), **slow), "CartPole-v1"),
+        "dqn mix": (DQN(shift=(-0.5, 0.5), selection=Optimistic(0.3), **slow), "CartPole-v1"),
+        "td3": (TD3(shift=(-0.5, 0.0, 0.5), lead_steps=100, **control), "Pendulum-v1"),
+        "td3 actors": (TD3(shift=(0.0, 0.0), own_actors=True, **control), "Pendulum-v1"),
+        "td3 auto": (TD3(shift="auto", **control), "Pendulum-v1"),
+        "td3 goal": (TD3(shift=Shift(-0.5, terminal="goal"), **control), "Hopper-v5"),
+        "ddpg": (ddpg(shift=-0.5, normalise=True, **control), "Pendulum-v1"),
+        "sac": (SAC(shift=(-0.5, 0.5), **control), "Pendulum-v1"),
     }
     for name, (agent, env) in online.items():
         show(name, train(agent, env, seeds=2, budget=ONLINE))
+    hindsight = replace(ONLINE, hindsight=Hindsight(success_ends=True))
+    show("dqn goals", train(DQN(shift=-0.5, **slow), FLIPS, seeds=2, budget=hindsight))
     offline: dict[str, Any] = {
-        "bcq": BCQ(**shifted(BCQ, 8.0), **small(BCQ)),
-        "cql": CQL(**shifted(CQL, 8.0), cloning_updates=20, threshold=5.0, **small(CQL)),
+        "bcq": BCQ(shift=8.0, proposer=NETWORK, **SMALL),
+        "cql": CQL(shift=8.0, cloning_updates=20, threshold=5.0, **SMALL),
+        "bcq auto": BCQ(shift="auto", proposer=NETWORK, **SMALL),
+        "td3 data": TD3(shift=Shift(8.0, terminal="absorbing"), **SMALL),
     }
     for name, agent in offline.items():
         show(name, train_offline(agent, "embedded/hopper-medium", seeds=2, budget=OFFLINE))
+    agent = DQN(network=MLP((16,)), **slow)
+    with tempfile.TemporaryDirectory() as folder:
+        sweep(agent, "CartPole-v1", (-0.5, 0.5, "auto"), seeds=2, budget=ONLINE, folder=folder)
+        results = (Path(folder) / "sweep" / "results.csv").read_bytes()
+    print(f"{'sweep':10} {hashlib.sha256(results).hexdigest()[:16]}", flush=True)
 
 
 if __name__ == "__main__":

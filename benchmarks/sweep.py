@@ -13,13 +13,12 @@ import os
 import sys
 from collections.abc import Callable
 from functools import partial
-from typing import Any
 
 from online import PEER_SCRIPT
 from peers import FOLDER, in_turn, peer_python, rate_of, seconds, timed_budget
 
 from rewardshift import DQN, MLP, TD3
-from rewardshift.experiments.rows import rows_run
+from rewardshift.training.runs import online_run
 
 ROUNDS = 3
 WARM_UP = 500
@@ -41,14 +40,10 @@ print("RATE", sweep.measure(kind, hidden, *map(int, numbers)))
 def measure(kind: str, hidden: str, constants: int, steps: int) -> float:
     """Steps per second of all rows together, after the warm-up, without evaluations."""
     network = MLP(NETWORKS[hidden])
-    agents: list[Any] = [
-        DQN(shift=-0.1 * number, network=network)
-        if kind == "dqn"
-        else TD3(shift=-0.1 * number, network=network, warm_up=100)
-        for number in range(constants)
-    ]
+    agent = DQN(network=network) if kind == "dqn" else TD3(network=network, warm_up=100)
+    biases = tuple(-0.1 * number for number in range(constants))
     budget = timed_budget(WARM_UP, steps)
-    trainer = rows_run(agents, TASKS[kind], tuple(range(SEEDS)), budget).make()
+    trainer = online_run(agent, TASKS[kind], SEEDS, budget, biases=biases).make()
     return constants * SEEDS * steps / seconds(trainer, WARM_UP, steps)
 
 

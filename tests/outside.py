@@ -6,15 +6,15 @@ from typing import Any, ClassVar, Literal, NamedTuple
 import jax
 import jax.numpy as jnp
 
-from rewardshift import Shift
+from rewardshift import Agent, Shift
 
 
 class TableState(NamedTuple):
     weights: jax.Array
 
 
-@dataclass(frozen=True)
-class Linear:
+@dataclass(frozen=True, kw_only=True)
+class Linear(Agent):
     """Q-learning with linear values: the least that an agent can be."""
 
     shift: float = 0.0
@@ -22,10 +22,7 @@ class Linear:
     rate: float = 0.1
     batch_size: int = 8
 
-    continuous: ClassVar[bool] = False
     networks: ClassVar[tuple[str, ...]] = ("weights",)
-    period: ClassVar[int] = 1
-    warm_up: ClassVar[int] = 0
 
     def init(self, key: Any, spec: Any) -> TableState:
         return TableState(jnp.zeros((spec.num_actions, spec.features)))

@@ -140,7 +140,7 @@ def test_an_agent_learns_with_the_state_of_its_rule() -> None:
 
 
 def test_a_bonus_beside_the_rewards_does_not_stop_the_rule() -> None:
-    """The shift of the targets follows the state of the rule, with an intrinsic reward too."""
+    """The shift of the targets follows the rule, with an intrinsic reward too."""
     agent = DQN(shift=Auto(1.0, "zero"), intrinsic=RND(width=4), gamma=0.5, **TINY)
     state = agent.init(jax.random.key(0), TaskSpec(features=2, dtype="float32", num_actions=2))
     batch = Batch(
@@ -151,9 +151,9 @@ def test_a_bonus_beside_the_rewards_does_not_stop_the_rule() -> None:
         terminated=jnp.ones(4, bool),
         intrinsic=jnp.zeros(4),
         steps=jnp.ones(4, jnp.int32),
-        lot=jnp.zeros(4, jnp.uint32),
     )
-    target = agent._target(state._replace(rule=jnp.float32(4.0)), batch, jnp.zeros(4))
+    state = agent.adapt(state, jnp.float32(4.0), ended=False)
+    target = agent._target(state, batch, jnp.zeros(4))
     np.testing.assert_allclose(target, np.full((1, 4), 8.0 / 4.0 - 0.5))
 
 
@@ -237,7 +237,7 @@ def test_the_command_line_takes_auto(tmp_path: Path, capsys: pytest.CaptureFixtu
         out = tmp_path / str(len(text))
         arguments = ["--env=CartPole-v1", f"--shift={text}", f"--out={out}"]
         assert main(["train", "dqn", *arguments, *flags]) == 0
-        assert load(out).agent.shift == rule  # type: ignore[attr-defined]
+        assert load(out).agent.shift == rule
         assert (
             json.loads((out / "config.json").read_text())["agent"]["shift"]["type"]
             == type(rule).__name__
@@ -253,6 +253,6 @@ def test_the_command_line_chooses_the_treatment_of_auto(
     command = ["train", "dqn", "--env=CartPole-v1", "--shift=auto", "--steps=20", "--batch-size=4"]
     few = ["--evaluate-every=20", "--evaluation-episodes=1", f"--out={tmp_path / 'run'}"]
     assert main([*command, *few, "--terminal=zero"]) == 0
-    assert load(tmp_path / "run").agent.shift == Auto(terminal="zero")  # type: ignore[attr-defined]
+    assert load(tmp_path / "run").agent.shift == Auto(terminal="zero")
     assert main([*command, "--scale=2"]) == 2
     assert "'auto' has a scale of its own, got --scale 2" in capsys.readouterr().err

@@ -19,13 +19,10 @@ from rewardshift import (
     SAC,
     TD3,
     Convolution,
-    CountBonus,
     Hindsight,
     OnlineBudget,
-    Reinject,
     Shift,
 )
-from rewardshift.agents.bandits import SlidingUCB
 from rewardshift.agents.intrinsic import Intrinsic
 from rewardshift.agents.selection import Drawing, Optimistic, ProgressSoftmax
 from rewardshift.cli import main
@@ -85,8 +82,7 @@ def test_flags_give_what_python_gives() -> None:
         *("dqn", "--env=CartPole-v1", "--shift", "-0.5", "0.5", "--scale=2", "--no-double"),
         *("--terminal=absorbing", "--network=mlp(hidden=(8, 4), input_range=((-1, 1), (0, 2)))"),
         *("--intrinsic", "rnd(shift=-1, clear_gradients=False)", "--steps=7", "--diagnose"),
-        *("--selection=progress-softmax(temperature=0.5)", "--epsilon=exponential"),
-        "--reinject=periodic(every=9, optimism=2)",
+        "--selection=progress-softmax(temperature=0.5)",
     )
     shift = tuple(Shift(bias, 2.0, None, "absorbing") for bias in (-0.5, 0.5))
     assert job.options.shifted(job.agent) == DQN(
@@ -94,8 +90,6 @@ def test_flags_give_what_python_gives() -> None:
         network=MLP((8, 4), input_range=((-1.0, 1.0), (0.0, 2.0))),
         intrinsic=RND(-1.0, clear_gradients=False),
         selection=ProgressSoftmax(0.5),
-        epsilon="exponential",
-        reinject=Reinject(9, 2.0),
     )
     assert job.budget == OnlineBudget(steps=7, diagnose=True)
     smooth = parse("td3", "--env=Pendulum-v1", "--target-noise-clip=0.3", "--shift=1").agent
@@ -114,10 +108,9 @@ numbers = st.floats(-5, 5)
 parts = st.one_of(
     st.tuples(st.just(Intrinsic), st.none()),
     st.tuples(st.just(Intrinsic), st.builds(RND, numbers, st.integers(1, 9))),
-    st.tuples(st.just(Intrinsic), st.builds(CountBonus, numbers, evaluated=st.just("stored"))),
+    st.tuples(st.just(Intrinsic), st.builds(RND, numbers, evaluated=st.just("stored"))),
     st.tuples(st.just(Drawing), st.builds(Optimistic, st.floats(0, 1))),
-    st.tuples(st.just(Drawing), st.builds(SlidingUCB, st.floats(0, 9), st.integers(1, 9))),
-    st.tuples(st.just(Reinject), st.builds(Reinject, st.integers(1, 9), numbers)),
+    st.tuples(st.just(Drawing), st.builds(ProgressSoftmax, st.floats(0.1, 9))),
     st.tuples(
         st.just(Hindsight),
         st.builds(
@@ -151,7 +144,7 @@ def test_a_part_of_ones_own() -> None:
     ("text", "message"),
     [
         ("", r"intrinsic must be none \| rnd\(shift=0.0, width=512, .* got ''"),
-        ("rdn", r"intrinsic must be one of none, rnd, count, MODULE:CLASS\(...\), got 'rdn'"),
+        ("rdn", r"intrinsic must be one of none, rnd, MODULE:CLASS\(...\), got 'rdn'"),
         ("rnd(wide=3)", "intrinsic rnd got an unexpected .*'wide'; its settings are: shift, width"),
         ("rnd(width=0)", "width must be a whole number of 1 or more, below 2.31, got 0"),
         ("rnd(3)", r"settings of intrinsic rnd must be like \(name=value, ...\), .* got '3'"),

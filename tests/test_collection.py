@@ -145,7 +145,7 @@ def test_any_agent_has_a_policy(agent: CQL | BCQ, tmp_path: Path) -> None:
     """Any networks in the folder of a run: no training is needed to act."""
     data = DataConfig("nowhere.npz", "0")
     spec = probe_spec("Pendulum-v1")
-    config = RunConfig(agent, "Pendulum-v1", spec, (0, 4), OfflineBudget(), "gymnasium", data)
+    config = RunConfig(agent, "Pendulum-v1", spec, (0, 4), OfflineBudget(), data)
     folder = tmp_path / "run"
     folder.mkdir()
     claim_folder(folder, config)

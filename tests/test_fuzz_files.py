@@ -208,7 +208,7 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> Finished:
         steps=4, capacity=4, evaluate_every=2, evaluation_episodes=1, checkpoint_every=2
     )
     train(agent, "CartPole-v1", budget=budget, folder=folder)
-    trainer = OnlineTrainer(agent, "CartPole-v1", (0,), budget, "gymnasium")
+    trainer = OnlineTrainer(agent, "CartPole-v1", (0,), budget)
     assert trainer.replay is not None
     template = trainer.snapshot().arrays
     record = trainer.replay.records.dtype

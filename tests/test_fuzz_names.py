@@ -32,8 +32,8 @@ hostile = st.one_of(
 def test_a_run_is_named_after_what_it_is_and_stays_in_its_folder(name: str) -> None:
     data = DataConfig(name, "0")
     for config in (
-        RunConfig(DQN(), name, SPEC, (0,), OnlineBudget(), "gymnasium"),
-        RunConfig(BCQ(), "x", SPEC, (0,), OfflineBudget(), "gymnasium", data),
+        RunConfig(DQN(), name, SPEC, (0,), OnlineBudget()),
+        RunConfig(BCQ(), "x", SPEC, (0,), OfflineBudget(), data),
     ):
         assert Path(config.name).name == config.name != ".."
         assert len(os.fsencode(config.name)) < 200

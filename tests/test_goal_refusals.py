@@ -11,8 +11,7 @@ import pytest
 
 from rewardshift import DQN, RND, TD3, Hindsight, OnlineBudget, train
 from rewardshift.envs import BIT_FLIP
-from rewardshift.envs.bits import BitFlip
-from rewardshift.envs.goals import goal_reward, probe_goals
+from rewardshift.envs.goals import BitFlip, goal_reward, probe_goals
 from rewardshift.errors import InputError, TrainingError
 from rewardshift.networks import MLP
 from rewardshift.rollout import evaluation

@@ -15,9 +15,9 @@ from gymnasium.utils.env_checker import check_env
 from rewardshift import DQN, TD3, Hindsight, OnlineBudget, train
 from rewardshift.cli import main
 from rewardshift.envs import BIT_FLIP
-from rewardshift.envs.bits import BitFlip
-from rewardshift.envs.engines import make_engine
+from rewardshift.envs.goals import BitFlip
 from rewardshift.envs.tasks import TaskSpec
+from rewardshift.envs.vector import Environments
 from rewardshift.networks import MLP
 from rewardshift.rollout.collection import collect
 from rewardshift.training.loading import load
@@ -65,22 +65,22 @@ def test_bits_are_an_environment() -> None:
 
 
 def test_goals_stand_at_the_end_of_an_observation() -> None:
-    engine = make_engine("FetchReach-v4", 2, "gymnasium")
+    envs = Environments("FetchReach-v4", 2)
     low, high = (-1.0,) * 4, (1.0,) * 4
-    assert engine.spec == TaskSpec(16, "float32", 0, 4, 3, (), low, high)
-    flat = engine.restart([3, 4])
+    assert envs.spec == TaskSpec(16, "float32", 0, 4, 3, (), low, high)
+    flat = envs.restart([3, 4])
     env = gym.make("FetchReach-v4")
     raw, _ = env.reset(seed=4)
     np.testing.assert_array_equal(flat[1, :10], raw["observation"].astype(np.float32))
     np.testing.assert_array_equal(
-        engine.spec.achieved(flat)[1], raw["achieved_goal"].astype(np.float32)
+        envs.spec.achieved(flat)[1], raw["achieved_goal"].astype(np.float32)
     )
     np.testing.assert_array_equal(
-        engine.spec.desired(flat)[1], raw["desired_goal"].astype(np.float32)
+        envs.spec.desired(flat)[1], raw["desired_goal"].astype(np.float32)
     )
-    step = engine.step(np.zeros((2, 4), np.float32))
+    step = envs.step(np.zeros((2, 4), np.float32))
     assert step.success.tolist() == [0.0, 0.0]
-    engine.close()
+    envs.close()
 
 
 class Passing(BitFlip):

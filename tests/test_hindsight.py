@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given, settings
 
 from rewardshift import DQN, RND, TD3, Shift
+from rewardshift.agents.base import Biases
 from rewardshift.agents.targets import member_targets, value_range
 from rewardshift.envs.goals import goal_reward
 from rewardshift.envs.tasks import TaskSpec
@@ -231,12 +232,12 @@ def test_targets_stay_in_the_range_unless_the_task_ends(agent: Any) -> None:
     bound = agent(shift=(0.0, -1.0), gamma=0.9, reward_range=(-1.0, 0.0))
     flag = np.array([False, False, True])
     zeros = jnp.zeros((3, 1))
-    batch = Batch(zeros, zeros, jnp.full(3, -1.0), zeros, flag, *(jnp.ones(3),) * 3)  # type: ignore[arg-type]
+    batch = Batch(zeros, zeros, jnp.full(3, -1.0), zeros, flag, *(jnp.ones(3),) * 2)  # type: ignore[arg-type]
     value = jnp.array([[-50.0, 50.0, 50.0]] * 2)
     # Of the second member the best is one reward of -1, and then the end.
     expected = [[-10.0, 0.0, -1.0], [-20.0, -1.0, -2.0]]
     np.testing.assert_allclose(
-        member_targets(bound, bound.members, batch, value), expected, rtol=1e-5
+        member_targets(bound, Biases.of(bound.members), batch, value), expected, rtol=1e-5
     )
 
 

@@ -20,6 +20,7 @@ from probes import Probe
 from tensorboardX.proto.event_pb2 import Event
 from victims import KILLED, Fault, call, contents
 
+from rewardshift.agents.base import Agent
 from rewardshift.agents.dqn import DQN
 from rewardshift.errors import InputError, TrainingError
 from rewardshift.experiments import find_figure
@@ -61,7 +62,7 @@ NAMES = ("half", "loss", "q", "reward", "turn/even", "turn/odd")
 def online(folder: Path, agent: Any = TELLING) -> Result:
     """A run whose configuration says DQN: a type from elsewhere has no place in it yet."""
     config = online_run(DQN(**SMALL), PROBE, SEEDS, ONLINE).config
-    make = partial(OnlineTrainer, agent, PROBE, SEEDS, ONLINE, config.engine)
+    make = partial(OnlineTrainer, agent, PROBE, SEEDS, ONLINE)
     return Run(config, PROBE, make).start(folder)
 
 
@@ -136,16 +137,12 @@ def returning(metrics: Any) -> DQN:
     return Returning(**SMALL)
 
 
-@dataclass
-class Plain:
+@dataclass(frozen=True)
+class Plain(Agent):
     """An agent that does nothing but return metrics."""
 
     metrics: Any
     period: int = 1
-    gamma: float = 0.9
-    batch_size: int = 1
-    continuous: bool = False
-    networks: tuple[str, ...] = ()
 
     def init(self, key: Any, spec: Any) -> Any:
         return jnp.zeros(())

@@ -92,7 +92,6 @@ def some_batch(agent: Any, seen: np.ndarray) -> Batch:
         terminated=jnp.zeros(8, bool),
         steps=jnp.ones(8, jnp.int32),
         intrinsic=jnp.zeros(8),
-        lot=jnp.zeros(8, jnp.uint32),
     )
 
 

@@ -32,7 +32,7 @@ from rewardshift import (
     train_offline,
 )
 from rewardshift.cli import main
-from rewardshift.envs.bits import BitFlip
+from rewardshift.envs.goals import BitFlip
 from rewardshift.errors import TrainingError
 from rewardshift.rollout import policy as policy_module
 from rewardshift.rollout import vectors

@@ -124,7 +124,6 @@ def test_training(tmp_path: Path) -> None:
     assert_refused(lambda it: start(env=lambda: it), [*MORE, None], "gymnasium.Env")
     assert_refused(lambda it: start(budget=it), MORE, "budget")
     assert_refused(lambda it: start(seeds=it), [*OTHER, None, [], 0, -1, 1.5, (1, 1)], "seeds")
-    assert_refused(lambda it: start(engine=it), [*MORE, None], "engine")
     assert_refused(lambda it: start(folder=it), [*MORE[1:], "\0"], "folder")
     functions = [it for it in MORE if not callable(it)]
     assert_refused(lambda it: start(on_progress=it), functions, "on_progress")

@@ -39,7 +39,6 @@ def filled(
             "terminated": terminated,
             "ended": terminated | (rng.random(rows) < 0.1),
             "intrinsic": rng.random(rows).astype(np.float32),
-            "lot": rng.integers(2**32, size=rows, dtype=np.uint32),
         }
         replay.add(**fields)
         history.append(fields)

@@ -16,7 +16,7 @@ from test_td3_runs import FLAGS, stopped_and_resumed
 
 from rewardshift import SAC, OfflineBudget, OnlineBudget, train, train_offline
 from rewardshift.agents.selection import (
-    Mean,
+    Optimistic,
 )
 from rewardshift.cli import main
 from rewardshift.errors import InputError
@@ -89,7 +89,7 @@ def test_on_a_data_set() -> None:
     assert [row.step for row in result.rows] == [4, 8]
     with pytest.raises(InputError, match="one shift, or a selection that mixes"):
         train_offline(replace(small, shift=(0.0, 1.0)), data, "Pendulum-v1", budget=budget)
-    mixed = replace(small, shift=(0.0, 1.0), selection=Mean())
+    mixed = replace(small, shift=(0.0, 1.0), selection=Optimistic())
     assert train_offline(mixed, data, "Pendulum-v1", budget=budget).finished
 
 

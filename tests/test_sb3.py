@@ -25,7 +25,7 @@ from stable_baselines3.common.vec_env import (
 
 from rewardshift import Shift, ShiftReward
 from rewardshift.doctor.sb3 import DoctorCallback
-from rewardshift.envs.bits import BitFlip
+from rewardshift.envs.goals import BitFlip
 from rewardshift.errors import InputError
 from rewardshift.integrations.sb3 import OverestimationCallback, VecShiftReward, check
 

@@ -72,7 +72,7 @@ def test_a_sweep_is_a_figure_on_disk(swept: Path) -> None:
     ]
     assert {row["seeds"] for row in rows} == {"2"}
     provenance = json.loads((folder / "provenance.json").read_text())
-    assert provenance["command"].startswith("sweep(DQN(network=MLP(hidden=(8,)), batch_size=8)")
+    assert provenance["command"].startswith("sweep(DQN(batch_size=8, network=MLP(hidden=(8,)))")
     assert (folder / "response.png").read_bytes().startswith(b"\x89PNG")
     claims = json.loads((folder / "claims.json").read_text())
     assert [(claim["better"], claim["worse"]) for claim in claims] == [

@@ -12,8 +12,8 @@ from test_sweep import BUDGET, TINY
 
 from rewardshift import DQN, RND, TD3, Shift, train
 from rewardshift.experiments.constants import biases_of
-from rewardshift.experiments.rows import rows_run, train_rows
 from rewardshift.report.statistics import mean_interval
+from rewardshift.training.runs import online_run
 
 
 @pytest.mark.parametrize(
@@ -25,20 +25,20 @@ from rewardshift.report.statistics import mean_interval
             "CartPole-v1",
         ),
         (DQN(intrinsic=RND(-1.0, width=8), **TINY), "CartPole-v1"),
+        (DQN(reward_range=(0.0, 1.0), **TINY), "CartPole-v1"),
         (TD3(warm_up=20, **TINY), "Pendulum-v1"),
     ],
-    ids=["dqn", "absorbing-n-step", "rnd", "td3"],
+    ids=["dqn", "absorbing-n-step", "rnd", "bounded", "td3"],
 )
 def test_a_row_learns_as_its_agent_does_alone(agent: Any, env: str) -> None:
-    shifts = [replace(agent.members[0], bias=bias) for bias in (0.0, -0.5)]
-    agents = [replace(agent, shift=shift) for shift in shifts]
-    together = train_rows(rows_run(agents, env, (0, 3), BUDGET), None)
-    for one, found in zip(agents, together, strict=True):
-        alone = train(one, env, seeds=(0, 3), budget=BUDGET)
-        assert [(row.seed, row.step) for row in found.rows] == [
-            (row.seed, row.step) for row in alone.rows
-        ]
-        for ours, theirs in zip(found.rows, alone.rows, strict=True):
+    biases, seeds = (0.0, -0.5), (0, 3)
+    together = online_run(agent, env, seeds, BUDGET, biases=biases).start(None).rows
+    for place, bias in enumerate(biases):
+        one = replace(agent, shift=replace(agent.members[0], bias=bias))
+        alone = train(one, env, seeds=seeds, budget=BUDGET).rows
+        found = [row for number, row in enumerate(together) if number // 2 % 2 == place]
+        assert [(row.seed, row.step) for row in found] == [(row.seed, row.step) for row in alone]
+        for ours, theirs in zip(found, alone, strict=True):
             assert ours.evaluation_return == pytest.approx(theirs.evaluation_return, rel=1e-4)
             assert ours.metrics == pytest.approx(theirs.metrics, rel=1e-3, abs=1e-5)
 

@@ -14,8 +14,7 @@ from hypothesis import strategies as st
 from rewardshift.agents.tabular import QLearning
 from rewardshift.envs import DEEP_SEA
 from rewardshift.envs.deep_sea import DeepSea
-from rewardshift.envs.maze import Maze
-from rewardshift.envs.tables import deep_sea_table, toy_text_table
+from rewardshift.envs.tabular import Maze, deep_sea_table, toy_text_table
 from rewardshift.errors import InputError
 from rewardshift.experiments import FIGURES
 from rewardshift.experiments.figure import Unit

@@ -11,7 +11,7 @@ import pytest
 from probes import Aim, delayed_value, ending
 
 from rewardshift import TD3, OnlineBudget, Shift, ddpg, train
-from rewardshift.agents.selection import Mean, Optimistic
+from rewardshift.agents.selection import Optimistic
 from rewardshift.envs.tasks import TaskSpec
 from rewardshift.learners import Learner
 from rewardshift.networks import MLP
@@ -49,7 +49,7 @@ def shift_of(bias: float, terminal: Any) -> Shift:
 @terminals
 @pytest.mark.parametrize(
     "agent",
-    [SMALL, replace(SMALL, shift=0.5), replace(SMALL, own_actors=True, mask=0.5)],
+    [SMALL, replace(SMALL, shift=0.5), replace(SMALL, own_actors=True)],
     ids=["three members", "one member", "own actors"],
 )
 def test_one_step(agent: TD3, terminal: Any) -> None:
@@ -79,13 +79,12 @@ def test_a_delay_of_two_steps(terminal: Any, n_step: int) -> None:
     [
         SMALL,
         replace(SMALL, own_actors=True),
-        replace(SMALL, selection=Mean()),
         replace(SMALL, selection=Optimistic(0.3)),
         ddpg(
             gamma=0.5, network=MLP((16,)), learning_rate=3e-3, batch_size=16, tau=0.05, warm_up=50
         ),
     ],
-    ids=["RRS", "bootstrapped", "mean", "optimistic", "DDPG"],
+    ids=["RRS", "bootstrapped", "optimistic", "DDPG"],
 )
 def test_the_policy_finds_the_best_action_within_odd_bounds(agent: TD3) -> None:
     """1.5 of [-1, 3], which is 0.25 of [-1, 1]."""
@@ -104,7 +103,6 @@ def random_batch(seed: int, size: int = 6) -> Batch:
         jnp.asarray(rng.random(size) < 0.5),
         jnp.ones(size, jnp.int32),
         jnp.zeros(size, jnp.float32),
-        jnp.asarray(rng.integers(2**32, size=size), jnp.uint32),
     )
 
 
@@ -125,6 +123,7 @@ def member(state: Any, k: int) -> Any:
             (adam._replace(mu=of_member(adam.mu, k), nu=of_member(adam.nu, k)), *rest),
         ),
         target_critics=of_member(state.target_critics, k),
+        biases=of_member(state.biases, k),
     )
     zeros = jnp.zeros(1)
     lead = state.lead._replace(leader=jnp.zeros((), jnp.int32), last_return=zeros, progress=zeros)
@@ -184,18 +183,6 @@ def test_actor_and_targets_wait_for_their_turn() -> None:
     critics = (moved.target_critics, state.target_critics)
     for (after, before), least in ((actors, 1e-5), (critics, 1e-6)):
         assert not np.allclose(after.output.weight, before.output.weight, atol=least)
-
-
-def test_masks_stay_with_the_transition_and_differ_between_members() -> None:
-    agent = replace(SMALL, mask=0.3)
-    batch = random_batch(0, 4000)
-    taken = np.asarray(agent._weight(batch)) > 0
-    shuffled = np.random.default_rng(0).permutation(4000)
-    again = random_batch(1, 4000)._replace(lot=batch.lot[shuffled])
-    np.testing.assert_array_equal(taken[:, shuffled], np.asarray(agent._weight(again)) > 0)
-    np.testing.assert_allclose(taken.mean(axis=1), 0.3, atol=0.05)
-    assert (taken[0] & taken[1]).mean() == pytest.approx(0.09, abs=0.03)
-    np.testing.assert_allclose(np.asarray(agent._weight(batch))[taken], 1 / 0.3, rtol=1e-5)
 
 
 def test_exploration_is_random_at_first_and_noisy_then() -> None:

@@ -18,13 +18,13 @@ from test_td3 import BUDGET, SMALL, assert_same
 
 from rewardshift import OnlineBudget, train
 from rewardshift.agents.selection import (
-    Mean,
+    Optimistic,
     ProgressSoftmax,
 )
 from rewardshift.cli import main
 from rewardshift.envs import SPARSE_CHEETAH, SPARSE_PENDULUM
-from rewardshift.envs.engines import make_engine
 from rewardshift.envs.tasks import TaskSpec
+from rewardshift.envs.vector import Environments
 from rewardshift.errors import InputError
 from rewardshift.networks import MLP
 from rewardshift.training.online import OnlineTrainer
@@ -58,8 +58,7 @@ def test_evaluation_does_not_touch_training() -> None:
         ({"noise": float("nan")}, "noise must be finite and 0 or more, got nan"),
         ({"learning_rate": -1.0}, "learning_rate must be finite and above 0"),
         ({"network": (16, 16)}, r"network must be a Network, got \(16, 16\)"),
-        ({"mask": 1.5}, "mask must be in"),
-        ({"own_actors": True, "selection": Mean()}, "chooses one member"),
+        ({"own_actors": True, "selection": Optimistic()}, "chooses one member"),
     ],
 )
 def test_bad_settings_are_refused(changes: dict[str, Any], match: str) -> None:
@@ -129,9 +128,9 @@ def test_a_finished_training_frees_its_replay() -> None:
 
 
 def test_actions_are_scaled_to_the_bounds() -> None:
-    engine = make_engine(partial(Aim, goal=3.0), 3)
-    engine.restart([0, 1, 2])
-    rewards = engine.step(np.array([[-1.0], [0.0], [1.0]], np.float32)).reward
+    envs = Environments(partial(Aim, goal=3.0), 3)
+    envs.restart([0, 1, 2])
+    rewards = envs.step(np.array([[-1.0], [0.0], [1.0]], np.float32)).reward
     np.testing.assert_allclose(rewards, [1 - 4**2, 1 - 2**2, 1.0])
 
 
@@ -219,9 +218,7 @@ def stopped_and_resumed(agent: Any, folder: Path, env: Any = AIM) -> Any:
 
 
 def test_a_stopped_run_ends_the_same(tmp_path: Path) -> None:
-    """With everything that a state can hold: own actors, masks, progress."""
-    agent = replace(
-        SMALL, own_actors=True, mask=0.7, selection=ProgressSoftmax(), network=MLP((8,))
-    )
+    """With everything that a state can hold: own actors, progress."""
+    agent = replace(SMALL, own_actors=True, selection=ProgressSoftmax(), network=MLP((8,)))
     resumed = stopped_and_resumed(agent, tmp_path)
     assert np.abs(resumed.state.lead.progress).min() > 0

@@ -198,7 +198,6 @@ def test_the_mechanism_is_visible() -> None:
         learning_rate=1e-2,
         tau=0.2,
         batch_size=16,
-        epsilon="exponential",
     )
     budget = replace(BUDGET, steps=600, evaluate_every=600, diagnose=True)
     env = partial(Probe, 3, pays=(1.0,) * 500)
@@ -268,7 +267,6 @@ def test_a_budget_of_nothing_is_refused(name: str) -> None:
         (["--env", "MountainCar-v0", "--shift", "nan"], "bias must be finite"),
         (["--env", "MountainCar-v0", "--shift"], "--shift must be a number, or one for each"),
         (["--env", "MountainCar-v0", "--intrinsic", "rnd(width=0)"], "width must be a whole"),
-        (["--env", "CartPole-v1", "--engine", "envpool"], "engine 'envpool' runs"),
         (["--env", "MountainCar-v0", "--capacity", "2000000000"], "of it are for the replay"),
     ],
 )
@@ -307,5 +305,4 @@ def test_config_json_is_the_whole_configuration(undisturbed: Path) -> None:
     body = json.loads((undisturbed / "config.json").read_text())
     assert [member["bias"] for member in body["agent"]["shift"]] == [-0.5, 0.5]
     assert body["agent"]["intrinsic"]["type"] == "RND"
-    assert body["engine"] in ("envpool", "gymnasium")
     assert gym.spec(body["env"])

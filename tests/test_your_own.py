@@ -13,7 +13,7 @@ import outside
 import pytest
 from fuzzing import as_installed
 
-from rewardshift import DQN, TD3, InputError, OnlineBudget, resume, train
+from rewardshift import DQN, TD3, Agent, InputError, OnlineBudget, resume, train
 from rewardshift.experiments import FIGURES, register
 from rewardshift.networks import MLP
 
@@ -206,6 +206,11 @@ def test_what_could_not_be_restored_is_refused_before_training(tmp_path: Path) -
         assert train(agent, "CartPole-v1", budget=BUDGET).finished  # in memory all is well
 
 
+def test_an_agent_that_does_not_explore_learns_from_data_only() -> None:
+    with pytest.raises(InputError, match="Broken learns from a data set, not from CartPole-v1"):
+        train(changed(act=Agent.act), "CartPole-v1", budget=BUDGET)
+
+
 def test_what_is_no_agent_is_refused() -> None:
     for wrong in (outside.Linear, outside.Alternating(), "dqn", None):
         with as_installed(), pytest.raises(InputError, match="agent must be an agent"):
@@ -221,17 +226,11 @@ class Narrow(outside.Fourier):
 
 
 @dataclass(frozen=True)
-class Forgetful:
-    """A selection whose memory starts as a whole number and becomes a fraction."""
+class Fractional:
+    """A selection that returns a fraction in place of a member."""
 
-    def start(self, members: int) -> Any:
-        return jnp.zeros((), int)
-
-    def learn(self, memory: Any, leader: Any, total: Any) -> Any:
-        return memory + 0.5
-
-    def choose(self, memory: Any, draw: Any) -> Any:
-        return jnp.zeros((), int)
+    def draw(self, progress: Any, draw: Any) -> Any:
+        return 0.5 * draw
 
 
 @dataclass(frozen=True)
@@ -243,10 +242,8 @@ class Uneven:
 
 
 def changed(**functions: Any) -> Any:
-    """The agent from outside with other functions, or, where they are None, without them."""
-    body = {**vars(outside.Linear), **functions}
-    gone = ("__dict__", "__weakref__", *(name for name in functions if functions[name] is None))
-    return type("Broken", (), {name: body[name] for name in body if name not in gone})()
+    """The agent from outside with other functions."""
+    return type("Broken", (outside.Linear,), functions)()
 
 
 def wide(self: Any, state: Any, *_: Any) -> Any:
@@ -256,8 +253,6 @@ def wide(self: Any, state: Any, *_: Any) -> Any:
 @pytest.mark.parametrize(
     ("agent", "words"),
     [
-        (changed(networks=None, update=None), "it lacks networks, update"),
-        (changed(draws=None), "Broken has act, but lacks draws"),
         (changed(networks=("biases",)), r"networks of Broken must name fields .* weights, got"),
         (changed(networks=()), "must read only the fields of the state that networks names"),
         (changed(init=lambda *_: {"weights": 0}), "must be a NamedTuple of arrays, .* a dict"),
@@ -267,7 +262,7 @@ def wide(self: Any, state: Any, *_: Any) -> Any:
         (changed(update=wide), r"\.weights was float32\(2, 4\), is int32\(2, 4\)"),
         (changed(__hash__=lambda _: hash([])), "must be frozen dataclasses"),
         (DQN(network=Narrow()), r"must have the shape \(1, 1, 2\), got \(1, 1, 1\)"),
-        (DQN(shift=(0.0, 1.0), selection=Forgetful()), r"was int32\(\), is float32"),
+        (DQN(shift=(0.0, 1.0), selection=Fractional()), r"was int32\(\), is float32"),
         (DQN(shift=(0.0, 1.0), selection=Uneven()), "one number for each of 2 members"),
     ],
 )

@@ -12,11 +12,11 @@ from rewardshift.shift import Shift, register_pytree
 from rewardshift.wrappers import ShiftReward, VectorShiftReward
 
 if TYPE_CHECKING:
+    from rewardshift.agents.base import Agent
     from rewardshift.agents.bcq import BCQ
     from rewardshift.agents.cql import CQL
     from rewardshift.agents.dqn import DQN
-    from rewardshift.agents.intrinsic import RND, CountBonus
-    from rewardshift.agents.reinject import Reinject
+    from rewardshift.agents.intrinsic import RND
     from rewardshift.agents.sac import SAC
     from rewardshift.agents.td3 import TD3, ddpg
     from rewardshift.data import Dataset, Subset, load_dataset
@@ -41,12 +41,12 @@ __all__ = [
     "RND",
     "SAC",
     "TD3",
+    "Agent",
     "Auto",
     "Cautious",
     "Centred",
     "Constants",
     "Convolution",
-    "CountBonus",
     "Dataset",
     "Hindsight",
     "InputError",
@@ -54,7 +54,6 @@ __all__ = [
     "OfflineBudget",
     "OnlineBudget",
     "Policy",
-    "Reinject",
     "Response",
     "Result",
     "Shift",
@@ -78,6 +77,7 @@ __all__ = [
 
 # The names that need the extra `agents`, imported when they are first used.
 _LAZY = {
+    "Agent": "agents.base",
     "BCQ": "agents.bcq",
     "CQL": "agents.cql",
     "DQN": "agents.dqn",
@@ -87,13 +87,11 @@ _LAZY = {
     "TD3": "agents.td3",
     "Constants": "experiments.constants",
     "Convolution": "networks",
-    "CountBonus": "agents.intrinsic",
     "Dataset": "data",
     "Hindsight": "hindsight",
     "OfflineBudget": "training.offline",
     "OnlineBudget": "training.online",
     "Policy": "rollout.policy",
-    "Reinject": "agents.reinject",
     "Response": "report.sweeps",
     "Result": "training.runs",
     "Subset": "data",

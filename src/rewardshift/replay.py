@@ -19,8 +19,7 @@ class Batch(NamedTuple):
 
     `action` is a whole number, or the components of a continuous action. `reward` is the
     discounted sum of `steps` rewards, and `next_observation` follows the last of them.
-    `intrinsic` is the intrinsic reward at the time of collection, and `lot` a random number that
-    stays with the transition.
+    `intrinsic` is the intrinsic reward at the time of collection.
     """
 
     observation: Array
@@ -30,7 +29,6 @@ class Batch(NamedTuple):
     terminated: Bool[Array, "*batch"]
     steps: Int[Array, "*batch"]
     intrinsic: Float[Array, "*batch"]
-    lot: UInt32[Array, "*batch"]
 
 
 @dataclass(frozen=True)
@@ -55,7 +53,6 @@ class RecordLayout:
             [
                 ("reward", np.float32),
                 ("intrinsic", np.float32),
-                ("lot", np.uint32),
                 ("steps", np.int32),
                 ("terminated", np.int32),
                 ("ended", np.int32),  # for any reason: nothing follows within the episode
@@ -90,7 +87,6 @@ class RecordLayout:
             terminated=field("terminated") != 0,
             steps=field("steps"),
             intrinsic=field("intrinsic"),
-            lot=field("lot"),
         )
 
     def shapes(self, count: int) -> Any:

@@ -12,8 +12,9 @@ import jax.numpy as jnp
 import optax
 from jaxtyping import Array, Float, PRNGKeyArray
 
+from rewardshift.agents.base import Biases
 from rewardshift.agents.settings import Offline
-from rewardshift.agents.targets import one_step_target
+from rewardshift.agents.targets import member_targets
 from rewardshift.checks import Count, NonNegative, Positive, Share
 from rewardshift.envs.tasks import TaskSpec
 from rewardshift.learners import Learner
@@ -39,6 +40,7 @@ class BCQState(NamedTuple):
     target_actor: Any
     critics: Learner
     target_critics: Any
+    biases: Biases
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -68,7 +70,7 @@ class BCQ(Offline):
     latent_clip: Positive = 0.5
     divergence_weight: NonNegative = 0.5
 
-    networks: ClassVar[tuple[str, ...]] = ("proposer", "actor", "critics")
+    networks: ClassVar[tuple[str, ...]] = ("proposer", "actor", "critics", "biases")
 
     def init(self, key: PRNGKeyArray, spec: TaskSpec) -> BCQState:
         """Random networks, which depend on the key and not on the shift."""
@@ -92,6 +94,7 @@ class BCQ(Offline):
             target_actor=jax.tree.map(jnp.copy, actor),
             critics=Learner.start(critics, adam),
             target_critics=jax.tree.map(jnp.copy, critics),
+            biases=Biases.of(self.members),
         )
 
     def greedy(self, state: BCQState, observation: Array) -> Float[Array, " size"]:
@@ -160,7 +163,7 @@ class BCQ(Offline):
         twins = twin_values(self.network, state.target_critics, following, action)
         share = self.minimum_weight
         value = share * twins.min(axis=0) + (1 - share) * twins.max(axis=0)
-        return one_step_target(self.value_shift, batch, value.max(axis=1))
+        return member_targets(self, state.biases, batch, value.max(axis=1)[None])[0]
 
     def _propose(
         self, proposer: Proposer, observation: Array, key: PRNGKeyArray, count: int

@@ -9,17 +9,17 @@ import jax.numpy as jnp
 import optax
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
+from rewardshift.agents.base import Biases
 from rewardshift.agents.settings import Offline
 from rewardshift.agents.soft import (
     improve_policy,
     middle,
-    soft_value,
     squash,
     squashed_log_density,
     start_multiplier,
     tune_temperature,
 )
-from rewardshift.agents.targets import one_step_target
+from rewardshift.agents.targets import member_targets
 from rewardshift.checks import Count, Natural, NonNegative, Positive
 from rewardshift.envs.tasks import TaskSpec
 from rewardshift.errors import InputError
@@ -39,6 +39,7 @@ class CQLState(NamedTuple):
     temperature: Learner
     penalty: Learner
     updates: Int[Array, ""]
+    biases: Biases
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,7 +53,6 @@ class CQL(Offline):
             policy, and the policy in the following state.
         weight: The weight of the penalty.
         threshold: If given, a tuned factor keeps the penalty at this value (the Lagrange form).
-        entropy_backup: Whether targets count the policy's entropy.
         cloning_updates: Updates at the start in which the policy imitates the data.
     """
 
@@ -62,13 +62,12 @@ class CQL(Offline):
     candidates: Count = 10
     weight: NonNegative = 5.0
     threshold: NonNegative | None = None
-    entropy_backup: bool = False
     cloning_updates: Natural = 40_000
 
-    networks: ClassVar[tuple[str, ...]] = ("policy", "critics")
+    networks: ClassVar[tuple[str, ...]] = ("policy", "critics", "biases")
 
     def check_offline(self, updates: int) -> None:
-        """See `Choosy`."""
+        """See `Agent`."""
         if self.cloning_updates >= updates:
             raise InputError(
                 "the policy would only imitate the data: cloning_updates is"
@@ -92,6 +91,7 @@ class CQL(Offline):
             temperature=start_multiplier(self.policy_rate),
             penalty=start_multiplier(self.learning_rate),
             updates=jnp.zeros((), jnp.int32),
+            biases=Biases.of(self.members),
         )
 
     def greedy(self, state: CQLState, observation: Array) -> Float[Array, " size"]:
@@ -104,7 +104,7 @@ class CQL(Offline):
 
     def value(self, state: CQLState, observation: Array) -> Float[Array, ""]:
         """The value of the greedy action, on the shifted scale."""
-        return self.action_value(state, observation[None], self.greedy(state, observation)[None])[0]
+        return self.values(state, observation[None], self.greedy(state, observation)[None])[0, 0]
 
     def update(
         self, state: CQLState, batch: Batch, key: PRNGKeyArray, turn: int
@@ -215,11 +215,9 @@ class CQL(Offline):
         """The critics' targets."""
         following = as_floats(batch.next_observation)
         noise = jax.random.normal(key, batch.action.shape)
-        action, log_density = squash(self._outputs(state, following), noise)
+        action, _ = squash(self._outputs(state, following), noise)
         value = twin_values(self.network, state.target_critics, following, action).min(axis=0)
-        if self.entropy_backup:
-            value = soft_value(value, log_density, jnp.exp(state.temperature.parameters))
-        return one_step_target(self.value_shift, batch, value)
+        return member_targets(self, state.biases, batch, value[None])[0]
 
 
 def _widest(critics: Any) -> int:

@@ -1,14 +1,14 @@
 """DQN with one member per shift, and a slot for an intrinsic reward."""
 
-import math
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Literal, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import optax
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
+from rewardshift.agents.base import Biases
 from rewardshift.agents.intrinsic import Evaluated, Intrinsic
 from rewardshift.agents.members import mixing_weights
 from rewardshift.agents.normaliser import Normaliser, see
@@ -23,8 +23,6 @@ from rewardshift.networks import MLP, Network, side_by_side
 from rewardshift.replay import Batch, as_floats
 from rewardshift.shift import Shift
 
-Schedule = Literal["linear", "exponential"]
-
 
 class DQNState(NamedTuple):
     """The state of a `DQN`; networks have a leading axis over the members."""
@@ -35,6 +33,7 @@ class DQNState(NamedTuple):
     lead: Lead
     normaliser: Normaliser | tuple[()]
     rule: Any
+    biases: Biases
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,9 +47,6 @@ class DQN(Online):
     Args:
         double: Whether a target takes the action of the online network and its value from the
             target network (Double DQN).
-        epsilon: The probability of a random action. `"linear"`: from 0.9 to 0.05 over the first
-            fifth of training, as in the paper. `"exponential"`: 0.05 + 0.85 exp(-steps / 200),
-            as in the authors' code.
         intrinsic: An intrinsic reward to add to the extrinsic one.
     """
 
@@ -59,13 +55,9 @@ class DQN(Online):
     batch_size: Count = 64
     lead_steps: Natural = 0
     double: bool = False
-    epsilon: Schedule = "linear"
     intrinsic: Intrinsic | None = None
 
-    networks: ClassVar[tuple[str, ...]] = ("online", "lead", "normaliser", "rule")
-    continuous: ClassVar[bool] = False
-    period: ClassVar[int] = 1
-    warm_up: ClassVar[int] = 0
+    networks: ClassVar[tuple[str, ...]] = ("online", "lead", "normaliser", "biases")
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -88,7 +80,7 @@ class DQN(Online):
             )
 
     def check_offline(self, updates: int) -> None:
-        """See `Choosy`."""
+        """See `Agent`."""
         if self.intrinsic is not None:
             raise InputError("an intrinsic reward is for exploration; a fixed data set has none")
         super().check_offline(updates)
@@ -107,16 +99,18 @@ class DQN(Online):
             intrinsic=()
             if self.intrinsic is None
             else self.intrinsic.init(intrinsic_key, spec.features),
-            lead=first_lead(self.selection, len(self.members), jax.random.uniform(leader_key)),
+            lead=first_lead(len(self.members), jax.random.uniform(leader_key)),
             normaliser=self.first_normaliser(spec),
             rule=self.first_rule(),
+            biases=Biases.of(self.members),
         )
 
-    def values(
-        self, state: DQNState, observation: Float[Array, "*batch features"]
-    ) -> Float[Array, "member *batch action"]:
-        """Each member's values of each action, on its own scale."""
-        return self._values(state.online.parameters, see(state.normaliser, observation))
+    def values(self, state: DQNState, observation: Array, action: Array | None = None) -> Array:
+        """See `Agent`."""
+        values = self._values(state.online.parameters, see(state.normaliser, observation))
+        if action is None:
+            return values
+        return jnp.take_along_axis(values, action[None, :, None], axis=2)[..., 0]
 
     def greedy(self, state: DQNState, observation: Array) -> Int[Array, ""]:
         """The best action by the leader's values, or by a mix of all members'."""
@@ -126,7 +120,7 @@ class DQN(Online):
         """The values by which the agent chooses its action."""
         networks, seen = state.online.parameters, see(state.normaliser, observation)
         if isinstance(self.selection, Mixing):
-            return mixing_weights(self.selection, self.members) @ self._values(networks, seen)
+            return mixing_weights(self.selection, state.biases) @ self._values(networks, seen)
         leader = jax.tree.map(lambda leaf: leaf[state.lead.leader], networks)
         return self.network.apply(leader, seen)
 
@@ -174,7 +168,6 @@ class DQN(Online):
             intrinsic = self.intrinsic.update(intrinsic, raw)
             metrics["bonus"] = bonus.mean()
         target_network = optax.incremental_update(online.parameters, state.target, self.tau)
-        online, target_network = self.with_optimism(online, target_network)
         state = state._replace(online=online, target=target_network, intrinsic=intrinsic)
         return state, metrics
 
@@ -202,13 +195,11 @@ class DQN(Online):
         else:
             value = values.max(axis=-1)
         if self.intrinsic is None:
-            return member_targets(self, self.shifts(state), batch, value)
+            return member_targets(self, state.biases, batch, value)
         own = Shift(self.intrinsic.shift, 1.0, self.gamma, self.members[0].terminal)
         paid = own.reward(bonus, batch.terminated)
-        return member_targets(self, self.shifts(state), batch, value, paid)
+        return member_targets(self, state.biases, batch, value, paid)
 
     def exploration(self, step: int, steps: int) -> float:
-        """Epsilon at a step of a training with `steps` steps."""
-        if self.epsilon == "exponential":
-            return 0.05 + 0.85 * math.exp(-step / 200)
+        """Epsilon, the probability of a random action: from 0.9 to 0.05 in the first fifth."""
         return max(0.05, 0.9 - 0.85 * step / max(1.0, steps / 5))

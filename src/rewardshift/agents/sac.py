@@ -8,6 +8,7 @@ import jax.numpy as jnp
 import optax
 from jaxtyping import Array, Float, PRNGKeyArray
 
+from rewardshift.agents.base import Biases
 from rewardshift.agents.members import improve_critics, leading_value, member_values
 from rewardshift.agents.normaliser import Normaliser, see
 from rewardshift.agents.selection import Lead, first_lead
@@ -45,6 +46,7 @@ class SACState(NamedTuple):
     lead: Lead
     normaliser: Normaliser | tuple[()]
     rule: Any
+    biases: Biases
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,9 +69,8 @@ class SAC(Online):
     target_entropy: Finite | None = None
     warm_up: Natural = 10_000
 
-    networks: ClassVar[tuple[str, ...]] = ("policy", "critics", "lead", "normaliser", "rule")
+    networks: ClassVar[tuple[str, ...]] = ("policy", "critics", "lead", "normaliser", "biases")
     continuous: ClassVar[bool] = True
-    period: ClassVar[int] = 1
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -99,9 +100,10 @@ class SAC(Online):
             critics=Learner.start(critics, adam),
             target_critics=jax.tree.map(jnp.copy, critics),
             temperature=start_multiplier(self.learning_rate) if self.temperature is None else (),
-            lead=first_lead(self.selection, members, jax.random.uniform(lead_key)),
+            lead=first_lead(members, jax.random.uniform(lead_key)),
             normaliser=self.first_normaliser(spec),
             rule=self.first_rule(),
+            biases=Biases.of(self.members),
         )
 
     def greedy(self, state: SACState, observation: Array) -> Float[Array, " size"]:
@@ -116,9 +118,10 @@ class SAC(Online):
         return self._led(state, see(state.normaliser, observation)[None], action)[0]
 
     def values(
-        self, state: SACState, observation: Float[Array, "batch features"], action: Array
+        self, state: SACState, observation: Array, action: Array | None = None
     ) -> Float[Array, "member batch"]:
         """Each member's values of actions, on its own scale: the lower of its twins."""
+        assert action is not None
         critics, floats = state.critics.parameters, see(state.normaliser, observation)
         return member_values(self.network, critics, floats, action[None]).min(axis=1)
 
@@ -144,16 +147,12 @@ class SAC(Online):
         """One step of every member on the same batch, then of the temperature and the policy."""
         target_key, policy_key = jax.random.split(key)
         observation = see(state.normaliser, batch.observation)
-        target, weight = self._target(state, batch, target_key), jnp.ones((1, 1))
-        critics, metrics = improve_critics(
-            self, state.critics, (observation, batch.action), target, weight
-        )
+        target = self._target(state, batch, target_key)
+        critics, metrics = improve_critics(self, state.critics, (observation, batch.action), target)
         following = optax.incremental_update(critics.parameters, state.target_critics, self.tau)
         state = state._replace(critics=critics, target_critics=following)
         noise = jax.random.normal(policy_key, batch.action.shape)
         state = self._improve_policy(state, observation, noise)
-        critics, following = self.with_optimism(state.critics, state.target_critics)
-        state = state._replace(critics=critics, target_critics=following)
         temperature = jnp.asarray(self._temperature(state))
         return state, {**metrics, "temperature": temperature, **self.told(state)}
 
@@ -166,7 +165,7 @@ class SAC(Online):
         action, log_density = self._draw(state, following, noise)
         values = member_values(self.network, state.target_critics, following, action[None])
         soft = soft_value(values.min(axis=1), log_density, self._temperature(state))
-        return member_targets(self, self.shifts(state), batch, soft)
+        return member_targets(self, state.biases, batch, soft)
 
     def _improve_policy(self, state: SACState, observation: Array, noise: Array) -> SACState:
         """One step of the temperature, if it is tuned, then one of the policy."""
@@ -198,4 +197,4 @@ class SAC(Online):
         self, state: SACState, observation: Array, action: Float[Array, "batch size"]
     ) -> Float[Array, " batch"]:
         """The value that the policy maximises."""
-        return leading_value(self, state.critics.parameters, state.lead.leader, observation, action)
+        return leading_value(self, state, state.critics.parameters, observation, action)

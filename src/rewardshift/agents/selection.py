@@ -1,30 +1,26 @@
 """Selections: rules for the member, or the mix of members, that the policy follows.
 
-A selection draws one member to lead for a while, by the members' progress (`Drawing`) or by a
-memory of its own (`Learning`), or it mixes all members (`Mixing`). It is a frozen dataclass that
-knows nothing about networks. Your own selection needs the methods of one of these protocols and
-nothing else.
+A selection draws one member to lead for a while (`Drawing`), or it mixes all members (`Mixing`). It
+is a frozen dataclass that knows nothing about networks. Your own selection needs the method of one
+of these protocols and nothing else.
 """
 
 from dataclasses import dataclass
-from functools import partial
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 from jaxtyping import Array, Float, Int
 
-from rewardshift.agents.bandits import ExponentialWeights, SlidingUCB, pick
 from rewardshift.checks import Positive, Share, check
 
 
 class Lead(NamedTuple):
-    """The leading member, the time it has led, and what the selection knows of the members.
+    """The leading member, the time it has led, and the progress of all members.
 
     `progress` is the return of the last episode that a member led minus that of the one it led
     before; 0 until there are two. `last_return` is NaN until there is one. An episode counts for
-    the member that leads at its last step. `memory` is empty unless the selection is `Learning`.
+    the member that leads at its last step.
     """
 
     leader: Int[Array, ""]
@@ -32,7 +28,6 @@ class Lead(NamedTuple):
     episodes: Int[Array, ""]
     last_return: Float[Array, " member"]
     progress: Float[Array, " member"]
-    memory: Any
 
 
 @runtime_checkable
@@ -50,36 +45,10 @@ class Drawing(Protocol):
 
 
 @runtime_checkable
-class Learning(Protocol):
-    """A selection that lets one member lead at a time, by a memory of its own.
-
-    The memory is a tree of arrays, which is part of the agent's state.
-    """
-
-    def start(self, members: int) -> Any:
-        """The memory before the first episode of so many members."""
-        ...
-
-    def learn(self, memory: Any, leader: Int[Array, ""], total: Float[Array, ""]) -> Any:
-        """The memory after an episode.
-
-        Args:
-            memory: The memory before it.
-            leader: The member that led at its last step.
-            total: Its primal return.
-        """
-        ...
-
-    def choose(self, memory: Any, draw: Float[Array, ""]) -> Int[Array, ""]:
-        """The next leader, chosen by a random number in [0, 1)."""
-        ...
-
-
-@runtime_checkable
 class Mixing(Protocol):
     """A selection that lets the policy follow all members at once."""
 
-    def weights(self, shifts: tuple[float, ...]) -> Float[np.ndarray, " member"]:
+    def weights(self, shifts: Float[Array, " member"]) -> Float[Array, " member"]:
         """The weight of each member in the mix.
 
         Args:
@@ -88,7 +57,7 @@ class Mixing(Protocol):
         ...
 
 
-Selection = Drawing | Learning | Mixing
+Selection = Drawing | Mixing
 
 
 @dataclass(frozen=True)
@@ -117,7 +86,7 @@ class ProgressSoftmax:
     def draw(self, progress: Float[Array, " member"], draw: Float[Array, ""]) -> Int[Array, ""]:
         """See `Drawing`."""
         chances = jax.nn.softmax(progress / (progress.std() + 1e-6) / self.temperature)
-        return pick(chances, draw)
+        return (draw >= jnp.cumsum(chances)[:-1]).sum().astype(jnp.int32)
 
 
 @dataclass(frozen=True)
@@ -152,21 +121,11 @@ class Optimistic:
     def __post_init__(self) -> None:
         check(self)
 
-    def weights(self, shifts: tuple[float, ...]) -> Float[np.ndarray, " member"]:
+    def weights(self, shifts: Float[Array, " member"]) -> Float[Array, " member"]:
         """See `Mixing`."""
-        weights = np.zeros(len(shifts), np.float32)
-        weights[np.argmax(shifts)] += 1 - self.beta
-        weights[np.argmin(shifts)] += self.beta
-        return weights
-
-
-@dataclass(frozen=True)
-class Mean:
-    """Mixes all members with equal weights."""
-
-    def weights(self, shifts: tuple[float, ...]) -> Float[np.ndarray, " member"]:
-        """See `Mixing`."""
-        return np.full(len(shifts), 1 / len(shifts), np.float32)
+        nothing = jnp.zeros(shifts.shape[0])
+        cautious = nothing.at[jnp.argmax(shifts)].add(1 - self.beta)
+        return cautious.at[jnp.argmin(shifts)].add(self.beta)
 
 
 # The selections that the command line knows by name.
@@ -174,23 +133,19 @@ SELECTIONS: dict[str, type[Any]] = {
     "uniform": Uniform,
     "progress-softmax": ProgressSoftmax,
     "progress-argmax": ProgressArgmax,
-    "exponential-weights": ExponentialWeights,
-    "sliding-ucb": SlidingUCB,
     "optimistic": Optimistic,
-    "mean": Mean,
 }
 
 
-def first_lead(selection: Selection, members: int, draw: Float[Array, ""]) -> Lead:
+def first_lead(members: int, draw: Float[Array, ""]) -> Lead:
     """The lead before the first episode: a random member leads."""
     zero, zeros = jnp.zeros((), jnp.int32), jnp.zeros(members)
-    memory = selection.start(members) if isinstance(selection, Learning) else ()
-    return Lead(Uniform().draw(zeros, draw), zero, zero, zeros + jnp.nan, zeros, memory)
+    return Lead(Uniform().draw(zeros, draw), zero, zero, zeros + jnp.nan, zeros)
 
 
 def next_lead(
     lead: Lead,
-    selection: Drawing | Learning,
+    selection: Drawing,
     draw: Float[Array, ""],
     episode: tuple[Any, Any],
     least: tuple[int, int],
@@ -207,31 +162,19 @@ def next_lead(
     """
     ended, total = episode
     episodes, steps = least
-    lead = _after_episode(lead, selection, total, ended)
-    lead = lead._replace(steps=lead.steps + 1, episodes=lead.episodes + ended)
+    led = ended & (jnp.arange(lead.progress.shape[0]) == lead.leader)
+    lead = Lead(
+        leader=lead.leader,
+        steps=lead.steps + 1,
+        episodes=lead.episodes + ended,
+        last_return=jnp.where(led, total, lead.last_return),
+        progress=jnp.where(led, jnp.nan_to_num(total - lead.last_return), lead.progress),
+    )
     due = (lead.steps >= steps) & (lead.episodes >= episodes)
     if episodes:
         due = due & ended
-    if isinstance(selection, Learning):
-        chosen = selection.choose(lead.memory, draw)
-    else:
-        chosen = selection.draw(lead.progress, draw)
     return lead._replace(
-        leader=jnp.where(due, chosen, lead.leader),
+        leader=jnp.where(due, selection.draw(lead.progress, draw), lead.leader),
         steps=jnp.where(due, 0, lead.steps),
         episodes=jnp.where(due, 0, lead.episodes),
-    )
-
-
-def _after_episode(lead: Lead, selection: Drawing | Learning, total: Any, ended: Any) -> Lead:
-    """The lead with the members' progress and the memory after an episode, if one has ended."""
-    led = ended & (jnp.arange(lead.progress.shape[0]) == lead.leader)
-    memory = lead.memory
-    if isinstance(selection, Learning):
-        learned = selection.learn(memory, lead.leader, total)
-        memory = jax.tree.map(partial(jnp.where, ended), learned, memory)
-    return lead._replace(
-        last_return=jnp.where(led, total, lead.last_return),
-        progress=jnp.where(led, jnp.nan_to_num(total - lead.last_return), lead.progress),
-        memory=memory,
     )

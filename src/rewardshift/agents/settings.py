@@ -7,24 +7,45 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from rewardshift.agents.members import keep_leading
+from rewardshift.agents.base import Agent, Biases
 from rewardshift.agents.normaliser import Normaliser, init_normaliser, take_note
-from rewardshift.agents.reinject import Reinject
-from rewardshift.agents.selection import Mixing, Selection, Uniform
-from rewardshift.agents.shifts import ShiftLike, as_members
+from rewardshift.agents.selection import Mixing, Selection, Uniform, next_lead
 from rewardshift.auto import AUTO, Cautious, Rule, as_rule
-from rewardshift.checks import Count, Discount, Finite, Natural, Positive, Rate, check
+from rewardshift.checks import Count, Finite, Natural, Positive, Rate, check
 from rewardshift.envs.tasks import TaskSpec
 from rewardshift.errors import InputError, shown
-from rewardshift.learners import Learner
-from rewardshift.networks import MLP, Initial, Lifting, Network, twin_values
+from rewardshift.networks import MLP, Initial, Network, twin_values
 from rewardshift.optimism import lifetime
 from rewardshift.replay import as_floats
-from rewardshift.shift import Shift
+from rewardshift.shift import Shift, as_shift, without_arrays
+
+ShiftLike = float | Shift | tuple[float | Shift, ...] | Rule | Literal["auto"]
+
+
+def as_members(value: float | Shift | tuple[float | Shift, ...], gamma: float) -> tuple[Shift, ...]:
+    """The shifts of an agent's members. They have no discount: it belongs to the agent.
+
+    Args:
+        value: A number, a `Shift`, or several of these, one for each member.
+        gamma: The agent's discount. A `Shift` with another discount is refused.
+    """
+    given = value if isinstance(value, tuple) else (value,)
+    members = tuple(without_arrays(as_shift(one)) for one in given)
+    if not members:
+        raise InputError("shift must be at least one number or Shift, got ()")
+    for member in members:
+        if member.gamma not in (None, gamma):
+            raise InputError(
+                f"the discount of shift must be the agent's, gamma={gamma}, or left out, got"
+                f" {member.gamma}"
+            )
+    if len({member.terminal for member in members}) > 1:
+        raise InputError(f"the members of shift must agree in terminal, got {members}")
+    return tuple(replace(member, gamma=None) for member in members)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Online:
+class Online(Agent):
     """Settings of every agent that learns in an environment, with one member per shift.
 
     Args:
@@ -46,15 +67,12 @@ class Online:
         reward_range: The lowest and the highest primal reward. Targets are then bounded by the
             values that such rewards can add up to. The range is shifted like the rewards.
         normalise: Whether observations are scaled by their running mean and deviation.
-        reinject: When to raise all values again, which renews the optimism.
     """
 
     shift: ShiftLike = 0.0
-    gamma: Discount = 0.99
     network: Network = field(default_factory=lambda: MLP((256, 256)))
     initial: Initial = "random"
     learning_rate: Positive = 3e-4
-    batch_size: Count = 256
     tau: Rate = 0.005
     n_step: Count = 1
     selection: Selection = field(default_factory=Uniform)
@@ -62,7 +80,6 @@ class Online:
     lead_steps: Natural = 1000
     reward_range: tuple[Finite, Finite] | None = None
     normalise: bool = False
-    reinject: Reinject | None = None
 
     def __post_init__(self) -> None:
         check(self)
@@ -79,11 +96,6 @@ class Online:
                 "normalise scales the observations already, so the network needs input_range=(),"
                 f" got {ranges}"
             )
-        if self.reinject is not None and not isinstance(self.network, Lifting):
-            raise InputError(
-                "reinject needs a network with a function `lift`, as MLP and Convolution have, got"
-                f" {shown(self.network)}"
-            )
         if self.members[0].terminal == "goal" and (self.n_step, self.reward_range) != (1, None):
             raise InputError(
                 "terminal='goal', the treatment of 'auto', needs n_step=1 and no reward_range, got"
@@ -97,17 +109,12 @@ class Online:
             return self.shift.shifts(self.shift.start(), self.gamma)
         return cast("tuple[Shift, ...]", self.shift)
 
-    def shifts(self, state: Any) -> tuple[Shift, ...]:
-        """See `Adapting`."""
-        if isinstance(self.shift, Rule):
-            return self.shift.shifts(state.rule, self.gamma)
-        return self.members
-
     def adapt(self, state: Any, reward: Float[Array, ""], ended: Any) -> Any:
-        """See `Adapting`."""
-        if isinstance(self.shift, Rule):
-            return state._replace(rule=self.shift.see(state.rule, reward, ended, self.gamma))
-        return state
+        """Lets the rule that chooses the shift see the reward."""
+        if not isinstance(self.shift, Rule):
+            return state
+        rule = self.shift.see(state.rule, reward, ended, self.gamma)
+        return state._replace(rule=rule, biases=Biases.of(self.shift.shifts(rule, self.gamma)))
 
     def first_rule(self) -> Any:
         """The state of the rule that chooses the shift; empty without a rule."""
@@ -116,13 +123,6 @@ class Online:
     def told(self, state: Any) -> dict[str, Array]:
         """Metrics of the rule that chooses the shift."""
         return self.shift.told(state.rule) if isinstance(self.shift, Rule) else {}
-
-    def with_optimism(self, values: Learner, targets: Any) -> tuple[Learner, Any]:
-        """The value networks and their targets after an update; see `Reinject`."""
-        if self.reinject is None:
-            return values, targets
-        assert isinstance(self.network, Lifting)
-        return self.reinject.after_update(self.network, values, targets)
 
     def first_normaliser(self, spec: TaskSpec) -> Normaliser | tuple[()]:
         """The normaliser before the first observation; empty if observations are not scaled."""
@@ -141,7 +141,7 @@ class Online:
         return lifetime(self.gamma, self.tau)
 
     def check_offline(self, updates: int) -> None:
-        """See `Choosy`."""
+        """See `Agent`."""
         if self.normalise:
             raise InputError("normalise works online only; scale the data set itself instead")
         if isinstance(self.shift, Rule):
@@ -159,11 +159,15 @@ class Online:
 
     def lead(self, state: Any, draw: Float[Array, ""], ended: Any, total: Any) -> Any:
         """The state after a step, with the member that leads next."""
-        return state._replace(lead=keep_leading(self, state.lead, draw, ended, total))
+        if isinstance(self.selection, Mixing):
+            return state
+        least = (self.lead_episodes, self.lead_steps)
+        lead = next_lead(state.lead, self.selection, draw, (ended, total), least)
+        return state._replace(lead=lead)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Offline:
+class Offline(Agent):
     """Settings of every agent that learns from fixed data.
 
     Args:
@@ -179,14 +183,11 @@ class Offline:
     """
 
     shift: float | Shift | Cautious | Literal["auto"] = 0.0
-    gamma: Discount = 0.99
-    batch_size: Count = 256
     tau: Rate = 0.005
     network: Network = field(default_factory=MLP)
     initial: Initial = "random"
 
     continuous: ClassVar[bool] = True
-    period: ClassVar[int] = 1
 
     def __post_init__(self) -> None:
         check(self)
@@ -199,24 +200,20 @@ class Offline:
         object.__setattr__(self, "shift", shift)
 
     @property
-    def value_shift(self) -> Shift:
-        """The shift that gives the values their scale, with the agent's discount."""
-        if not isinstance(self.shift, Shift):
-            raise AttributeError(  # of this kind, so that `hasattr` is false and raises nothing
-                "shift='auto' is decided by a data set, in train_offline; before that"
-                f" {type(self).__name__} has no shift"
-            )
-        return replace(self.shift, gamma=self.gamma)
+    def members(self) -> tuple[Shift, ...]:
+        """The shift; empty if it is `"auto"`, which a data set decides, in `train_offline`."""
+        return (self.shift,) if isinstance(self.shift, Shift) else ()
 
     @property
     def lifetime(self) -> float:
         """The lifetime of a shift, in updates; see `rewardshift.lifetime`."""
         return lifetime(self.gamma, self.tau)
 
-    def action_value(
-        self, state: Any, observation: Array, action: Float[Array, "batch size"]
-    ) -> Float[Array, " batch"]:
+    def values(
+        self, state: Any, observation: Array, action: Array | None = None
+    ) -> Float[Array, "1 batch"]:
         """The values of actions, on the shifted scale: the lower of the twins."""
+        assert action is not None
         return twin_values(
             self.network, state.critics.parameters, as_floats(observation), action
-        ).min(axis=0)
+        ).min(axis=0, keepdims=True)

@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
-from rewardshift.envs.tables import TableSpec
+from rewardshift.envs.tabular import TableSpec
 from rewardshift.errors import InputError
 from rewardshift.shift import Shift
 

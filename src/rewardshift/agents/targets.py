@@ -1,47 +1,18 @@
 """Targets: the one place where agents shift the environment's rewards."""
 
-from collections.abc import Sequence
-from typing import Any, Protocol, runtime_checkable
+from typing import Any
 
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
+from rewardshift.agents.base import Agent, Biases
 from rewardshift.replay import Batch
 from rewardshift.shift import Shift
 
 
-@runtime_checkable
-class Members(Protocol):
-    """The settings of an agent with members that its targets depend on."""
-
-    @property
-    def gamma(self) -> float:
-        """The discount."""
-        ...
-
-    @property
-    def n_step(self) -> int:
-        """The number of rewards in a transition of a batch."""
-        ...
-
-    @property
-    def reward_range(self) -> tuple[float, float] | None:
-        """The lowest and the highest primal reward, or None if targets are not bounded."""
-        ...
-
-
-def _stack(members: Sequence[Shift], gamma: float) -> Shift:
-    """The members' shifts as one shift for batches, with numbers of the shape `[member, 1]`."""
-    bias, scale = (
-        jnp.asarray([getattr(member, name) for member in members])[:, None]
-        for name in ("bias", "scale")
-    )
-    return Shift(bias, scale, gamma, members[0].terminal)
-
-
 def member_targets(
-    agent: Members,
-    shifts: Sequence[Shift],
+    agent: Agent,
+    biases: Biases,
     batch: Batch,
     value: Float[Array, "member batch"],
     bonus: Any = 0.0,
@@ -50,18 +21,19 @@ def member_targets(
 
     Args:
         agent: The agent's settings.
-        shifts: The members' shifts.
+        biases: The bias and the scale of each member.
         batch: Primal transitions.
         value: Each member's value of the following state, on its own scale.
         bonus: A reward beside the environment's, already shifted.
     """
-    shift = _stack(shifts, agent.gamma)
+    bias, scale = (numbers[:, None] for numbers in biases)
+    shift = Shift(bias, scale, agent.gamma, agent.members[0].terminal)
     if agent.n_step == 1:
-        target = one_step_target(shift, batch, value, bonus)
+        reward, discount = shift.reward(batch.reward, batch.terminated), shift.gamma
     else:
         reward = shift.multistep_return(batch.reward, batch.steps, batch.terminated)
         discount = shift.gamma**batch.steps
-        target = reward + bonus + discount * jnp.where(batch.terminated, 0.0, value)
+    target = reward + bonus + discount * jnp.where(batch.terminated, 0.0, value)
     if agent.reward_range is None:
         return target
     possible = jnp.clip(target, *value_range(shift, agent.reward_range))
@@ -81,18 +53,3 @@ def value_range(shift: Shift, rewards: tuple[float, float]) -> tuple[Any, Any]:
         for reward in rewards
     )
     return jnp.minimum(low, low_end), jnp.maximum(high, high_end)
-
-
-def one_step_target(
-    shift: Shift, batch: Batch, value: Float[Array, "*member batch"], bonus: Any = 0.0
-) -> Float[Array, "*member batch"]:
-    """`k r + b + gamma V(s')`, with `V = 0` after a terminal state.
-
-    Args:
-        shift: The shift, with the discount.
-        batch: Primal transitions of one step.
-        value: The value of the following state, on the shifted scale.
-        bonus: As in `member_targets`.
-    """
-    reward = shift.reward(batch.reward, batch.terminated)
-    return reward + bonus + shift.gamma * jnp.where(batch.terminated, 0.0, value)

@@ -11,14 +11,15 @@ from typing import Any, ClassVar, NamedTuple
 import jax
 import jax.numpy as jnp
 import optax
-from jaxtyping import Array, Bool, Float, PRNGKeyArray
+from jaxtyping import Array, Float, PRNGKeyArray
 
+from rewardshift.agents.base import Biases
 from rewardshift.agents.members import improve_critics, leading_value, member_values
 from rewardshift.agents.normaliser import Normaliser, see
 from rewardshift.agents.selection import Lead, Mixing, first_lead
 from rewardshift.agents.settings import Online
 from rewardshift.agents.targets import member_targets
-from rewardshift.checks import Count, Natural, NonNegative, Rate, Share
+from rewardshift.checks import Count, Natural, NonNegative, Share
 from rewardshift.envs.tasks import TaskSpec
 from rewardshift.errors import InputError
 from rewardshift.learners import Learner
@@ -41,6 +42,7 @@ class TD3State(NamedTuple):
     lead: Lead
     normaliser: Normaliser | tuple[()]
     rule: Any
+    biases: Biases
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,8 +63,6 @@ class TD3(Online):
         twins: Critics per member; a target takes their minimum.
         warm_up: Steps at the start with random actions and without updates.
         own_actors: Whether every member has its own actor, as in Bootstrapped TD3.
-        mask: The share of the transitions that a member learns from, drawn at random for each
-            member.
     """
 
     noise: NonNegative = 0.1
@@ -73,9 +73,8 @@ class TD3(Online):
     twins: Count = 2
     warm_up: Natural = 25_000
     own_actors: bool = False
-    mask: Rate = 1.0
 
-    networks: ClassVar[tuple[str, ...]] = ("actors", "critics", "lead", "normaliser", "rule")
+    networks: ClassVar[tuple[str, ...]] = ("actors", "critics", "lead", "normaliser", "biases")
     continuous: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
@@ -114,9 +113,10 @@ class TD3(Online):
             target_actors=jax.tree.map(jnp.copy, actors),
             critics=Learner.start(critics, adam),
             target_critics=jax.tree.map(jnp.copy, critics),
-            lead=first_lead(self.selection, members, jax.random.uniform(lead_key)),
+            lead=first_lead(members, jax.random.uniform(lead_key)),
             normaliser=self.first_normaliser(spec),
             rule=self.first_rule(),
+            biases=Biases.of(self.members),
         )
 
     def greedy(self, state: TD3State, observation: Array) -> Float[Array, " size"]:
@@ -126,9 +126,10 @@ class TD3(Online):
         return jnp.tanh(self.network.apply(actor, see(state.normaliser, observation)))
 
     def values(
-        self, state: TD3State, observation: Float[Array, "batch features"], action: Array
+        self, state: TD3State, observation: Array, action: Array | None = None
     ) -> Float[Array, "member batch"]:
         """Each member's values of actions, on its own scale: the lower of its twins."""
+        assert action is not None
         seen = see(state.normaliser, observation)
         return member_values(self.network, state.critics.parameters, seen, action[None]).min(axis=1)
 
@@ -158,15 +159,11 @@ class TD3(Online):
     ) -> tuple[TD3State, dict[str, Float[Array, ""]]]:
         """One step of every member on the same batch, and one of the policy at the last turn."""
         observation = see(state.normaliser, batch.observation)
-        target, weight = self._target(state, batch, key), self._weight(batch)
-        critics, metrics = improve_critics(
-            self, state.critics, (observation, batch.action), target, weight
-        )
+        target = self._target(state, batch, key)
+        critics, metrics = improve_critics(self, state.critics, (observation, batch.action), target)
         state = state._replace(critics=critics)
         if turn == self.policy_delay - 1:
             state = self._improve_policy(state, observation)
-        critics, targets = self.with_optimism(state.critics, state.target_critics)
-        state = state._replace(critics=critics, target_critics=targets)
         return state, {**metrics, **self.told(state)}
 
     def _target(
@@ -180,18 +177,7 @@ class TD3(Online):
             noise = jnp.clip(noise, -self.target_noise_clip, self.target_noise_clip)
             action = jnp.clip(action + noise, -1.0, 1.0)
         value = member_values(self.network, state.target_critics, following, action).min(axis=1)
-        return member_targets(self, self.shifts(state), batch, value)
-
-    def _weight(self, batch: Batch) -> Float[Array, "member batch"]:
-        """The weight of each transition for each member, the same whenever it is sampled."""
-        members = len(self.members)
-        if self.mask == 1:
-            return jnp.ones((members, 1))
-
-        def taken(lot: Array) -> Bool[Array, " member"]:
-            return jax.random.bernoulli(jax.random.key(lot), self.mask, (members,))
-
-        return jax.vmap(taken)(batch.lot).T / self.mask
+        return member_targets(self, state.biases, batch, value)
 
     def _improve_policy(self, state: TD3State, observation: Array) -> TD3State:
         """One step of the policy towards higher values, then one of the target networks."""
@@ -222,7 +208,7 @@ class TD3(Online):
         first = jax.tree.map(lambda leaf: leaf[:, :1], state.critics.parameters)
         if self.own_actors:
             return member_values(self.network, first, observation, action)[:, 0]
-        return leading_value(self, first, state.lead.leader, observation, action[0])[None]
+        return leading_value(self, state, first, observation, action[0])[None]
 
 
 def ddpg(**settings: Any) -> TD3:

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 import rewardshift
-from rewardshift.envs.names import import_foreign
+from rewardshift.envs.tasks import import_foreign
 from rewardshift.errors import ForeignError, InputError, TrainingError, one_line
 from rewardshift.extras import needs
 

@@ -13,15 +13,14 @@ from typing import Annotated, Any, NamedTuple, cast
 
 import tyro
 
+from rewardshift.agents.base import Agent
 from rewardshift.agents.bcq import BCQ
-from rewardshift.agents.contract import Agent
 from rewardshift.agents.cql import CQL
 from rewardshift.agents.dqn import DQN
 from rewardshift.agents.sac import SAC
 from rewardshift.agents.td3 import TD3
 from rewardshift.auto import Cautious, Rule
 from rewardshift.data.dataset import Pick, Subset
-from rewardshift.envs.engines import EngineName
 from rewardshift.errors import InputError, one_line
 from rewardshift.rollout.parts import find_part
 from rewardshift.rollout.seeding import check_count
@@ -73,17 +72,17 @@ class RunOptions:
         check_count(self.seeds)
         return tuple(range(self.first_seed, self.first_seed + self.seeds))
 
-    def shifted(self, agent: Any) -> Agent[Any]:
+    def shifted(self, agent: Any) -> Agent:
         """The agent with this scale and treatment of terminal states in all its shifts."""
         if self.scale == RunOptions.scale and self.terminal is None:
-            return cast("Agent[Any]", agent)
+            return cast("Agent", agent)
         given = getattr(agent, "shift", None)
         if isinstance(given, Rule | Cautious):
             if self.scale != RunOptions.scale:
                 raise InputError(f"'auto' has a scale of its own, got --scale {self.scale:g}")
             rule: Any = given  # a dataclass, which the contract of a rule does not say
             changed = replace(rule, terminal=self.terminal or given.terminal)
-            return cast("Agent[Any]", replace(agent, shift=changed))
+            return cast("Agent", replace(agent, shift=changed))
         members = given if isinstance(given, tuple) else (given,)
         if not all(isinstance(member, Shift) for member in members):
             raise InputError(
@@ -95,7 +94,7 @@ class RunOptions:
             for member in members
         )
         shift = changed if isinstance(given, tuple) else changed[0]
-        return cast("Agent[Any]", replace(agent, shift=shift))
+        return cast("Agent", replace(agent, shift=shift))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -104,16 +103,13 @@ class OnlineOptions(RunOptions):
 
     Args:
         env: A registered Gymnasium environment; for module:Name-v0 the module is imported first.
-        engine: The engine that steps the environment. "auto" takes EnvPool if it has the same task
-            and is faster.
     """
 
     env: str
-    engine: EngineName = "auto"
 
-    def prepare(self, agent: Agent[Any], budget: OnlineBudget) -> Run:
+    def prepare(self, agent: Agent, budget: OnlineBudget) -> Run:
         """The run, configured and checked."""
-        return online_run(agent, self.env, self.numbers(), budget, self.engine)
+        return online_run(agent, self.env, self.numbers(), budget)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -135,7 +131,7 @@ class OfflineOptions(RunOptions):
     pick: Pick = "episodes"
     data_seed: int = 0
 
-    def prepare(self, agent: Agent[Any], budget: OfflineBudget) -> Run:
+    def prepare(self, agent: Agent, budget: OfflineBudget) -> Run:
         """The run, configured and checked."""
         return offline_run(agent, self.data, self.env, self.numbers(), budget, self.subset())
 
@@ -153,7 +149,7 @@ class OfflineOptions(RunOptions):
 class Job(NamedTuple):
     """The agent, options and budget of a `rewardshift train` command."""
 
-    agent: Agent[Any]
+    agent: Agent
     options: OnlineOptions | OfflineOptions
     budget: Any
 

@@ -20,8 +20,7 @@ from tyro.constructors import (
     PrimitiveTypeInfo,
 )
 
-from rewardshift.agents.intrinsic import RND, CountBonus, Intrinsic
-from rewardshift.agents.reinject import Reinject
+from rewardshift.agents.intrinsic import RND, Intrinsic
 from rewardshift.agents.selection import SELECTIONS, Drawing
 from rewardshift.auto import AUTO, RULES, Cautious, Rule
 from rewardshift.errors import InputError, one_line, shown
@@ -59,9 +58,8 @@ class Slot(NamedTuple):
 
 # The slots by type. A slot of any other type takes users' own parts only.
 SLOTS: dict[Any, tuple[str, Makers]] = {
-    Intrinsic: ("intrinsic", {"rnd": RND, "count": CountBonus}),
+    Intrinsic: ("intrinsic", {"rnd": RND}),
     Drawing: ("selection", dict(SELECTIONS)),
-    Reinject: ("reinject", {"periodic": Reinject}),
     Network: ("network", {"mlp": MLP, "convolution": Convolution}),
     Hindsight: (
         "hindsight",

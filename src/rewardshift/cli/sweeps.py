@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from rewardshift.agents.contract import Agent
+from rewardshift.agents.base import Agent
 from rewardshift.auto import AUTO
 from rewardshift.cli.agents import (
     AGENTS,
@@ -60,7 +60,7 @@ class SweepJob(NamedTuple):
     """The settings of a `rewardshift sweep` command."""
 
     name: str
-    agent: Agent[Any]
+    agent: Agent
     options: OnlineOptions | OfflineOptions
     constants: Constants
     budget: Any
@@ -139,7 +139,7 @@ def _maker(kind: type[Any], default: Budget) -> Callable[..., SweepJob]:
 def _task(options: OnlineOptions | OfflineOptions) -> SweepTask:
     if isinstance(options, OfflineOptions):
         return SweepTask(options.env, data=options.data, subset=options.subset())
-    return SweepTask(options.env, options.engine)
+    return SweepTask(options.env)
 
 
 def sweep_constants(job: SweepJob) -> None:

@@ -18,7 +18,7 @@ from rewardshift.data.columns import (
     reward_column,
 )
 from rewardshift.data.dataset import Dataset
-from rewardshift.envs.names import check_imported, find_env
+from rewardshift.envs.tasks import check_imported, find_env
 from rewardshift.errors import InputError, one_line
 from rewardshift.wrappers import recorded_shift
 

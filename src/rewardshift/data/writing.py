@@ -13,7 +13,7 @@ from gymnasium.envs.registration import EnvSpec
 from rewardshift.data.card import data_card
 from rewardshift.data.dataset import FIELDS, Dataset
 from rewardshift.data.minari_sets import PREFIX, check_id, holds_minari
-from rewardshift.envs.names import check_imported, find_env
+from rewardshift.envs.tasks import check_imported, find_env
 from rewardshift.errors import InputError, one_line
 from rewardshift.files import naming, sync_folder
 

@@ -12,7 +12,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from rewardshift.agents.contract import Agent, OnlineAgent
+from rewardshift.agents.base import Agent
 from rewardshift.doctor import Diagnosis, Earlier, Target, Transitions, View, diagnose
 from rewardshift.doctor.walk import OnEpisode
 from rewardshift.envs.tasks import (
@@ -135,13 +135,13 @@ def _scaled(fresh: Any, last: Any) -> Any:
 
 # The agent is static and the state is not, so that seeds and checkpoints share what is compiled.
 @partial(jax.jit, static_argnums=(0, 1))
-def _fresh(agent: Agent[Any], spec: TaskSpec, seed: Any) -> Any:
+def _fresh(agent: Agent, spec: TaskSpec, seed: Any) -> Any:
     """The agent's state before its first update, as a training of this seed begins."""
     return agent.init(jax.random.split(jax.random.key(seed))[0], spec)
 
 
 @partial(jax.jit, static_argnums=0)
-def _greedy(agent: Agent[Any], state: Any, observations: Any) -> Any:
+def _greedy(agent: Agent, state: Any, observations: Any) -> Any:
     return jax.vmap(lambda observation: agent.greedy(state, observation))(observations)
 
 
@@ -151,7 +151,7 @@ def _view(config: RunConfig, policies: list[Policy]) -> View:
     agent, spec = config.agent, config.spec
     leader = int(getattr(getattr(last.state, "lead", None), "leader", 0))
     shift = last.value(*_one_pair(spec)).shifts[leader]
-    warm_up = agent.warm_up if isinstance(agent, OnlineAgent) and config.data is None else 0
+    warm_up = agent.warm_up if config.data is None else 0
     updates = max(0, last.step - warm_up)
     tau = getattr(agent, "tau", None)
     since = updates - max(0, before[-1].step - warm_up) if before else 0

@@ -1,4 +1,4 @@
-"""Environments, registered with Gymnasium, and the engines that run them side by side."""
+"""Environments, registered with Gymnasium, and tasks as agents see them."""
 
 import gymnasium as gym
 
@@ -23,15 +23,15 @@ def four_rooms_id(size: int) -> str:
 # Registered by path, so that MuJoCo and MiniGrid load only when they are needed.
 gym.register(
     id=SPARSE_CHEETAH,
-    entry_point="rewardshift.envs.cheetah:SparseHalfCheetah",
+    entry_point="rewardshift.envs.control:SparseHalfCheetah",
     max_episode_steps=1000,
 )
 gym.register(
     id=SPARSE_PENDULUM,
-    entry_point="rewardshift.envs.pendulum:SparsePendulum",
+    entry_point="rewardshift.envs.control:SparsePendulum",
     max_episode_steps=200,
 )
-gym.register(id=BIT_FLIP, entry_point="rewardshift.envs.bits:BitFlip", max_episode_steps=16)
+gym.register(id=BIT_FLIP, entry_point="rewardshift.envs.goals:BitFlip", max_episode_steps=16)
 gym.register(id=DEEP_SEA, entry_point="rewardshift.envs.deep_sea:DeepSea")
 for _size in DEEP_SEA_SIZES:
     gym.register(

@@ -1,6 +1,10 @@
 """Tasks as agents see them: flat observations, and actions in [-1, 1] or discrete."""
 
+import contextlib
+import importlib.util
+import io
 import math
+import sys
 from collections.abc import Callable
 from functools import partial
 from types import FunctionType
@@ -10,7 +14,6 @@ import gymnasium as gym
 import numpy as np
 
 from rewardshift.checks import Count, Finite, Natural, convert
-from rewardshift.envs.names import FUNCTION, find_env
 from rewardshift.envs.observations import (
     GOAL_KEYS,
     Structure,
@@ -21,10 +24,14 @@ from rewardshift.envs.observations import (
     structure_of,
 )
 from rewardshift.errors import InputError, blaming, one_line, shown
+from rewardshift.extras import require
 from rewardshift.wrappers import METADATA_KEY
 
 MakeEnv = Callable[[], gym.Env[Any, Any]]
 
+# Libraries that register their tasks when they are imported.
+LIBRARIES = ("minigrid", "gymnasium_robotics")
+FUNCTION = "function "  # prefix of the names of environments that a function makes
 GOALS = set(GOAL_KEYS)
 GOAL_SPACES = (gym.spaces.Box, gym.spaces.MultiBinary, gym.spaces.MultiDiscrete)
 # The parts of MiniGrid's observations, of which agents see the image.
@@ -120,6 +127,42 @@ KINDS: dict[str, Any] = {
     "low": tuple[Finite, ...],
     "high": tuple[Finite, ...],
 }
+
+
+def find_env(env: str) -> gym.envs.registration.EnvSpec:
+    """The spec of a registered name; imports the name's module, or `LIBRARIES` if necessary."""
+    module, _, name = env.rpartition(":")
+    if module and all(part.isidentifier() for part in module.split(".")):
+        import_foreign(module)  # as `gymnasium.make` does
+        return gym.spec(name)
+    for library in filter(importlib.util.find_spec, LIBRARIES):
+        with contextlib.suppress(gym.error.NameNotFound):
+            return gym.spec(env)
+        with contextlib.redirect_stderr(io.StringIO()):  # a note about tasks of the Adroit hand
+            importlib.import_module(library)
+    if env.startswith("Fetch"):
+        require("gymnasium_robotics", "robotics")
+    return gym.spec(env)
+
+
+def check_imported(env: str) -> None:
+    """Raises if the module of an environment's id from a file is not imported.
+
+    `find_env` imports the module of an id such as `module:Name-v0`. Only the user may ask for that:
+    a file must not decide what is imported.
+    """
+    module, colon, _ = env.rpartition(":")
+    if colon and not env.startswith(FUNCTION) and module not in sys.modules:
+        raise InputError(
+            f"the environment {env!r} is from the module {module!r}, which is not imported: import"
+            f" it first, or on the command line: rewardshift --import {module} ..."
+        )
+
+
+def import_foreign(module: str) -> None:
+    """Imports a module that the user names; raises ForeignError if its code fails."""
+    with blaming(f"the module {module!r}, while it was imported,", but=(ImportError,)):
+        importlib.import_module(module)
 
 
 class UnitBox(gym.wrappers.RescaleAction[Any, Any, Any]):

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from rewardshift.agents.dqn import DQN
-from rewardshift.agents.shifts import ShiftLike
+from rewardshift.agents.settings import ShiftLike
 from rewardshift.agents.td3 import TD3
 from rewardshift.auto import Auto, Centred, LargestReturn
 from rewardshift.envs import SPARSE_PENDULUM, deep_sea_id, four_rooms_id

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, cast
 
-from rewardshift.agents.contract import Adapting, Agent
-from rewardshift.agents.settings import Offline
+from rewardshift.agents.base import Agent
+from rewardshift.agents.settings import Offline, Online
 from rewardshift.auto import AUTO, Auto, Cautious, Rule
 from rewardshift.checks import Finite, check
 from rewardshift.errors import InputError, shown
@@ -116,19 +116,19 @@ def method_name(constant: Constant) -> str:
     return NONE if constant == 0 else f"{constant:.6g}"
 
 
-def with_constant(agent: Agent[Any], constant: Constant) -> Agent[Any]:
+def with_constant(agent: Agent, constant: Constant) -> Agent:
     """The agent with another constant; its scale and its treatment of terminal states stay."""
     shift = single_shift(agent)
     chosen: Any = agent  # a dataclass, which the protocol does not say
     if constant != AUTO:
-        return cast("Agent[Any]", replace(chosen, shift=replace(shift, bias=float(constant))))
-    if not isinstance(agent, Adapting | Offline):
+        return cast("Agent", replace(chosen, shift=replace(shift, bias=float(constant))))
+    if not isinstance(agent, Online | Offline):
         raise InputError(
             "'auto' is for agents whose shift may depend on rewards, such as DQN and BCQ;"
             f" that of {type(agent).__name__} must be a number"
         )
     rule = Cautious if isinstance(agent, Offline) else Auto
-    return cast("Agent[Any]", replace(chosen, shift=_rule(rule, shift)))
+    return cast("Agent", replace(chosen, shift=_rule(rule, shift)))
 
 
 def _rule(kind: type[Auto | Cautious], shift: Shift) -> Auto | Cautious:
@@ -145,7 +145,7 @@ def _rule(kind: type[Auto | Cautious], shift: Shift) -> Auto | Cautious:
 
 def single_shift(agent: Any) -> Shift:
     """The agent's only shift."""
-    if isinstance(agent, type) or not isinstance(agent, Agent):
+    if not isinstance(agent, Agent):
         raise InputError(f"agent must be an agent, such as DQN(), got {shown(agent)}")
     given = getattr(agent, "shift", None)
     if given is None:

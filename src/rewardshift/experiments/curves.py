@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol
 
-from rewardshift.agents.shifts import ShiftLike
+from rewardshift.agents.settings import ShiftLike
 from rewardshift.auto import Rule
 from rewardshift.errors import InputError
 from rewardshift.experiments.figure import Curve, Figure, Metric, Panel, Unit

@@ -9,7 +9,7 @@ import jax
 import numpy as np
 
 from rewardshift.agents.tabular import QLearning
-from rewardshift.envs.maze import Maze
+from rewardshift.envs.tabular import Maze
 from rewardshift.experiments.figure import (
     Claim,
     Curve,

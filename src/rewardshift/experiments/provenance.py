@@ -11,7 +11,7 @@ def made_with() -> dict[str, str | None]:
     """The versions, the commit and the machine, on which results may depend."""
     packages = (
         *("rewardshift", "jax", "jaxlib", "optax", "numpy", "scipy", "minari"),
-        *("gymnasium", "gymnasium-robotics", "minigrid", "mujoco", "envpool"),
+        *("gymnasium", "gymnasium-robotics", "minigrid", "mujoco"),
     )
     return {
         "commit": _commit(),

@@ -11,12 +11,13 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any, NamedTuple, cast
 
-from rewardshift.agents.contract import Agent
+import jax
+
+from rewardshift.agents.base import Agent
 from rewardshift.auto import AUTO, rule_on_data
 from rewardshift.checks import Finite, check
 from rewardshift.data.dataset import Subset
-from rewardshift.envs.engines import EngineName
-from rewardshift.envs.names import check_imported
+from rewardshift.envs.tasks import check_imported
 from rewardshift.errors import InputError
 from rewardshift.experiments.constants import (
     NONE,
@@ -29,14 +30,17 @@ from rewardshift.experiments.constants import (
 )
 from rewardshift.experiments.curves import METRICS, curves_of
 from rewardshift.experiments.figure import Claim, Curve, Figure, Method, Panel, Preset, Unit
-from rewardshift.experiments.rows import Rows, fits_rows, rows_run, train_rows
 from rewardshift.rollout.parts import check_restorable, part_from_json, part_to_json
+from rewardshift.rollout.policy import policy_state
 from rewardshift.shift import Shift, Terminal
+from rewardshift.training.config import RunConfig
 from rewardshift.training.offline import OfflineBudget
 from rewardshift.training.online import OnlineBudget
 from rewardshift.training.runs import Run, offline_run, online_run
 
 SWEEP = "sweep"  # the name of the figure, of its preset and of its folder
+# A guess: the most parameters for which one program beats processes: larger networks fill a core.
+MOST_PARAMETERS = 20_000
 SEEDS_TOGETHER = 8  # of discrete agents with large networks; more rows are slower than these
 
 
@@ -45,23 +49,21 @@ class SweepTask(NamedTuple):
 
     Args:
         env: A registered environment; with a data set, the one for evaluations.
-        engine: As in `train`.
         data: The source of a data set, for offline trainings.
         subset: The part of the data set to learn from.
     """
 
     env: str | None = None
-    engine: EngineName = "auto"
     data: str | None = None
     subset: Subset | None = None
 
-    def run(self, agent: Agent[Any], seeds: tuple[int, ...], budget: Any) -> Run:
+    def run(self, agent: Agent, seeds: tuple[int, ...], budget: Any) -> Run:
         """The training of one agent, configured and checked."""
         if self.data is not None:
             return offline_run(agent, self.data, self.env, seeds, budget, self.subset)
         if self.env is None:
             raise InputError("a sweep needs an environment, or a data set")
-        return online_run(agent, self.env, seeds, budget, self.engine)
+        return online_run(agent, self.env, seeds, budget)
 
     @property
     def name(self) -> str:
@@ -78,17 +80,15 @@ class Sweep:
         env: A registered environment; with a data set, the one for evaluations.
         constants: The constants. 0, no shift, is added if it is missing.
         budget: The length and the schedule of every training.
-        engine: As in `train`.
         data: The source of a data set, for a sweep of offline trainings.
         subset: The part of the data set to learn from.
         values: The lowest and the highest discounted return of the task, if they are known.
     """
 
-    agent: Agent[Any]
+    agent: Agent
     env: str | None
     constants: tuple[Constant, ...]
     budget: OnlineBudget | OfflineBudget
-    engine: EngineName = "auto"
     data: str | None = None
     subset: Subset | None = None
     values: tuple[Finite, Finite] | None = None
@@ -116,7 +116,7 @@ class Sweep:
     @property
     def task(self) -> SweepTask:
         """The task."""
-        return SweepTask(self.env, self.engine, self.data, self.subset)
+        return SweepTask(self.env, self.data, self.subset)
 
     def optimism(self, constant: Constant) -> float | None:
         """The optimism of a number, if the range of the values is known."""
@@ -129,7 +129,8 @@ class Sweep:
         if AUTO in self.constants:
             self.task.run(with_constant(self.agent, AUTO), (0,), self.budget)
         run = self.task.run(self.agent, (0,), self.budget)  # the others differ in the bias alone
-        return fits_rows(self.agent, self.budget, run.config.spec)
+        single = isinstance(self.budget, OnlineBudget) and not self.budget.diagnose
+        return single and bool(self.agent.members) and _parameters(run.config) <= MOST_PARAMETERS
 
     def figure(self, seeds: int = 1, jobs: int = 1, *, rows: bool = False) -> Figure:
         """The sweep as a figure.
@@ -190,7 +191,6 @@ class Sweep:
             "env": self.env,
             "constants": list(self.constants),
             "budget": {name: part_to_json(value) for name, value in settings.items()},
-            "engine": self.engine,
             "data": self.data,
             "subset": part_to_json(self.subset),
             "values": None if self.values is None else list(self.values),
@@ -214,7 +214,6 @@ class Sweep:
             env=body["env"],
             constants=tuple(body["constants"]),
             budget=(OnlineBudget if data is None else OfflineBudget)(**settings),
-            engine=body["engine"],
             data=data,
             subset=part_from_json(body["subset"]),
             values=None if values is None else tuple(values),
@@ -222,14 +221,14 @@ class Sweep:
 
 
 def make_sweep(
-    agent: Agent[Any],
+    agent: Agent,
     task: SweepTask,
     budget: OnlineBudget | OfflineBudget,
     constants: Constants,
 ) -> Sweep:
     """The sweep of these constants, checked."""
     shift = replace(single_shift(agent), gamma=agent.gamma)
-    settings = (task.engine, task.data, task.subset, constants.range_of_values(shift))
+    settings = (task.data, task.subset, constants.range_of_values(shift))
     return Sweep(agent, task.env, constants.all(shift), budget, *settings)
 
 
@@ -257,14 +256,15 @@ def lifetimes(figure: Figure, _: str, preset: str) -> float:
 
 def run_sweep(figure: Figure, unit: Unit, folder: Path) -> list[Curve]:
     """One constant, or all numbers as rows of one program, for all seeds of the unit."""
-    run = unit_run(figure, unit)
-    rows = isinstance(run.config.agent, Rows)
-    results = train_rows(run, folder) if rows else [run.start(folder)]
-    return [
-        curve
-        for method, result in zip(unit.methods, results, strict=True)
-        for curve in curves_of(figure, unit._replace(methods=(method,)), result)
-    ]
+    result = unit_run(figure, unit).start(folder)
+    seeds, count = len(unit.seeds), len(unit.methods)
+    curves = []
+    for place, method in enumerate(unit.methods):
+        # Every evaluation adds one line for each row: all seeds of the first bias come first.
+        own = [row for number, row in enumerate(result.rows) if number // seeds % count == place]
+        one = unit._replace(methods=(method,))
+        curves += curves_of(figure, one, replace(result, rows=own))
+    return curves
 
 
 def unit_run(figure: Figure, unit: Unit) -> Run:
@@ -274,6 +274,12 @@ def unit_run(figure: Figure, unit: Unit) -> Run:
     if "method" not in figure.unit_spans or methods[0].apart:
         return task.run(methods[0].agent, unit.seeds, unit.budget)
     assert task.env is not None  # a data set has no rows
-    return rows_run(
-        [method.agent for method in methods], task.env, unit.seeds, unit.budget, task.engine
-    )
+    biases = tuple(method.agent.members[0].bias for method in methods)
+    settings = (task.env, unit.seeds, unit.budget)
+    return online_run(methods[0].agent, *settings, biases=biases)
+
+
+def _parameters(config: RunConfig) -> int:
+    """The number of an agent's parameters."""
+    state = jax.eval_shape(lambda: config.agent.init(jax.random.key(0), config.spec))
+    return sum(leaf.size for leaf in jax.tree.leaves(policy_state(config.agent, state)))

@@ -8,7 +8,7 @@ from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from rewardshift.agents.contract import Agent
+from rewardshift.agents.base import Agent
 from rewardshift.errors import InputError, one_line
 from rewardshift.experiments import FIGURES
 from rewardshift.experiments.figure import Figure, Unit
@@ -27,7 +27,7 @@ from rewardshift.files import (
 )
 from rewardshift.training.offline import OfflineBudget
 
-FORMAT = 1
+FORMAT = 2
 DECLARATION = "sweep.json"
 PROBED_STEPS = 200  # of a training, to measure its speed
 PROBED_WARM_UP = 20  # instead of the agent's own
@@ -187,7 +187,7 @@ def _probe(plan: Plan, unit: Unit, steps: int) -> Clock:
     return Clock(ended - begun, step, ended - after)
 
 
-def _eager(agent: Any, steps: int) -> Agent[Any]:
+def _eager(agent: Any, steps: int) -> Agent:
     """The agent with short first phases, if it has any, so that it learns within a few steps."""
     first = {"warm_up", "cloning_updates"} & {field.name for field in fields(agent)}
     brief = {name: min(getattr(agent, name), PROBED_WARM_UP, steps - 1) for name in first}

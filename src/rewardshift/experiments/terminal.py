@@ -12,8 +12,7 @@ import jax
 import numpy as np
 
 from rewardshift.agents.tabular import QLearning
-from rewardshift.envs.maze import Maze
-from rewardshift.envs.tables import FiniteTask, deep_sea_table, toy_text_table
+from rewardshift.envs.tabular import FiniteTask, Maze, deep_sea_table, toy_text_table
 from rewardshift.experiments.figure import (
     Claim,
     Curve,

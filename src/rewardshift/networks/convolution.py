@@ -1,6 +1,6 @@
 """A convolutional network for images."""
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import jax
 import jax.numpy as jnp
@@ -19,7 +19,6 @@ from rewardshift.networks.perceptron import (
     check_range,
     init_layer,
     init_mlp,
-    lift_mlp,
     to_range,
 )
 
@@ -103,12 +102,6 @@ class Convolution:
         ):
             image = jax.nn.relu(_patches(image, kernel, stride) @ layer.weight.T + layer.bias)
         return apply_mlp(parameters.head, image.reshape(*batch, -1), others)
-
-    def lift(
-        self, parameters: ConvolutionParameters, offset: Float[Array, ""]
-    ) -> ConvolutionParameters:
-        """See `Lifting`."""
-        return replace(parameters, head=lift_mlp(parameters.head, offset))
 
 
 def _patches(

@@ -58,20 +58,6 @@ class Network(Protocol):
         ...
 
 
-@runtime_checkable
-class Lifting(Protocol):
-    """A network whose outputs can be raised by a constant."""
-
-    def lift(self, parameters: Any, offset: Float[Array, ""]) -> Any:
-        """The parameters with every output raised.
-
-        Args:
-            parameters: The parameters of one network, or of several along leading axes.
-            offset: The constant to add to every output.
-        """
-        ...
-
-
 class Layer(NamedTuple):
     """A linear layer.
 
@@ -135,10 +121,6 @@ class MLP:
     ) -> Float[Array, "... outputs"]:
         """See `Network`."""
         return apply_mlp(parameters, to_range(observation, self.input_range), others)
-
-    def lift(self, parameters: MLPParameters, offset: Float[Array, ""]) -> MLPParameters:
-        """See `Lifting`."""
-        return lift_mlp(parameters, offset)
 
 
 def check_pairs(input_range: InputRange) -> None:
@@ -223,12 +205,6 @@ def apply_mlp(
                 inputs = _normalise(parameters.norms[place], inputs)
             inputs = jax.nn.relu(inputs)
     return inputs
-
-
-def lift_mlp(parameters: MLPParameters, offset: Float[Array, ""]) -> MLPParameters:
-    """The layers with the biases of the output raised; see `Lifting`."""
-    output = parameters.output
-    return parameters._replace(output=output._replace(bias=output.bias + offset))
 
 
 def _product(

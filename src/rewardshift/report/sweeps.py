@@ -5,7 +5,7 @@ from dataclasses import fields, is_dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from rewardshift.agents.contract import Agent
+from rewardshift.agents.base import Agent
 from rewardshift.checks import Count, checked
 from rewardshift.errors import InputError, TrainingError, shown
 from rewardshift.experiments.constants import Constant, Constants, method_name, with_constant
@@ -41,7 +41,7 @@ class Response(NamedTuple):
 
 
 def sweep(
-    agent: Agent[Any],
+    agent: Agent,
     task: str | SweepTask,
     constants: Sequence[Constant] | Constants,
     *,
@@ -92,7 +92,7 @@ def _constants(given: Any) -> Constants:
         ) from None
 
 
-def _arguments(sweep: Sweep, agent: Agent[Any], seeds: int) -> str:
+def _arguments(sweep: Sweep, agent: Agent, seeds: int) -> str:
     """The arguments of `train` or `train_offline`, as Python source."""
     where = [repr(name) for name in (sweep.data, sweep.env) if name is not None]
     part = "" if sweep.subset is None else f", subset={sweep.subset!r}"

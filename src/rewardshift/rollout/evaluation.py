@@ -7,9 +7,9 @@ import jax
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from rewardshift.agents.contract import Agent
-from rewardshift.envs.engines import EngineName, make_engine
+from rewardshift.agents.base import Agent
 from rewardshift.envs.tasks import MakeEnv, TaskSpec, env_name
+from rewardshift.envs.vector import Environments
 from rewardshift.errors import TrainingError, blaming
 from rewardshift.rollout.seeding import derive_seed
 
@@ -49,7 +49,7 @@ class Evaluator:
 
     Args:
         agent: The agent that acts.
-        env, engine: As for training.
+        env: A registered name, or a function that makes the environment.
         seeds: The seeds of the rows of the training state.
         episodes: The number of episodes per seed.
         spec: The environment's task.
@@ -57,15 +57,14 @@ class Evaluator:
 
     def __init__(
         self,
-        agent: Agent[Any],
+        agent: Agent,
         env: str | MakeEnv,
-        engine: EngineName,
         seeds: Sequence[int],
         episodes: int,
         spec: TaskSpec,
     ) -> None:
         self._seeds, self._episodes, self._gamma = seeds, episodes, agent.gamma
-        self._engine = make_engine(env, len(seeds) * episodes, engine, spec)
+        self._envs = Environments(env, len(seeds) * episodes, spec)
         self._name = f"the environment {env_name(env)!r}"
         over_episodes = jax.vmap(agent.greedy, in_axes=(None, 0))
         self._act = jax.jit(jax.vmap(over_episodes))
@@ -88,7 +87,7 @@ class Evaluator:
         """
         looking = f"of the evaluation after step {step},"
         with blaming(f"{self._name}, at the beginning {looking}"):
-            observation = first = self._engine.restart(self._starts(step, skip))
+            observation = first = self._envs.restart(self._starts(step, skip))
         shape = (len(self._seeds), self._episodes)
         returns, discounted, discount = np.zeros(shape), np.zeros(shape), 1.0
         lengths, terminated = np.zeros(shape, np.int64), np.zeros(shape, bool)
@@ -99,7 +98,7 @@ class Evaluator:
                 raise endless(f"an episode of the evaluation after step {step}")
             actions = np.asarray(self._act(state, observation.reshape(*shape, -1)))
             with blaming(f"{self._name}, in step {lengths.max() + 1} {looking}"):
-                result = self._engine.step(actions.reshape(-1, *actions.shape[2:]))
+                result = self._envs.step(actions.reshape(-1, *actions.shape[2:]))
             reward = running * result.reward.reshape(shape)
             returns += reward
             discounted += discount * reward
@@ -121,7 +120,7 @@ class Evaluator:
 
     def close(self) -> None:
         """Closes the environments."""
-        self._engine.close()
+        self._envs.close()
 
 
 def endless(what: str) -> TrainingError:

@@ -11,8 +11,7 @@ from typing import Any
 from rewardshift.agents.bcq import BCQ
 from rewardshift.agents.cql import CQL
 from rewardshift.agents.dqn import DQN
-from rewardshift.agents.intrinsic import RND, CountBonus
-from rewardshift.agents.reinject import Reinject
+from rewardshift.agents.intrinsic import RND
 from rewardshift.agents.sac import SAC
 from rewardshift.agents.selection import SELECTIONS
 from rewardshift.agents.td3 import TD3
@@ -26,7 +25,7 @@ from rewardshift.shift import Shift
 OURS: dict[str, type] = {
     part.__name__: part
     for part in (
-        *(DQN, TD3, SAC, BCQ, CQL, Shift, RND, CountBonus, Reinject),
+        *(DQN, TD3, SAC, BCQ, CQL, Shift, RND),
         *(Hindsight, Subset, MLP, Convolution),
         *SELECTIONS.values(),
         *RULES.values(),

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -12,14 +12,13 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from rewardshift.agents.contract import Agent, Estimating, Valuing, WithMembers
-from rewardshift.agents.shifts import shifts_now
+from rewardshift.agents.base import Agent
 from rewardshift.checks import Count, Natural, checked
-from rewardshift.envs.names import check_imported
 from rewardshift.envs.observations import as_numbers, flat_rows
 from rewardshift.envs.tasks import (
     MakeEnv,
     TaskSpec,
+    check_imported,
     env_maker,
     env_name,
     probe_spec,
@@ -35,7 +34,7 @@ from rewardshift.rollout.trees import fill, leaf_name, npz_bytes
 from rewardshift.rollout.vectors import Row, vector_episodes
 from rewardshift.shift import Shift
 
-FORMAT = 1
+FORMAT = 2
 MOST_AT_ONCE = 100  # environments that an evaluation makes
 ABOUT = "about"  # the name of the array that holds a policy file's JSON
 
@@ -70,7 +69,7 @@ class Policy:
         step: The number of training steps.
     """
 
-    agent: Agent[Any]
+    agent: Agent
     spec: TaskSpec
     state: Any
     env: str | MakeEnv
@@ -116,15 +115,10 @@ class Policy:
     @property
     def shifts(self) -> tuple[Shift, ...]:
         """The shift of each member, with the discount; those that `"auto"` has chosen by now."""
-        agent: Any = self.agent
-        if isinstance(agent, Estimating):
-            return (agent.value_shift,)
-        if not isinstance(agent, WithMembers):
-            raise InputError(f"{type(agent).__name__} has no shifts to look at")
-        now = shifts_now(agent, self.state)
-        return tuple(
-            Shift(float(one.bias), float(one.scale), self.agent.gamma, one.terminal) for one in now
-        )
+        now = self.agent.shifts(self.state)
+        if not now:
+            raise InputError(f"{type(self.agent).__name__} has no shifts to look at")
+        return tuple(replace(one, bias=float(one.bias), scale=float(one.scale)) for one in now)
 
     def evaluate(self, episodes: int = 10, *, env: Any = None, seed: int = 0) -> Evaluation:
         """Greedy episodes, with primal returns.
@@ -148,7 +142,7 @@ class Policy:
         spec = task_spec(refuse_shifted(env_maker(make)())) if at_hand else probe_spec(make)
         self._check_task(spec)
         at_once = 1 if at_hand else min(episodes, MOST_AT_ONCE)
-        evaluator = Evaluator(self.agent, make, "gymnasium", (seed,), at_once, spec)
+        evaluator = Evaluator(self.agent, make, (seed,), at_once, spec)
         state = jax.tree.map(lambda leaf: jnp.asarray(leaf)[None], self.state)
         try:
             runs = [_row(evaluator(state, 0, skip=n)) for n in range(0, episodes, at_once)]
@@ -197,16 +191,16 @@ class Policy:
     def _values(self, flat: np.ndarray, actions: np.ndarray) -> Any:
         """The values of actions on the environment's own scale, `[member, batch]`."""
         agent = self.agent
-        if not isinstance(agent, Estimating | Valuing):
+        if not agent.tells_values:
             raise InputError(f"{type(agent).__name__} has no values of actions to look at")
         if agent.continuous:
             taken = jnp.asarray(self.spec.unit_scale(actions), jnp.float32)
-            return values_of(agent, self.state, jnp.asarray(flat), taken)
+            return agent.values(self.state, jnp.asarray(flat), taken)
         if not (actions.dtype.kind in "iu" and (actions >= 0).all()):
             raise InputError(f"actions must be whole numbers from 0 on, got {shown(actions)}")
         if (actions >= self.spec.num_actions).any():
             raise InputError(f"actions must be below {self.spec.num_actions}, got {shown(actions)}")
-        return values_of(agent, self.state, jnp.asarray(flat), jnp.asarray(actions))
+        return agent.values(self.state, jnp.asarray(flat), jnp.asarray(actions))
 
     def _flat(self, observation: Any) -> tuple[np.ndarray, bool]:
         """A batch of flat observations, and whether the input was a single observation."""
@@ -238,20 +232,7 @@ def _row(found: Episodes) -> Evaluation:
     return Evaluation(*(column[0] for column in columns))
 
 
-def values_of(agent: Any, state: Any, observations: Any, actions: Any) -> Any:
-    """The values of pairs by every member, `[member, pair]`, each on its own scale.
-
-    The agent is `Estimating` or `Valuing`. Observations are flat, continuous actions in [-1, 1].
-    """
-    if isinstance(agent, Estimating):
-        return agent.action_value(state, observations, actions)[None]
-    if agent.continuous:
-        return agent.values(state, observations, actions)
-    values = agent.values(state, observations.astype(jnp.float32))
-    return jnp.take_along_axis(values, actions[None, :, None], axis=2)[..., 0]
-
-
-def policy_state(agent: Agent[Any], state: Any) -> dict[str, Any]:
+def policy_state(agent: Agent, state: Any) -> dict[str, Any]:
     """The fields of an agent's state that `greedy` reads, without optimisers."""
     fields = {name: getattr(state, name) for name in agent.networks}
     return {
@@ -265,9 +246,7 @@ def acting_state(state: Any, networks: dict[str, Any]) -> Any:
     return state._replace(**{name: networks.get(name, ()) for name in state._fields})
 
 
-def filled_networks(
-    agent: Agent[Any], shapes: Any, leaves: dict[str, np.ndarray]
-) -> dict[str, Any]:
+def filled_networks(agent: Agent, shapes: Any, leaves: dict[str, np.ndarray]) -> dict[str, Any]:
     """The fields of an agent's state that `greedy` reads, from the arrays of a file.
 
     Args:

@@ -8,33 +8,26 @@ from functools import partial
 from typing import Any
 
 import jax
-import jax.numpy as jnp
 
-from rewardshift.agents.contract import Adapting, Leading, Observing, OnlineAgent
+from rewardshift.agents.base import Agent
 from rewardshift.replay import RecordLayout
 from rewardshift.training.metrics import as_scalars
 
 
 @partial(jax.jit, static_argnums=0, donate_argnums=1)
-def begin(agent: OnlineAgent[Any], state: Any, observation: Any, draws: Any, explore: Any) -> Any:
+def begin(agent: Agent, state: Any, observation: Any, draws: Any, explore: Any) -> Any:
     """The first action of every row."""
 
     def row(state: Any, observation: Any, draws: Any) -> Any:
-        state, bonus = _observe(agent, state, observation)
+        state, bonus = agent.observe(state, observation)
         return state, agent.act(state, observation, draws[1:], explore), bonus
 
     return jax.vmap(row)(state, observation, draws)
 
 
-def _observe(agent: OnlineAgent[Any], state: Any, observation: Any) -> tuple[Any, Any]:
-    if isinstance(agent, Observing):
-        return agent.observe(state, observation)
-    return state, jnp.zeros(())
-
-
 @partial(jax.jit, static_argnums=0, donate_argnums=1)
 def update_and_act(
-    what: tuple[OnlineAgent[Any], RecordLayout, int],
+    what: tuple[Agent, RecordLayout, int],
     state: Any,
     sampled: Any,
     now: Any,
@@ -46,16 +39,14 @@ def update_and_act(
     def row(state: Any, sampled: Any, now: Any) -> Any:
         observation, draws, ended, cut, (total, reward) = now
         metrics: dict[str, Any] = {}
-        if isinstance(agent, Adapting):
-            state = agent.adapt(state, reward, cut)
+        state = agent.adapt(state, reward, cut)
         if sampled is not None:
             packed, key = sampled
             update_key = jax.random.wrap_key_data(key)
             state, returned = agent.update(state, layout.unpack(packed), update_key, turn)
             metrics = as_scalars(returned)
-            if isinstance(agent, Leading):
-                state = agent.lead(state, draws[0], ended, total)
-        state, bonus = _observe(agent, state, observation)
+            state = agent.lead(state, draws[0], ended, total)
+        state, bonus = agent.observe(state, observation)
         return state, agent.act(state, observation, draws[1:], explore), bonus, metrics
 
     return jax.vmap(row)(state, sampled, now)

@@ -7,20 +7,18 @@ from dataclasses import dataclass, fields, replace
 from hashlib import sha256
 from typing import Any
 
-from rewardshift.agents.contract import Agent
-from rewardshift.checks import Count, check, checked
+from rewardshift.agents.base import Agent
+from rewardshift.checks import Count, Finite, check, checked
 from rewardshift.data.dataset import Dataset, Subset
 from rewardshift.data.loading import load_dataset
-from rewardshift.envs.engines import EngineName
-from rewardshift.envs.names import check_imported
-from rewardshift.envs.tasks import TaskSpec
+from rewardshift.envs.tasks import TaskSpec, check_imported
 from rewardshift.errors import InputError
 from rewardshift.rollout.parts import part_from_json, part_to_json
 from rewardshift.rollout.seeding import check_seeds
 from rewardshift.training.offline import OfflineBudget
 from rewardshift.training.online import OnlineBudget
 
-FORMAT = 8
+FORMAT = 9
 PLAIN = f"{string.ascii_letters}{string.digits}._"
 LONGEST_NAME = 100  # file systems allow 255
 
@@ -70,19 +68,19 @@ class RunConfig:
         spec: The task, as the environment described it when the run was configured.
         seeds: The seeds, one row each.
         budget: The length and the schedule of the training.
-        engine: The engine in use, not "auto".
         data: The data set, if the run is offline.
         earlier_steps: The lengths of the run before it was extended.
+        biases: The biases of a sweep, if its constants are rows beside the seeds.
     """
 
-    agent: Agent[Any]
+    agent: Agent
     env: str
     spec: TaskSpec
     seeds: tuple[int, ...]
     budget: OnlineBudget | OfflineBudget
-    engine: EngineName
     data: DataConfig | None = None
     earlier_steps: tuple[Count, ...] = ()
+    biases: tuple[Finite, ...] = ()
 
     def __post_init__(self) -> None:
         check(self)
@@ -98,7 +96,7 @@ class RunConfig:
             "seeds": list(self.seeds),
             "budget": _fields(self.budget),
             "earlier_steps": list(self.earlier_steps),
-            "engine": self.engine,
+            "biases": list(self.biases),
             "data": None
             if self.data is None
             else {**dataclasses.asdict(self.data), "parts": part_to_json(self.data.parts)},
@@ -118,9 +116,9 @@ class RunConfig:
             spec=TaskSpec.from_json(body["spec"]),
             seeds=tuple(body["seeds"]),
             budget=(OfflineBudget if data else OnlineBudget)(**settings),
-            engine=body["engine"],
             data=data,
             earlier_steps=tuple(body["earlier_steps"]),
+            biases=tuple(body["biases"]),
         )
         check_imported(config.env)
         return config

@@ -3,18 +3,10 @@
 from dataclasses import replace
 from typing import Any, cast
 
-from rewardshift.agents.contract import (
-    Agent,
-    Bounding,
-    Choosy,
-    Multistep,
-    OnlineAgent,
-    Valuing,
-)
+from rewardshift.agents.base import Agent
 from rewardshift.agents.settings import Offline, Online
 from rewardshift.auto import Cautious, rule_on_data
 from rewardshift.data.dataset import Dataset
-from rewardshift.envs.engines import EngineName, resolve_engine
 from rewardshift.envs.goals import probe_goals
 from rewardshift.envs.tasks import MakeEnv, TaskSpec, env_name, probe_spec
 from rewardshift.errors import InputError, shown
@@ -27,16 +19,16 @@ from rewardshift.training.tracing import check_functions, check_online_functions
 
 
 def make_config(
-    agent: Agent[Any],
+    agent: Agent,
     env: str | MakeEnv,
     seeds: int | tuple[int, ...],
     budget: OnlineBudget,
-    engine: EngineName,
+    biases: tuple[float, ...] = (),
 ) -> RunConfig:
     """The configuration of an online run, checked without building the run."""
     _check_agent(agent)
-    if not isinstance(agent, OnlineAgent):
-        raise _not_online(agent, env)
+    if not agent.online:
+        raise InputError(f"{type(agent).__name__} learns from a data set, not from {env}")
     _check_budget(budget, OnlineBudget)
     spec = _checked_spec(agent, env)
     check_online_functions(agent, spec)
@@ -47,27 +39,26 @@ def make_config(
             f"nothing would be learned: the warm-up is {agent.warm_up} steps,"
             f" the whole training {budget.steps}"
         )
-    if budget.diagnose and (agent.continuous or not isinstance(agent, Valuing)):
+    if budget.diagnose and (agent.continuous or not agent.tells_values):
         raise InputError(
             "diagnose compares the values of discrete actions, so it needs an agent that has them,"
             f" such as DQN, got {type(agent).__name__}"
         )
-    chosen = resolve_engine(env, engine)
-    return RunConfig(agent, env_name(env), spec, chosen_seeds(seeds), budget, chosen)
+    return RunConfig(agent, env_name(env), spec, chosen_seeds(seeds), budget, biases=biases)
 
 
-def decided(agent: Agent[Any], data: Dataset) -> Agent[Any]:
+def decided(agent: Agent, data: Dataset) -> Agent:
     """The agent, with the shift that the data choose if it is one of ours and has `"auto"`."""
     rule = rule_on_data(agent.shift) if isinstance(agent, Online | Offline) else None
     if rule is None:
         return agent
     chosen: Any = agent
     shift = rule.shift(data.reward, data.terminated, chosen.gamma)
-    return cast("Agent[Any]", replace(chosen, shift=shift))
+    return cast("Agent", replace(chosen, shift=shift))
 
 
 def make_offline_config(
-    agent: Agent[Any],
+    agent: Agent,
     env: str | MakeEnv,
     seeds: int | tuple[int, ...],
     budget: OfflineBudget,
@@ -85,17 +76,13 @@ def make_offline_config(
                 f"{name} must be a multiple of {agent.period}, the length of the update cycle of"
                 f" {type(agent).__name__}, got {getattr(budget, name)}"
             )
-    if isinstance(agent, Choosy):
-        agent.check_offline(budget.updates)
-    engine = resolve_engine(env, "auto")
-    return RunConfig(agent, env_name(env), spec, chosen_seeds(seeds), budget, engine, data)
+    agent.check_offline(budget.updates)
+    return RunConfig(agent, env_name(env), spec, chosen_seeds(seeds), budget, data)
 
 
-def _check_goals(
-    hindsight: Hindsight, agent: Agent[Any], env: str | MakeEnv, capacity: int
-) -> None:
+def _check_goals(hindsight: Hindsight, agent: Agent, env: str | MakeEnv, capacity: int) -> None:
     """Refuses settings and tasks that do not work with hindsight."""
-    if isinstance(agent, Multistep) and agent.n_step != 1:
+    if agent.n_step != 1:
         raise InputError(f"hindsight needs n_step=1, got {agent.n_step}")
     if getattr(agent, "intrinsic", None) is not None:
         raise InputError(
@@ -109,8 +96,7 @@ def _check_goals(
             f" up to {task.longest} steps"
         )
     lowest, highest = task.rewards[0], task.rewards[-1]
-    declared = agent.reward_range if isinstance(agent, Bounding) else None
-    low, high = declared or (lowest, highest)
+    low, high = agent.reward_range or (lowest, highest)
     if not low <= lowest <= highest <= high:
         raise InputError(
             f"reward_range must hold the rewards of {env} before any shift, {lowest:g} to"
@@ -126,29 +112,11 @@ def _check_goals(
 
 
 def _check_agent(agent: Any) -> None:
-    if isinstance(agent, type) or not isinstance(agent, Agent):
-        lacks = "" if isinstance(agent, type) else f"; it lacks {_missing(agent, Agent)}"
+    if not isinstance(agent, Agent):
         raise InputError(
-            "agent must be an agent, such as DQN(), or one of your own that has all that"
-            f" rewardshift.agents.contract.Agent asks for, got {shown(agent)}{lacks}"
+            "agent must be an agent, such as DQN(), or one of your own that extends"
+            f" rewardshift.Agent, got {shown(agent)}"
         )
-
-
-def _not_online(agent: Any, env: str | MakeEnv) -> InputError:
-    """The error for an agent that cannot learn in an environment."""
-    name = type(agent).__name__
-    if not hasattr(agent, "act"):
-        return InputError(f"{name} learns from a data set, not from {env}")
-    return InputError(
-        f"{name} has act, but lacks {_missing(agent, OnlineAgent)}, which"
-        " rewardshift.agents.contract.OnlineAgent asks for to learn in an environment"
-    )
-
-
-def _missing(agent: Any, contract: type) -> str:
-    """The names that a contract asks for and the agent does not have."""
-    names = [name for name in dir(contract) if not name.startswith("_")]
-    return ", ".join(name for name in names if not hasattr(agent, name))
 
 
 def _check_budget(budget: Any, kind: type) -> None:
@@ -156,7 +124,7 @@ def _check_budget(budget: Any, kind: type) -> None:
         raise InputError(f"budget must be an {kind.__name__}, got {shown(budget)}")
 
 
-def _checked_spec(agent: Agent[Any], env: str | MakeEnv) -> TaskSpec:
+def _checked_spec(agent: Agent, env: str | MakeEnv) -> TaskSpec:
     """The task of an environment, if the agent can act in it."""
     spec = probe_spec(env)
     if agent.continuous != bool(spec.action_size):

@@ -16,14 +16,12 @@ class Draws(NamedTuple):
 
     It holds numbers in [0, 1) rather than keys wherever few are needed: splitting keys within
     the compiled step costs a small agent much of its time. `sampling` is for the batch,
-    `acting` for the leader and the action, `key` for the update, and `lot` stays with the
-    transition.
+    `acting` for the leader and the action, and `key` for the update.
     """
 
     key: np.ndarray
     sampling: np.ndarray
     acting: np.ndarray
-    lot: np.ndarray
 
 
 def draws_from(
@@ -44,10 +42,9 @@ def draws_from(
         keys = np.asarray(_block_keys(update_keys, block))
         streams = [np.random.default_rng([seed, 2, block]) for seed in seeds]
         uniforms = np.stack([stream.random(size, np.float32) for stream in streams], axis=1)
-        lots = np.stack([s.integers(2**32, size=BLOCK, dtype=np.uint32) for s in streams], 1)
         for i in range(offset, BLOCK):
             numbers = uniforms[i]
-            yield Draws(keys[i], numbers[:, acting:], numbers[:, :acting], lots[i])
+            yield Draws(keys[i], numbers[:, acting:], numbers[:, :acting])
         step = (block + 1) * BLOCK
 
 

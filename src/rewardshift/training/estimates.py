@@ -1,5 +1,6 @@
 """Caution made visible: an offline agent's values of its policy and of unseen actions."""
 
+from dataclasses import replace
 from typing import Any
 
 import jax
@@ -7,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from rewardshift.agents.contract import Estimating
+from rewardshift.agents.base import Agent
 from rewardshift.replay import Batch
 from rewardshift.rollout.evaluation import Episodes
 
@@ -34,15 +35,15 @@ class Estimator:
         data: The data that the agent learns from.
     """
 
-    def __init__(self, agent: Estimating, data: Batch) -> None:
-        self._shift = agent.value_shift
+    def __init__(self, agent: Agent, data: Batch) -> None:
+        self._shift = replace(agent.members[0], gamma=agent.gamma)
         rows = np.linspace(0, len(data.reward) - 1, min(PROBED, len(data.reward)), dtype=np.int64)
         observation, action = data.observation[rows], data.action[rows]
         random = unseen_actions(action.shape)
 
         def estimate(state: Any, first: Any, last: Any) -> Any:
             policy = [jax.vmap(lambda one: agent.value(state, one))(at) for at in (first, last)]
-            actions = [agent.action_value(state, observation, one) for one in (action, random)]
+            actions = [agent.values(state, observation, one)[0] for one in (action, random)]
             return *policy, actions[0].mean(), actions[1].mean()
 
         self._estimate = jax.jit(jax.vmap(estimate))

@@ -14,7 +14,7 @@ import jax
 import numpy as np
 from jax.extend.core import ClosedJaxpr, Jaxpr
 
-from rewardshift.agents.contract import Agent
+from rewardshift.agents.base import Agent
 from rewardshift.envs.tasks import TaskSpec
 from rewardshift.errors import InputError
 from rewardshift.rollout.policy import policy_state
@@ -57,7 +57,7 @@ def make_room_for_programs(share: float = 0.5) -> None:
         jax.clear_caches()
 
 
-def agent_needs(agent: Agent[Any], spec: TaskSpec, seeds: int) -> dict[str, int]:
+def agent_needs(agent: Agent, spec: TaskSpec, seeds: int) -> dict[str, int]:
     """The bytes of the agent's state, and of a batch with the outputs of every layer."""
     state = jax.eval_shape(lambda: agent.init(jax.random.key(0), spec))
     numbers = [math.prod(leaf.shape) * leaf.dtype.itemsize for leaf in jax.tree.leaves(state)]
@@ -71,9 +71,7 @@ def agent_needs(agent: Agent[Any], spec: TaskSpec, seeds: int) -> dict[str, int]
     }
 
 
-def evaluation_needs(
-    agent: Agent[Any], spec: TaskSpec, seeds: int, episodes: int
-) -> dict[str, int]:
+def evaluation_needs(agent: Agent, spec: TaskSpec, seeds: int, episodes: int) -> dict[str, int]:
     """The bytes of an evaluation's environments, all side by side, and of acting in them."""
     state = jax.eval_shape(lambda: agent.init(jax.random.key(0), spec))
     observations = jax.ShapeDtypeStruct((episodes, spec.features), spec.dtype)

@@ -14,7 +14,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from rewardshift.agents.contract import Agent
+from rewardshift.agents.base import Agent
 from rewardshift.errors import InputError, TrainingError, shown
 from rewardshift.training.memory import check_memory, update_needs
 from rewardshift.training.tracing import check_same
@@ -107,7 +107,7 @@ class Columns:
         return self.kind(**dict(zip(self.fixed, fixed, strict=True)), metrics=seen)
 
 
-def find_columns(kind: type, agent: Agent[Any], state: Any, batch: Any) -> Columns:
+def find_columns(kind: type, agent: Agent, state: Any, batch: Any) -> Columns:
     """The columns of a run, found by tracing the agent's updates without computing them.
 
     Args:

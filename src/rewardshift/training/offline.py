@@ -13,10 +13,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from rewardshift.agents.contract import Agent, Estimating
+from rewardshift.agents.base import Agent
 from rewardshift.checks import Count, check
 from rewardshift.data.dataset import Dataset
-from rewardshift.envs.engines import EngineName
 from rewardshift.envs.tasks import MakeEnv, TaskSpec
 from rewardshift.errors import InputError
 from rewardshift.replay import Batch
@@ -101,21 +100,18 @@ class OfflineTrainer:
         spec: The environment's task.
         seeds: The seeds, one row each.
         budget: The length and the schedule of the training.
-        engine: See `make_engine`.
     """
 
     replay = None
 
     def __init__(
         self,
-        agent: Agent[Any],
+        agent: Agent,
         data: Batch,
         env: str | MakeEnv,
         spec: TaskSpec,
         seeds: tuple[int, ...],
         budget: OfflineBudget,
-        *,
-        engine: EngineName = "auto",
     ) -> None:
         self.agent, self.seeds, self.budget = agent, seeds, budget
         count = len(seeds)
@@ -125,8 +121,8 @@ class OfflineTrainer:
             | evaluation_needs(agent, spec, count, budget.evaluation_episodes)
         )
         self._data, self._call = data, agent.period
-        self.evaluator = Evaluator(agent, env, engine, seeds, budget.evaluation_episodes, spec)
-        self._estimate = Estimator(agent, data) if isinstance(agent, Estimating) else None
+        self.evaluator = Evaluator(agent, env, seeds, budget.evaluation_episodes, spec)
+        self._estimate = Estimator(agent, data) if agent.tells_policy_value else None
         keys = jax.vmap(lambda seed: jax.random.split(jax.random.key(seed)))(jnp.asarray(seeds))
         self._update_keys = keys[:, 1]
         self.state = jax.jit(jax.vmap(lambda key: agent.init(key, spec)))(keys[:, 0])
@@ -223,7 +219,6 @@ def as_batch(data: Dataset, env: str | MakeEnv, spec: TaskSpec) -> Batch:
         terminated=jnp.asarray(data.terminated),
         steps=jnp.ones(count, jnp.int32),
         intrinsic=jnp.zeros(count),
-        lot=jnp.arange(count, dtype=jnp.uint32),
     )
 
 

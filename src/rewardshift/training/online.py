@@ -15,11 +15,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from rewardshift.agents.contract import Multistep, OnlineAgent
+from rewardshift.agents.base import Agent
 from rewardshift.checks import Count, check
-from rewardshift.envs.engines import EngineName, make_engine
 from rewardshift.envs.goals import goal_reward
 from rewardshift.envs.tasks import MakeEnv, TaskSpec, env_name
+from rewardshift.envs.vector import Environments
 from rewardshift.errors import FOREIGN, TrainingError, blaming, foreign_error
 from rewardshift.hindsight import Hindsight, HindsightReplay
 from rewardshift.replay import RecordLayout, Replay
@@ -99,37 +99,42 @@ class OnlineTrainer:
         env: A registered name, or a function that makes the environment.
         seeds: The seeds, one row each.
         budget: The length and the schedule of the training.
-        engine, spec: See `make_engine`.
+        spec: The environment's task, if it is known; by default the environment is probed.
+        biases: If given, there is a row for each bias and seed, all seeds of the first bias first.
     """
 
     def __init__(
         self,
-        agent: OnlineAgent[Any],
+        agent: Agent,
         env: str | MakeEnv,
         seeds: tuple[int, ...],
         budget: OnlineBudget,
-        engine: EngineName = "auto",
         spec: TaskSpec | None = None,
+        *,
+        biases: tuple[float, ...] = (),
     ) -> None:
+        each, seeds = len(seeds), seeds * max(1, len(biases))
         self.agent, self.seeds, self.budget = agent, seeds, budget
-        self.engine = make_engine(env, len(seeds), engine, spec)
+        self.envs = Environments(env, len(seeds), spec)
         self._name = f"the environment {env_name(env)!r}"
-        spec = self.engine.spec
+        spec = self.envs.spec
         self.layout = RecordLayout(spec.features, spec.dtype, spec.action_size)
         make_room_for_programs()
         check_memory(self._needs())
         size = (len(seeds), min(budget.capacity, budget.steps), self.layout)
         hindsight = budget.hindsight
-        n_step = agent.n_step if isinstance(agent, Multistep) else 1
         self.replay = (
-            Replay(*size, gamma=agent.gamma, n_step=n_step)
+            Replay(*size, gamma=agent.gamma, n_step=agent.n_step)
             if hindsight is None
             else HindsightReplay(*size, spec=spec, hindsight=hindsight, reward=goal_reward(env))
         )
-        self.evaluator = Evaluator(agent, env, engine, seeds, budget.evaluation_episodes, spec)
+        self.evaluator = Evaluator(agent, env, seeds, budget.evaluation_episodes, spec)
         keys = jax.vmap(lambda seed: jax.random.split(jax.random.key(seed)))(jnp.asarray(seeds))
         self._update_keys = keys[:, 1]
         self.state = jax.jit(jax.vmap(lambda key: agent.init(key, spec)))(keys[:, 0])
+        if biases:
+            bias = jnp.repeat(jnp.asarray(biases, jnp.float32), each)[:, None]
+            self.state = self.state._replace(biases=self.state.biases._replace(bias=bias))
         self.step = 0
         self.rows: list[OnlineRow] = []
         self.columns = find_columns(
@@ -146,7 +151,7 @@ class OnlineTrainer:
         look = min(self.budget.evaluate_every, self.budget.steps)  # at the latest at the end
         stop = min(self.budget.steps, (self.step // every + 1) * every)
         with blaming(f"{self._name}, when reset after step {self.step},"):
-            observation = self.engine.restart([derive_seed(seed, self.step) for seed in self.seeds])
+            observation = self.envs.restart([derive_seed(seed, self.step) for seed in self.seeds])
         running = np.zeros(len(self.seeds))
         randomness = self._draws()
         drawn = next(randomness)
@@ -155,7 +160,7 @@ class OnlineTrainer:
         metrics: dict[str, Any] = {}
         while self.step < stop:
             try:  # `blaming` would cost every step of the loop some microseconds
-                result = self.engine.step(action)
+                result = self.envs.step(action)
             except FOREIGN as error:
                 raise foreign_error(f"{self._name}, in step {self.step + 1},", error) from error
             self._check(result.next_observation, result.reward)
@@ -170,7 +175,6 @@ class OnlineTrainer:
                 terminated=result.terminated,
                 ended=cut,
                 intrinsic=bonus,
-                lot=drawn.lot,
             )
             observation = result.observation
             running += result.reward
@@ -224,12 +228,12 @@ class OnlineTrainer:
 
     def close(self) -> None:
         """Closes the environments."""
-        self.engine.close()
+        self.envs.close()
         self.evaluator.close()
 
     def _needs(self) -> dict[str, int]:
         """The bytes of the parts whose size depends on a setting."""
-        spec, seeds, budget = self.engine.spec, len(self.seeds), self.budget
+        spec, seeds, budget = self.envs.spec, len(self.seeds), self.budget
         transitions = min(budget.capacity, budget.steps)
         return {
             **agent_needs(self.agent, spec, seeds),
@@ -243,7 +247,7 @@ class OnlineTrainer:
         return self.agent.exploration(self.step, self.budget.steps)
 
     def _draws(self) -> Iterator[Draws]:
-        acting = 1 + self.agent.draws(self.engine.spec)
+        acting = 1 + self.agent.draws(self.envs.spec)
         sampling = self.agent.batch_size * self.replay.draws
         return draws_from(self.step, self.seeds, self._update_keys, (acting, sampling))
 
@@ -255,7 +259,7 @@ class OnlineTrainer:
         successes = episodes.success.mean(axis=1)
         looks: list[list[float]] = [[] for _ in self.seeds]
         if self.budget.diagnose:
-            actions = self.engine.spec.num_actions
+            actions = self.envs.spec.num_actions
             looks = np.array(
                 look_at_visited(self.agent, self.state, self.replay, actions)
             ).T.tolist()

@@ -14,12 +14,10 @@ from typing import Any
 
 import jax
 
-from rewardshift.agents.contract import Agent, OnlineAgent
+from rewardshift.agents.base import Agent
 from rewardshift.data.dataset import Dataset, Subset
 from rewardshift.data.loading import load_dataset, whole_name
-from rewardshift.envs.engines import EngineName
-from rewardshift.envs.names import check_imported
-from rewardshift.envs.tasks import MakeEnv
+from rewardshift.envs.tasks import MakeEnv, check_imported
 from rewardshift.errors import InputError, shown
 from rewardshift.files import as_path, held, writable_folder
 from rewardshift.rollout.policy import Policy, acting_state, policy_state
@@ -107,27 +105,29 @@ class Run:
 
 
 def online_run(
-    agent: Agent[Any],
+    agent: Agent,
     env: str | MakeEnv,
     seeds: int | tuple[int, ...] = 1,
     budget: OnlineBudget | None = None,
-    engine: EngineName = "auto",
+    biases: tuple[float, ...] = (),
 ) -> Run:
-    """The run that `train` starts, with the same arguments."""
+    """The run that `train` starts, with the same arguments.
+
+    With `biases` it has a row for each of them and each seed, instead of the agent's own bias.
+    """
     chosen = OnlineBudget() if budget is None else budget
-    return _online(make_config(agent, env, seeds, chosen, engine), env)
+    return _online(make_config(agent, env, seeds, chosen, biases), env)
 
 
 def _online(config: RunConfig, env: str | MakeEnv) -> Run:
     agent, budget = config.agent, config.budget
-    assert isinstance(agent, OnlineAgent)  # both are checked already
-    assert isinstance(budget, OnlineBudget)
-    settings = (agent, env, config.seeds, budget, config.engine, config.spec)
-    return Run(config, env, lambda: OnlineTrainer(*settings))
+    assert isinstance(budget, OnlineBudget)  # checked already
+    settings = (agent, env, config.seeds, budget, config.spec)
+    return Run(config, env, lambda: OnlineTrainer(*settings, biases=config.biases))
 
 
 def offline_run(
-    agent: Agent[Any],
+    agent: Agent,
     data: Dataset | Path | str,
     env: str | MakeEnv | None = None,
     seeds: int | tuple[int, ...] = 1,
@@ -157,16 +157,15 @@ def _offline(config: RunConfig, data: Dataset, env: str | MakeEnv) -> Run:
     assert isinstance(config.budget, OfflineBudget)
     batch = as_batch(data, env, config.spec)
     settings = (config.agent, batch, env, config.spec, config.seeds, config.budget)
-    return Run(config, env, lambda: OfflineTrainer(*settings, engine=config.engine))
+    return Run(config, env, lambda: OfflineTrainer(*settings))
 
 
 def train(
-    agent: Agent[Any],
+    agent: Agent,
     env: str | MakeEnv,
     *,
     seeds: int | tuple[int, ...] = 1,
     budget: OnlineBudget | None = None,
-    engine: EngineName = "auto",
     folder: Path | str | None = None,
     on_progress: OnProgress | None = None,
 ) -> Result:
@@ -177,7 +176,6 @@ def train(
         env: A registered name, or a function that makes an environment.
         seeds: The number of seeds (0, 1, 2, ...), or the seeds themselves.
         budget: The length and the schedule of the training; by default `OnlineBudget()`.
-        engine: `"gymnasium"`, `"envpool"` or `"auto"`.
         folder: The run's folder. If it already holds the same run, that run continues from its
             last checkpoint; another run there is an error. With a folder, a function that makes
             the environment must belong to a module, or be `functools.partial` of one that does,
@@ -185,11 +183,11 @@ def train(
         on_progress: A function to call after every step, and at every step of an evaluation, with
             the step of the training and the rows so far.
     """
-    return online_run(agent, env, seeds, budget, engine).start(folder, on_progress)
+    return online_run(agent, env, seeds, budget).start(folder, on_progress)
 
 
 def train_offline(
-    agent: Agent[Any],
+    agent: Agent,
     data: Dataset | Path | str,
     env: str | MakeEnv | None = None,
     *,
@@ -238,7 +236,7 @@ def resume(
         run = _offline(checked, config.data.load(), config.env)
     else:
         assert isinstance(config.budget, OnlineBudget)
-        online = (config.agent, config.env, config.seeds, config.budget, config.engine)
+        online = (config.agent, config.env, config.seeds, config.budget, config.biases)
         run = _online(replace(make_config(*online), earlier_steps=config.earlier_steps), config.env)
     return run.start(folder, on_progress)
 

@@ -8,11 +8,10 @@ from typing import Any, NamedTuple
 import jax
 import numpy as np
 
-from rewardshift.agents.contract import Estimating, Valuing
 from rewardshift.envs.tasks import TaskSpec
 from rewardshift.files import DAMAGE, read_own, write_atomic
 from rewardshift.optimism import Bounds, value_bounds
-from rewardshift.rollout.policy import Policy, Values, acting_state, policy_state, values_of
+from rewardshift.rollout.policy import Policy, Values, acting_state, policy_state
 from rewardshift.training.config import RunConfig
 from rewardshift.training.trainer import Trainer
 
@@ -78,7 +77,7 @@ def start_of(config: RunConfig, trainer: Trainer, fresh: dict[str, Any]) -> Star
     """
     agent, rows = config.agent, range(len(config.seeds))
     known = getattr(agent, "intrinsic", None) is None and agent.gamma < 1
-    if not (known and isinstance(agent, Valuing | Estimating)):
+    if not (known and agent.tells_values) or config.biases:
         return None
     seen, now = [trainer.seen(row) for row in rows], networks_now(config, trainer)
     # An agent that normalises observations has seen none at first: their scale is that by now.
@@ -119,9 +118,7 @@ def _random_actions(spec: TaskSpec, count: int) -> np.ndarray:
 @partial(jax.jit, static_argnums=0)
 def _values(agent: Any, states: Any, observations: Any, actions: Any) -> Any:
     """The values of all seeds, `[seed, member, pair]`, each on its member's scale."""
-    return jax.vmap(lambda state, seen: values_of(agent, state, seen, actions))(
-        states, observations
-    )
+    return jax.vmap(lambda state, seen: agent.values(state, seen, actions))(states, observations)
 
 
 def _primal(config: RunConfig, states: Any, row: int, shifted: np.ndarray) -> np.ndarray:

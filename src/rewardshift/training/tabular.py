@@ -17,7 +17,7 @@ from rewardshift.agents.tabular import (
     optimal_q,
 )
 from rewardshift.checks import Count, check
-from rewardshift.envs.tables import FiniteTask
+from rewardshift.envs.tabular import FiniteTask
 from rewardshift.errors import InputError
 
 

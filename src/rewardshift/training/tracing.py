@@ -9,14 +9,7 @@ from typing import Any, cast
 import jax
 import jax.numpy as jnp
 
-from rewardshift.agents.contract import (
-    Adapting,
-    Agent,
-    Leading,
-    Observing,
-    OnlineAgent,
-    Valuing,
-)
+from rewardshift.agents.base import Agent
 from rewardshift.envs.tasks import TaskSpec
 from rewardshift.errors import InputError, one_line, shown
 from rewardshift.rollout.policy import acting_state, policy_state
@@ -25,7 +18,7 @@ NUMBER = jax.ShapeDtypeStruct((), jnp.float32)
 FLAG = jax.ShapeDtypeStruct((), jnp.bool_)
 
 
-def check_functions(agent: Agent[Any], spec: TaskSpec) -> None:
+def check_functions(agent: Agent, spec: TaskSpec) -> None:
     """Raises if the results of an agent's functions, all but `update`, break the contract."""
     name = type(agent).__name__
     try:
@@ -57,11 +50,11 @@ def check_functions(agent: Agent[Any], spec: TaskSpec) -> None:
             f"{name}.greedy must read only the fields of the state that networks names,"
             f" {shown(agent.networks)}; without the others it fails: {one_line(error)}"
         ) from error
-    if isinstance(agent, Valuing):
+    if agent.tells_values:
         _check_values(agent, state, spec)
 
 
-def check_online_functions(agent: OnlineAgent[Any], spec: TaskSpec) -> None:
+def check_online_functions(agent: Agent, spec: TaskSpec) -> None:
     """Raises if the results of an agent's functions for an environment break the contract."""
     name = type(agent).__name__
     state = jax.eval_shape(lambda: agent.init(jax.random.key(0), spec))
@@ -69,13 +62,10 @@ def check_online_functions(agent: OnlineAgent[Any], spec: TaskSpec) -> None:
     draws = jax.ShapeDtypeStruct((agent.draws(spec),), jnp.float32)
     action = jax.eval_shape(agent.act, state, observation, draws, agent.exploration(0, 1))
     _check_action(f"{name}.act", action, spec)
-    if isinstance(agent, Leading):
-        check_same(f"{name}.lead", state, jax.eval_shape(agent.lead, state, NUMBER, FLAG, NUMBER))
-    if isinstance(agent, Adapting):
-        check_same(f"{name}.adapt", state, jax.eval_shape(agent.adapt, state, NUMBER, FLAG))
-    if isinstance(agent, Observing):
-        after, _ = jax.eval_shape(agent.observe, state, observation)
-        check_same(f"{name}.observe", state, after)
+    check_same(f"{name}.lead", state, jax.eval_shape(agent.lead, state, NUMBER, FLAG, NUMBER))
+    check_same(f"{name}.adapt", state, jax.eval_shape(agent.adapt, state, NUMBER, FLAG))
+    after, _ = jax.eval_shape(agent.observe, state, observation)
+    check_same(f"{name}.observe", state, after)
 
 
 def check_same(what: str, before: Any, after: Any) -> None:

@@ -10,8 +10,7 @@ from typing import Any, NamedTuple
 import jax
 import numpy as np
 
-from rewardshift.agents.contract import Agent, Valuing
-from rewardshift.agents.shifts import shifts_now
+from rewardshift.agents.base import Agent
 from rewardshift.replay import Replay, as_floats
 from rewardshift.shift import Shift
 from rewardshift.visits import visited_pairs
@@ -33,11 +32,8 @@ class VisitedValues(NamedTuple):
     disagreement_unvisited: np.ndarray
 
 
-def look_at_visited(
-    agent: Agent[Any], states: Any, replay: Replay, num_actions: int
-) -> VisitedValues:
+def look_at_visited(agent: Agent, states: Any, replay: Replay, num_actions: int) -> VisitedValues:
     """The values on a sample of the states in the replay of every seed."""
-    assert isinstance(agent, Valuing)  # checked already
     rng = np.random.default_rng(replay.added)  # the sample depends on the step alone
     rows = []
     for row, records in enumerate(replay.records[:, : replay.size]):
@@ -48,7 +44,7 @@ def look_at_visited(
         values = np.asarray(agent.values(state, as_floats(jax.numpy.asarray(seen[first[chosen]]))))
         axes = (slice(None), None, None)
         biases, scales = (
-            np.array([getattr(member, name) for member in shifts_now(agent, state)])[axes]
+            np.array([getattr(member, name) for member in agent.shifts(state)])[axes]
             for name in ("bias", "scale")
         )
         primal = Shift(biases, scales, agent.gamma).to_primal(values.astype(np.float64))

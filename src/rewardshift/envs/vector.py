@@ -1,0 +1,74 @@
+"""Environments of one task side by side, one row for each seed."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from rewardshift.envs.tasks import MakeEnv, TaskSpec, env_maker, flatten, probe_spec
+
+
+class Step(NamedTuple):
+    """One step of every row.
+
+    `next_observation` is the result of the action. `observation` is the one to act on next: the
+    same, or the first of a new episode if the row has ended. `success` is whether the
+    environment reports in its info, as `is_success` or `success`, that its goal is reached; NaN
+    if it reports neither.
+    """
+
+    next_observation: np.ndarray
+    reward: np.ndarray
+    terminated: np.ndarray
+    truncated: np.ndarray
+    observation: np.ndarray
+    success: np.ndarray
+
+
+class Environments:
+    """Environments side by side, with flat observations.
+
+    Every row has its own seed, so it does not depend on the other rows. A row whose episode ends
+    is reset within the same step, so every step of every row is a transition.
+
+    Args:
+        env: A registered name, or a function that makes the environment.
+        rows: The number of environments.
+        spec: The task, if it is known already; by default the environment is probed.
+    """
+
+    def __init__(self, env: str | MakeEnv, rows: int, spec: TaskSpec | None = None) -> None:
+        self.spec = probe_spec(env) if spec is None else spec
+        make = env_maker(env)
+        self._envs = [make() for _ in range(rows)]
+
+    def restart(self, seeds: Sequence[int]) -> np.ndarray:
+        """Starts a new episode in every row, from that row's seed."""
+        pairs = zip(self._envs, seeds, strict=True)
+        return np.stack([flatten(env.reset(seed=seed)[0], self.spec) for env, seed in pairs])
+
+    def step(self, actions: np.ndarray) -> Step:
+        """Takes one action in every row."""
+        rows = len(self._envs)
+        following = np.empty((rows, self.spec.features), self.spec.dtype)
+        reward = np.empty(rows, np.float32)
+        terminated, truncated = np.empty(rows, bool), np.empty(rows, bool)
+        success = np.full(rows, np.nan)
+        restarted = {}
+        chosen = actions if self.spec.action_size else actions.tolist()
+        for row, (env, action) in enumerate(zip(self._envs, chosen, strict=True)):
+            raw, reward[row], terminated[row], truncated[row], info = env.step(action)
+            following[row] = flatten(raw, self.spec)
+            success[row] = info.get("is_success", info.get("success", np.nan))
+            if terminated[row] or truncated[row]:
+                restarted[row] = flatten(env.reset()[0], self.spec)
+        observation = following
+        if restarted:
+            observation = following.copy()
+            observation[list(restarted)] = list(restarted.values())
+        return Step(following, reward, terminated, truncated, observation, success)
+
+    def close(self) -> None:
+        """Closes the environments."""
+        for env in self._envs:
+            env.close()
