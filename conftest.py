@@ -52,7 +52,7 @@ def make_folder(namespace: dict[str, Any]) -> None:
 def remove_folder(namespace: dict[str, Any]) -> None:
     os.chdir(ROOT)
     shutil.rmtree(namespace["folder"])
-    experiments = import_module("rewardshift.experiments")  # not before the hooks of tests/
+    experiments = import_module("rewardshift.lab")  # not before the hooks of tests/
     for name in tuple(experiments.MODULES):  # the figures that the page has registered
         del experiments.FIGURES[name], experiments.MODULES[name]
 

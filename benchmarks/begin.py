@@ -15,9 +15,10 @@ from typing import Any
 
 from seeds import seeds
 
+import rewardshift.paper  # noqa: F401  registers the figures
 from rewardshift import OnlineBudget, train
-from rewardshift.experiments import FIGURES
-from rewardshift.experiments.processes import keep_to_one_thread
+from rewardshift.lab import FIGURES
+from rewardshift.lab.processes import keep_to_one_thread
 
 STEPS = 2_000
 BUDGET = OnlineBudget(steps=STEPS, evaluate_every=STEPS, evaluation_episodes=1)

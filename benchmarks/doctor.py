@@ -20,7 +20,7 @@ from typing import Any
 
 from patients import CASES, Case, Examine, Seeds
 
-from rewardshift.experiments.processes import keep_to_one_thread
+from rewardshift.lab.processes import keep_to_one_thread
 
 ROOT = Path(__file__).parents[1]
 KEPT = ROOT / "out" / "bench" / "doctor.json"

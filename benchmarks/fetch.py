@@ -17,7 +17,7 @@ from typing import Any
 from peers import CLOCK, FOLDER, in_turn, peer_python, rate_of, steps_per_second
 
 from rewardshift import TD3, Hindsight, ddpg
-from rewardshift.networks import MLP
+from rewardshift.agents.networks import MLP
 
 ROUNDS = 3
 WARM_UP, SETTLE, STEPS = 300, 60, 500

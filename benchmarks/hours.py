@@ -13,9 +13,10 @@ from typing import Any
 
 from seeds import Mark, core_seconds, seeds
 
+import rewardshift.paper  # noqa: F401  registers the figures
 from rewardshift import OnlineBudget, train
-from rewardshift.experiments import FIGURES
-from rewardshift.experiments.processes import keep_to_one_thread
+from rewardshift.lab import FIGURES
+from rewardshift.lab.processes import keep_to_one_thread
 
 EVERY, WARM_UP = 600, 100  # steps
 

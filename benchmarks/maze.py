@@ -13,7 +13,7 @@ import numpy as np
 
 from rewardshift.agents.tabular import QLearning
 from rewardshift.envs.tabular import HORIZON, NUM_ACTIONS, NUM_STATES, Maze
-from rewardshift.experiments.maze import COUNT, EPSILON_GREEDY, SHIFT, SIZES
+from rewardshift.paper.maze import COUNT, EPSILON_GREEDY, SHIFT, SIZES
 from rewardshift.training.tabular import TabularBudget, train_tabular
 
 BUDGET = TabularBudget()

@@ -20,8 +20,8 @@ from jax.extend.core import jaxprs_in_params
 from peers import FOLDER, in_turn, matrix_rate_per_core, peer_python, rate_of
 
 from rewardshift import BCQ, CQL, Dataset, OfflineBudget
+from rewardshift.agents.base import Batch
 from rewardshift.envs.tasks import TaskSpec, probe_spec
-from rewardshift.replay import Batch
 from rewardshift.training.offline import OfflineTrainer, as_batch
 
 ROUNDS = 3

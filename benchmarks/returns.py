@@ -109,7 +109,7 @@ def table(rows: list[Row]) -> str:
 
 def readme(rows: list[Row]) -> str:
     """The README of the results."""
-    from rewardshift.experiments.provenance import made_with  # noqa: PLC0415
+    from rewardshift.lab.provenance import made_with  # noqa: PLC0415
 
     made = made_with()
     names = ("python", "jax", "gymnasium", "mujoco")

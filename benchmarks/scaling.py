@@ -17,11 +17,11 @@ from pathlib import Path
 
 from peers import FOLDER, in_turn, rate_of
 
-from rewardshift.experiments.cluster import RayCluster
-from rewardshift.experiments.control import ControlBudget
-from rewardshift.experiments.figure import Unit
-from rewardshift.experiments.processes import Processes
-from rewardshift.experiments.runner import Place, Plan, run_units
+from rewardshift.lab.cluster import RayCluster
+from rewardshift.lab.figure import Unit
+from rewardshift.lab.processes import Processes
+from rewardshift.lab.runner import Place, Plan, run_units
+from rewardshift.paper.control import ControlBudget
 
 ROUNDS = 3
 BUDGET = ControlBudget(steps=1500, warm_up=500, evaluations=1, evaluation_episodes=1)

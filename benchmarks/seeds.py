@@ -12,10 +12,11 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import rewardshift.paper  # noqa: F401  registers the figures
 from rewardshift import OfflineBudget, OnlineBudget, train, train_offline
-from rewardshift.experiments import FIGURES
-from rewardshift.experiments.offline_rl import QUICK, TASKS, Treatment
-from rewardshift.experiments.processes import keep_to_one_thread
+from rewardshift.lab import FIGURES
+from rewardshift.lab.processes import keep_to_one_thread
+from rewardshift.paper.offline import QUICK, TASKS, Treatment
 
 SEEDS = 100  # the first one
 Mark = Callable[[int, Sequence[Any]], None]

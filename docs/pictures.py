@@ -16,7 +16,7 @@ import numpy as np
 import optax
 
 from rewardshift import Shift
-from rewardshift.networks import apply_mlp, init_mlp
+from rewardshift.agents.networks import apply_mlp, init_mlp
 
 GAMMA = 0.9
 BIASES = [round(0.05 * i, 2) for i in range(-4, 5)]

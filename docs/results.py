@@ -7,10 +7,10 @@ from pathlib import Path
 
 import numpy as np
 
-from rewardshift.experiments import FIGURES
-from rewardshift.experiments.figure import Figure, Panel
-from rewardshift.experiments.lifetime import JUDGED, SIGNS, TASKS, fitted_lifetime
-from rewardshift.experiments.results import read_results
+from rewardshift.lab import FIGURES
+from rewardshift.lab.figure import Figure, Panel
+from rewardshift.lab.results import read_results
+from rewardshift.paper.lifetime import JUDGED, SIGNS, TASKS, fitted_lifetime
 from rewardshift.report import judged_folders, summary
 from rewardshift.report.curves import in_words
 from rewardshift.report.reading import read_reading

@@ -4,9 +4,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from rewardshift import DQN, MLP, OnlineBudget
-from rewardshift.experiments import register
-from rewardshift.experiments.curves import Task, return_panels, run_online, with_terminal
-from rewardshift.experiments.figure import Claim, Figure, Method, Preset
+from rewardshift.lab import register
+from rewardshift.lab.curves import Task, return_panels, run_online, with_terminal
+from rewardshift.lab.figure import Claim, Figure, Method, Preset
 
 
 @dataclass(frozen=True)

@@ -30,9 +30,9 @@ from rewardshift import (
     resume,
     train,
 )
+from rewardshift.agents.base import Batch
 from rewardshift.cli import main
 from rewardshift.envs.tasks import TaskSpec
-from rewardshift.replay import Batch
 
 WRONG: Any = "car"
 MOVING: Any = Centred()

@@ -34,14 +34,14 @@ from rewardshift import (
     train_offline,
 )
 from rewardshift.cli import main
-from rewardshift.experiments.auto_offline import AUTO_OFFLINE as FIGURE
-from rewardshift.experiments.auto_offline import TASKS
-from rewardshift.experiments.figure import Unit
-from rewardshift.experiments.mechanism import OFFLINE_MECHANISM
-from rewardshift.experiments.results import read_results
+from rewardshift.lab.figure import Unit
+from rewardshift.lab.results import read_results
+from rewardshift.paper.auto_offline import AUTO_OFFLINE as FIGURE
+from rewardshift.paper.auto_offline import TASKS
+from rewardshift.paper.mechanism import OFFLINE_MECHANISM
 from rewardshift.training.config import DataConfig
-from rewardshift.training.deciding import make_offline_config
-from rewardshift.training.folder import read_config
+from rewardshift.training.run_folder import read_config
+from rewardshift.training.validate import make_offline_config
 
 TINY: dict[str, Any] = {"network": MLP((4,)), "batch_size": 4}
 BUDGET = OfflineBudget(updates=8, evaluate_every=4, evaluation_episodes=1, checkpoint_every=4)

@@ -13,12 +13,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rewardshift import Shift
+from rewardshift.agents.base import Batch
 from rewardshift.agents.bcq import BCQ
 from rewardshift.agents.cql import CQL, CQLState
-from rewardshift.agents.soft import squash, squashed_log_density
-from rewardshift.envs.tasks import TaskSpec
-from rewardshift.learners import CACHED, mean_and_grad
-from rewardshift.networks import (
+from rewardshift.agents.gaussian_policy import squash, squashed_log_density
+from rewardshift.agents.learner import CACHED, mean_and_grad
+from rewardshift.agents.networks import (
     MLP,
     Layer,
     MLPParameters,
@@ -26,7 +26,7 @@ from rewardshift.networks import (
     init_mlp,
     twin_values,
 )
-from rewardshift.replay import Batch
+from rewardshift.envs.tasks import TaskSpec
 
 SPEC = TaskSpec(5, "float32", action_size=2)
 KEY = jax.random.key(3)

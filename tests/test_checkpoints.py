@@ -11,7 +11,7 @@ from victims import KILLED, Fault, call, contents
 
 from rewardshift.errors import InputError
 from rewardshift.files import held, read_sealed, write_sealed
-from rewardshift.training.checkpoints import FORMAT, Checkpoint, load_checkpoint, save_checkpoint
+from rewardshift.training.checkpoint import FORMAT, Checkpoint, load_checkpoint, save_checkpoint
 
 RECORD = np.dtype([("reward", np.float32), ("action", np.int32)])
 

@@ -24,12 +24,12 @@ from rewardshift import (
     Shift,
 )
 from rewardshift.agents.intrinsic import Intrinsic
+from rewardshift.agents.networks import Network
 from rewardshift.agents.selection import Drawing, Optimistic, ProgressSoftmax
 from rewardshift.cli import main
 from rewardshift.cli.agents import AGENTS, Job, jobs
 from rewardshift.cli.parts import REGISTRY, SLOTS, PartError, Slot, part_from_text, part_to_text
 from rewardshift.errors import InputError
-from rewardshift.networks import Network
 
 SHORT = {"dqn": "--env=CartPole-v1", "td3": "--env=Pendulum-v1", "sac": "--env=Pendulum-v1"}
 agents = pytest.mark.parametrize("name", AGENTS)

@@ -12,9 +12,9 @@ import pytest
 
 from rewardshift.cli import main
 from rewardshift.errors import InputError
-from rewardshift.experiments.cluster import RayCluster
-from rewardshift.experiments.figure import Unit
-from rewardshift.experiments.runner import Plan, gather, pending_units, run_units
+from rewardshift.lab.cluster import RayCluster
+from rewardshift.lab.figure import Unit
+from rewardshift.lab.runner import Plan, gather, pending_units, run_units
 
 # Read when Ray is imported: a driver then finds the nodes at 127.0.0.1, where they are kept, and
 # does not look for them at the machine's own address.

@@ -14,6 +14,7 @@ import pytest
 from rewardshift.agents.bcq import BCQ
 from rewardshift.agents.cql import CQL
 from rewardshift.agents.dqn import DQN
+from rewardshift.agents.networks import MLP
 from rewardshift.agents.td3 import TD3
 from rewardshift.cli import main
 from rewardshift.data import Dataset, load_dataset, minari_dataset
@@ -21,17 +22,16 @@ from rewardshift.data.dataset import FIELDS
 from rewardshift.data.writing import check_target
 from rewardshift.envs.tasks import env_maker, flatten, probe_spec
 from rewardshift.errors import InputError
-from rewardshift.networks import MLP
-from rewardshift.rollout.collection import collect
-from rewardshift.rollout.seeding import derive_seed
-from rewardshift.rollout.trees import npz_bytes
+from rewardshift.training.collection import collect
 from rewardshift.training.config import DataConfig, RunConfig
-from rewardshift.training.folder import claim_folder
 from rewardshift.training.loading import load, networks_of
 from rewardshift.training.logs import note_time
 from rewardshift.training.offline import OfflineBudget
 from rewardshift.training.online import OnlineBudget
+from rewardshift.training.run_folder import claim_folder
 from rewardshift.training.runs import train
+from rewardshift.training.seeding import derive_seed
+from rewardshift.training.trees import npz_bytes
 
 BUDGET = OnlineBudget(steps=40, capacity=40, evaluate_every=40, evaluation_episodes=1)
 NARROW = MLP((8,))

@@ -12,12 +12,12 @@ import pytest
 from probes import Probe, delayed_value, ending
 
 from rewardshift import Shift
+from rewardshift.agents.base import Batch
 from rewardshift.agents.dqn import DQN, DQNState
 from rewardshift.agents.intrinsic import RND
+from rewardshift.agents.learner import Learner
+from rewardshift.agents.networks import MLP, apply_mlp
 from rewardshift.envs.tasks import TaskSpec
-from rewardshift.learners import Learner
-from rewardshift.networks import MLP, apply_mlp
-from rewardshift.replay import Batch
 from rewardshift.training.online import OnlineBudget
 from rewardshift.training.runs import train
 

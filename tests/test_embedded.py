@@ -10,8 +10,8 @@ from rewardshift import load_dataset
 from rewardshift.data import minari_dataset
 from rewardshift.data.minari_sets import EMBEDDED
 from rewardshift.errors import InputError
-from rewardshift.experiments.figure import Unit
-from rewardshift.experiments.offline_rl import HOPPER, OFFLINE, TASKS
+from rewardshift.lab.figure import Unit
+from rewardshift.paper.offline import HOPPER, OFFLINE, TASKS
 
 # What a mean return must be for the data to be called so.
 RETURNS = {

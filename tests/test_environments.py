@@ -15,11 +15,11 @@ import pytest
 from probes import Probe
 
 from rewardshift import DQN, OnlineBudget, ShiftReward, train
+from rewardshift.agents.networks import MLP
 from rewardshift.cli import main
 from rewardshift.envs.tasks import env_name
 from rewardshift.errors import InputError, TrainingError
-from rewardshift.networks import MLP
-from rewardshift.rollout import play
+from rewardshift.training import film
 from rewardshift.training.loading import load
 from rewardshift.training.memory import make_room_for_programs
 from rewardshift.training.runs import resume
@@ -219,7 +219,7 @@ def test_films_end(
     (tmp_path / "folder.gif").mkdir()
     assert main(["play", run, f"--film={tmp_path / 'folder.gif'}"]) == 2
     assert "folder.gif' is a folder; name a file" in capsys.readouterr().err
-    monkeypatch.setattr(play, "LONGEST_FILM", 5)
+    monkeypatch.setattr(film, "LONGEST_FILM", 5)
     with pytest.raises(TrainingError, match="has not ended in 5 steps"):
-        play.record_episode(load(run, 0), tmp_path / "film.gif", 0)
+        film.record_episode(load(run, 0), tmp_path / "film.gif", 0)
     assert not (tmp_path / "film.gif").exists()

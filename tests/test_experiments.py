@@ -16,25 +16,26 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+import rewardshift.paper  # noqa: F401  registers the figures
 from rewardshift.errors import InputError
-from rewardshift.experiments import FIGURES
-from rewardshift.experiments.figure import Curve
-from rewardshift.experiments.processes import Processes, _begin_work
-from rewardshift.experiments.provenance import made_with
-from rewardshift.experiments.results import (
+from rewardshift.files import writable_folder, write_atomic
+from rewardshift.lab import FIGURES
+from rewardshift.lab.figure import Curve
+from rewardshift.lab.processes import Processes, _begin_work
+from rewardshift.lab.provenance import made_with
+from rewardshift.lab.results import (
     UnitResult,
     load_units,
     read_results,
     save_unit,
     write_results,
 )
-from rewardshift.experiments.runner import (
+from rewardshift.lab.runner import (
     Plan,
     gather,
     pending_units,
     run_units,
 )
-from rewardshift.files import writable_folder, write_atomic
 from rewardshift.report import write_figure
 
 figures = pytest.mark.parametrize("name", FIGURES)

@@ -5,10 +5,11 @@ from itertools import combinations
 
 import pytest
 
+import rewardshift.paper  # noqa: F401  registers the figures
 from rewardshift.errors import InputError
-from rewardshift.experiments import FIGURES, find_figure
-from rewardshift.experiments.figure import SCENARIOS
-from rewardshift.experiments.maze import Trial
+from rewardshift.lab import FIGURES, find_figure
+from rewardshift.lab.figure import SCENARIOS
+from rewardshift.paper.maze import Trial
 
 figures = pytest.mark.parametrize("name", FIGURES)
 

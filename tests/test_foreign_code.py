@@ -11,9 +11,9 @@ import pytest
 from victims import Fault, call, command
 
 from rewardshift import DQN, OnlineBudget, train
+from rewardshift.agents.networks import MLP
 from rewardshift.cli import main
 from rewardshift.errors import ForeignError, TrainingError
-from rewardshift.networks import MLP
 
 TINY = ("--network=mlp(hidden=(4,))", "--batch-size=4", "--steps=20", "--evaluation-episodes=1")
 FAULTY = """

@@ -12,26 +12,27 @@ from fuzzing import as_installed, assert_clear
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+import rewardshift.paper  # noqa: F401  registers the figures
 from rewardshift import DQN, OnlineBudget, load_dataset, train
+from rewardshift.agents.networks import MLP
 from rewardshift.data.card import summarise
 from rewardshift.errors import InputError
-from rewardshift.experiments import FIGURES
-from rewardshift.experiments.figure import Curve
-from rewardshift.experiments.results import (
+from rewardshift.lab import FIGURES
+from rewardshift.lab.figure import Curve
+from rewardshift.lab.results import (
     UnitResult,
     load_units,
     read_results,
     save_unit,
     write_results,
 )
-from rewardshift.networks import MLP
 from rewardshift.report import _read_provenance
 from rewardshift.report.page import render_page
 from rewardshift.report.verdicts import judge, scores
-from rewardshift.training.checkpoints import load_checkpoint
-from rewardshift.training.folder import read_config
+from rewardshift.training.checkpoint import load_checkpoint
 from rewardshift.training.loading import load
 from rewardshift.training.online import OnlineTrainer
+from rewardshift.training.run_folder import read_config
 
 FIGURE = FIGURES["figure1"]
 SHARED = [HealthCheck.function_scoped_fixture, HealthCheck.too_slow]

@@ -14,16 +14,16 @@ from test_fuzz_files import Damage, damaged_bytes, damaged_csv, damaged_json
 
 from rewardshift import DQN, MLP, InputError, OnlineBudget, train
 from rewardshift.doctor.runs import doctor
-from rewardshift.experiments.constants import Constants
-from rewardshift.experiments.figure import Curve
-from rewardshift.experiments.results import UnitResult, save_unit
-from rewardshift.experiments.runner import gather, pending_units
-from rewardshift.experiments.sweep import SweepTask, make_sweep
-from rewardshift.experiments.sweeping import Kept, plan_sweep, sweep_folder
 from rewardshift.files import read_sealed, write_sealed
+from rewardshift.lab.figure import Curve
+from rewardshift.lab.results import UnitResult, save_unit
+from rewardshift.lab.runner import gather, pending_units
+from rewardshift.lab.sweep.constants import Constants
+from rewardshift.lab.sweep.run import Kept, plan_sweep, sweep_folder
+from rewardshift.lab.sweep.task import SweepTask, make_sweep
 from rewardshift.report import write_figure
 from rewardshift.report.watch import page_of
-from rewardshift.training.checkpoints import FORMAT
+from rewardshift.training.checkpoint import FORMAT
 
 SHARED = [HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
 TINY: dict[str, Any] = {"network": MLP((4,)), "batch_size": 2}

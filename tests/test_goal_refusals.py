@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 
 from rewardshift import DQN, RND, TD3, Hindsight, OnlineBudget, train
+from rewardshift.agents.networks import MLP
 from rewardshift.envs import BIT_FLIP
 from rewardshift.envs.goals import BitFlip, goal_reward, probe_goals
 from rewardshift.errors import InputError, TrainingError
-from rewardshift.networks import MLP
-from rewardshift.rollout import evaluation
+from rewardshift.training import evaluation
 
 BITS = DQN(network=MLP((8,)), batch_size=2)
 REACH = TD3(reward_range=(-1.0, 0.0))

@@ -13,13 +13,13 @@ import pytest
 from gymnasium.utils.env_checker import check_env
 
 from rewardshift import DQN, TD3, Hindsight, OnlineBudget, train
+from rewardshift.agents.networks import MLP
 from rewardshift.cli import main
 from rewardshift.envs import BIT_FLIP
 from rewardshift.envs.goals import BitFlip
 from rewardshift.envs.tasks import TaskSpec
 from rewardshift.envs.vector import Environments
-from rewardshift.networks import MLP
-from rewardshift.rollout.collection import collect
+from rewardshift.training.collection import collect
 from rewardshift.training.loading import load
 
 BITS = DQN(gamma=0.98, network=MLP((256,)), batch_size=128)

@@ -13,13 +13,13 @@ import pytest
 from hypothesis import given, settings
 
 from rewardshift import DQN, RND, TD3, Shift
-from rewardshift.agents.base import Biases
+from rewardshift.agents.base import Batch, Biases
 from rewardshift.agents.targets import member_targets, value_range
 from rewardshift.envs.goals import goal_reward
 from rewardshift.envs.tasks import TaskSpec
 from rewardshift.errors import InputError
-from rewardshift.hindsight import Hindsight, HindsightReplay, Strategy
-from rewardshift.replay import Batch, RecordLayout
+from rewardshift.training.hindsight import Hindsight, HindsightReplay, Strategy
+from rewardshift.training.replay import RecordLayout
 
 SPEC = TaskSpec(3, "float32", num_actions=2, goal_size=1)  # its number, achieved, desired
 ORIGINAL = -7.0

@@ -29,7 +29,7 @@ from rewardshift import (
     train,
     train_offline,
 )
-from rewardshift.networks import MLP
+from rewardshift.agents.networks import MLP
 
 ONLINE = OnlineBudget(
     steps=100, capacity=50, evaluate_every=20, evaluation_episodes=1, checkpoint_every=10

@@ -8,10 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import rewardshift.paper  # noqa: F401  registers the figures
 from rewardshift import lifetime
-from rewardshift.experiments import FIGURES
-from rewardshift.experiments.figure import Curve, Unit
-from rewardshift.experiments.lifetime import LifetimeBudget, fitted_lifetime, run_lifetime
+from rewardshift.lab import FIGURES
+from rewardshift.lab.figure import Curve, Unit
+from rewardshift.paper.lifetime import LifetimeBudget, fitted_lifetime, run_lifetime
 from rewardshift.shift import Shift
 
 

@@ -11,7 +11,7 @@ import pytest
 from rewardshift import Shift
 from rewardshift.agents.tabular import QLearning, Transition, optimal_q
 from rewardshift.envs.tabular import NUM_ACTIONS, NUM_STATES, SIDE, Maze, TableSpec
-from rewardshift.experiments.maze import COUNT, COUNT_SHIFT, EPSILON_GREEDY, FIGURE1, SHIFT
+from rewardshift.paper.maze import COUNT, COUNT_SHIFT, EPSILON_GREEDY, FIGURE1, SHIFT
 from rewardshift.training.tabular import TabularBudget, train_tabular
 
 DOWN, RIGHT, UP, LEFT = range(4)

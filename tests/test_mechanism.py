@@ -5,8 +5,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from rewardshift.experiments.behaviour import CONTROLLERS, Behaviour
-from rewardshift.experiments.mechanism import GAMMA, OPTIMISM, TASKS, MechanismBudget
+from rewardshift.paper.behaviour import CONTROLLERS, Behaviour
+from rewardshift.paper.mechanism import GAMMA, OPTIMISM, TASKS, MechanismBudget
 
 
 @pytest.mark.parametrize("env", CONTROLLERS)

@@ -20,13 +20,14 @@ from probes import Probe
 from tensorboardX.proto.event_pb2 import Event
 from victims import KILLED, Fault, call, contents
 
+import rewardshift.paper  # noqa: F401  registers the figures
 from rewardshift.agents.base import Agent
 from rewardshift.agents.dqn import DQN
+from rewardshift.agents.networks import MLP
 from rewardshift.errors import InputError, TrainingError
-from rewardshift.experiments import find_figure
-from rewardshift.experiments.curves import curves_of
-from rewardshift.experiments.figure import Figure, Panel, Unit
-from rewardshift.networks import MLP
+from rewardshift.lab import find_figure
+from rewardshift.lab.curves import curves_of
+from rewardshift.lab.figure import Figure, Panel, Unit
 from rewardshift.training import checkpoints
 from rewardshift.training.metrics import Columns, find_columns
 from rewardshift.training.offline import OfflineBudget, OfflineRow, OfflineTrainer, as_batch

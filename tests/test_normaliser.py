@@ -14,11 +14,11 @@ from probes import Probe
 from test_td3_runs import stopped_and_resumed
 
 from rewardshift import DQN, SAC, TD3, Convolution, InputError, load
+from rewardshift.agents.base import Batch
+from rewardshift.agents.learner import Learner
+from rewardshift.agents.networks import MLP
 from rewardshift.agents.normaliser import Normaliser, init_normaliser, normalise, take_note
 from rewardshift.envs.tasks import TaskSpec
-from rewardshift.learners import Learner
-from rewardshift.networks import MLP
-from rewardshift.replay import Batch
 
 SMALL: dict[str, Any] = {"network": MLP((8,)), "batch_size": 8, "normalise": True}
 AGENT = TD3(**SMALL, warm_up=20, random_actions=0.3)

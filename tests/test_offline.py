@@ -19,13 +19,13 @@ from rewardshift.agents.bcq import BCQ
 from rewardshift.agents.cql import CQL
 from rewardshift.agents.dqn import DQN
 from rewardshift.agents.intrinsic import RND
+from rewardshift.agents.networks import MLP
 from rewardshift.agents.tabular import QLearning, Transition
 from rewardshift.agents.td3 import TD3
 from rewardshift.data.dataset import Dataset
 from rewardshift.envs.tabular import TableSpec
 from rewardshift.envs.tasks import probe_spec
 from rewardshift.errors import InputError
-from rewardshift.networks import MLP
 from rewardshift.shift import Shift
 from rewardshift.training import offline
 from rewardshift.training.estimates import unseen_actions

@@ -9,8 +9,8 @@ import pytest
 from data_makers import random_data, save_npz
 
 from rewardshift import CQL, OfflineBudget, Subset, load_dataset, train_offline
+from rewardshift.agents.networks import MLP
 from rewardshift.cli import main
-from rewardshift.networks import MLP
 
 SMALL = (
     *(

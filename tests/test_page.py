@@ -16,8 +16,9 @@ from selenium.webdriver.common.by import By
 from selenium.webdriver.support.select import Select
 from selenium_axe_python.axe import Axe
 
-from rewardshift.experiments import FIGURES
-from rewardshift.experiments.results import read_results, write_provenance
+import rewardshift.paper  # noqa: F401  registers the figures
+from rewardshift.lab import FIGURES
+from rewardshift.lab.results import read_results, write_provenance
 from rewardshift.report import write_page, write_report
 
 ROOT = Path(__file__).parents[1]

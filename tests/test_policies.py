@@ -34,8 +34,8 @@ from rewardshift import (
 from rewardshift.cli import main
 from rewardshift.envs.goals import BitFlip
 from rewardshift.errors import TrainingError
-from rewardshift.rollout import policy as policy_module
-from rewardshift.rollout import vectors
+from rewardshift.training import policy as policy_module
+from rewardshift.training import vectors
 
 BUDGET = OnlineBudget(steps=60, evaluate_every=30, evaluation_episodes=1, checkpoint_every=20)
 SMALL: dict[str, Any] = {"network": MLP((8,)), "batch_size": 8}

@@ -31,7 +31,7 @@ from rewardshift import (
     train,
     train_offline,
 )
-from rewardshift.rollout.collection import collect
+from rewardshift.training.collection import collect
 
 AGENT = DQN(network=MLP((4,)), batch_size=4)
 BUDGET = OnlineBudget(steps=20, evaluate_every=20, evaluation_episodes=1)

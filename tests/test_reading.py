@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from rewardshift.errors import InputError
-from rewardshift.experiments.figure import SCENARIOS
+from rewardshift.lab.figure import SCENARIOS
 from rewardshift.report import judged_folders, summary, write_page
 from rewardshift.report.reading import READING, read_reading
 

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
-from rewardshift.replay import Batch, RecordLayout, Replay
+from rewardshift.agents.base import Batch
+from rewardshift.training.replay import RecordLayout, Replay
 
 GAMMA = 0.9
 

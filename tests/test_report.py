@@ -12,11 +12,12 @@ import numpy as np
 import pytest
 from matplotlib.figure import Figure as Canvas
 
+import rewardshift.paper  # noqa: F401  registers the figures
 from rewardshift.cli import main
 from rewardshift.errors import InputError
-from rewardshift.experiments import FIGURES
-from rewardshift.experiments.figure import Curve, Figure
-from rewardshift.experiments.results import write_provenance, write_results
+from rewardshift.lab import FIGURES
+from rewardshift.lab.figure import Curve, Figure
+from rewardshift.lab.results import write_provenance, write_results
 from rewardshift.report import summary, write_figure, write_page, write_report
 from rewardshift.report.page import render_page
 from rewardshift.report.plots import _draw_method, _draw_panel, draw

@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from rewardshift.experiments import FIGURES
-from rewardshift.experiments.results import read_results
+import rewardshift.paper  # noqa: F401  registers the figures
+from rewardshift.lab import FIGURES
+from rewardshift.lab.results import read_results
 from rewardshift.report import summary
 from rewardshift.report.summary import markdown as as_markdown
 from rewardshift.report.verdicts import judge

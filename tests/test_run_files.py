@@ -14,10 +14,10 @@ from probes import Probe
 from victims import Victim, call, command, contents
 
 from rewardshift import DQN, OnlineBudget, train
+from rewardshift.agents.networks import MLP
 from rewardshift.cli import main
 from rewardshift.errors import InputError
 from rewardshift.files import own_folder, read_own, read_sealed, write_atomic, write_sealed
-from rewardshift.networks import MLP
 from rewardshift.training.loading import load
 from rewardshift.training.runs import resume
 

@@ -26,12 +26,12 @@ from test_td3 import SPEC as TASK
 from test_whole_updates import flat, follow, forward, layers, normal, step, tensor, twins
 
 from rewardshift import SAC, OnlineBudget, train
+from rewardshift.agents.base import Batch
+from rewardshift.agents.gaussian_policy import squashed_log_density
+from rewardshift.agents.learner import Learner
+from rewardshift.agents.networks import MLP, apply_mlp
 from rewardshift.agents.sac import SACState
 from rewardshift.agents.selection import Optimistic
-from rewardshift.agents.soft import squashed_log_density
-from rewardshift.learners import Learner
-from rewardshift.networks import MLP, apply_mlp
-from rewardshift.replay import Batch
 
 SMALL = SAC(
     shift=BIASES,

@@ -15,12 +15,12 @@ from test_sac import SMALL
 from test_td3_runs import FLAGS, stopped_and_resumed
 
 from rewardshift import SAC, OfflineBudget, OnlineBudget, train, train_offline
+from rewardshift.agents.networks import MLP
 from rewardshift.agents.selection import (
     Optimistic,
 )
 from rewardshift.cli import main
 from rewardshift.errors import InputError
-from rewardshift.networks import MLP
 
 BUDGET = OnlineBudget(steps=100, evaluate_every=50, evaluation_episodes=1)
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from rewardshift import Shift, equivalent_bias, optimistic_value
 from rewardshift.agents.base import Biases
-from rewardshift.agents.members import mixing_weights
+from rewardshift.agents.ensemble import mixing_weights
 from rewardshift.agents.selection import (
     SELECTIONS,
     Lead,

@@ -18,19 +18,20 @@ import pytest
 from probes import Probe
 from rich.console import Console
 
+import rewardshift.paper  # noqa: F401  registers the figures
 from rewardshift import DQN, OnlineBudget, train
+from rewardshift.agents.networks import MLP
 from rewardshift.cli import main
 from rewardshift.cli.progress import ROWS, Work
 from rewardshift.errors import InputError
-from rewardshift.experiments import FIGURES
-from rewardshift.experiments.figure import Curve, Figure, Unit
-from rewardshift.experiments.processes import DIED, Processes
-from rewardshift.experiments.results import unit_name
-from rewardshift.experiments.runner import RUNNING, Plan, Shard, pending_units, perform, run_units
 from rewardshift.files import held
-from rewardshift.networks import MLP
-from rewardshift.training.folder import check_folder, claim_folder
+from rewardshift.lab import FIGURES
+from rewardshift.lab.figure import Curve, Figure, Unit
+from rewardshift.lab.processes import DIED, Processes
+from rewardshift.lab.results import unit_name
+from rewardshift.lab.runner import RUNNING, Plan, Shard, pending_units, perform, run_units
 from rewardshift.training.logs import note_time
+from rewardshift.training.run_folder import check_folder, claim_folder
 from rewardshift.training.runs import online_run
 
 SMALL = DQN(network=MLP((8,)), batch_size=8)
@@ -222,9 +223,9 @@ def test_a_unit_goes_on_from_its_last_checkpoint(
     unit = Unit(tuple(figure.tasks), ("rnd-1",), (0,), budget, "zero")
     whole = figure.run(figure, unit, tmp_path / "whole")
     code = (
-        "from pathlib import Path; from rewardshift.experiments import FIGURES;"
-        "from rewardshift.experiments.figure import Unit;"
-        "from rewardshift.experiments.curiosity import CuriosityBudget;"
+        "from pathlib import Path; import rewardshift.paper; from rewardshift.lab import FIGURES;"
+        "from rewardshift.lab.figure import Unit;"
+        "from rewardshift.paper.curiosity import CuriosityBudget;"
         f"figure = FIGURES['curiosity-stored']; unit = Unit({unit.tasks!r}, {unit.methods!r}, (0,),"
         f" {budget!r}, 'zero'); figure.run(figure, unit, Path({str(tmp_path / 'killed')!r}))"
     )

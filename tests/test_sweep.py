@@ -26,9 +26,9 @@ from rewardshift import (
     train,
 )
 from rewardshift.cli import main
-from rewardshift.experiments.results import read_results
-from rewardshift.experiments.sweep import Sweep
-from rewardshift.experiments.sweeping import read_sweep
+from rewardshift.lab.results import read_results
+from rewardshift.lab.sweep.run import read_sweep
+from rewardshift.lab.sweep.task import Sweep
 from rewardshift.report import write_report
 
 TINY: dict[str, Any] = {"network": MLP((8,)), "batch_size": 8}

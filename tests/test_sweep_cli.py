@@ -20,7 +20,7 @@ from rewardshift.cli import main
 from rewardshift.cli.agents import Job, jobs
 from rewardshift.cli.parts import REGISTRY
 from rewardshift.cli.sweeps import SweepJob, sweep_jobs
-from rewardshift.experiments.constants import with_constant
+from rewardshift.lab.sweep.constants import with_constant
 
 FLAGS = (
     *("--env", "CartPole-v1", "--network", "mlp(hidden=(8,))", "--batch-size", "8"),

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from test_sweep import BUDGET, TINY
 
 from rewardshift import DQN, RND, TD3, Shift, train
-from rewardshift.experiments.constants import biases_of
+from rewardshift.lab.sweep.constants import biases_of
 from rewardshift.report.statistics import mean_interval
 from rewardshift.training.runs import online_run
 

@@ -11,14 +11,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import rewardshift.paper  # noqa: F401  registers the figures
 from rewardshift.agents.tabular import QLearning
 from rewardshift.envs import DEEP_SEA
 from rewardshift.envs.deep_sea import DeepSea
 from rewardshift.envs.tabular import Maze, deep_sea_table, toy_text_table
 from rewardshift.errors import InputError
-from rewardshift.experiments import FIGURES
-from rewardshift.experiments.figure import Unit
-from rewardshift.experiments.terminal import TASKS, run_tables
+from rewardshift.lab import FIGURES
+from rewardshift.lab.figure import Unit
+from rewardshift.paper.terminal import TASKS, run_tables
 from rewardshift.shift import Shift
 from rewardshift.training.tabular import TabularBudget, train_tabular
 

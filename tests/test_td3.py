@@ -11,11 +11,11 @@ import pytest
 from probes import Aim, delayed_value, ending
 
 from rewardshift import TD3, OnlineBudget, Shift, ddpg, train
+from rewardshift.agents.base import Batch
+from rewardshift.agents.learner import Learner
+from rewardshift.agents.networks import MLP
 from rewardshift.agents.selection import Optimistic
 from rewardshift.envs.tasks import TaskSpec
-from rewardshift.learners import Learner
-from rewardshift.networks import MLP
-from rewardshift.replay import Batch
 
 BIASES = (-0.5, 0.0, 0.5)
 SMALL = TD3(

@@ -17,6 +17,7 @@ from probes import Aim
 from test_td3 import BUDGET, SMALL, assert_same
 
 from rewardshift import OnlineBudget, train
+from rewardshift.agents.networks import MLP
 from rewardshift.agents.selection import (
     Optimistic,
     ProgressSoftmax,
@@ -26,7 +27,6 @@ from rewardshift.envs import SPARSE_CHEETAH, SPARSE_PENDULUM
 from rewardshift.envs.tasks import TaskSpec
 from rewardshift.envs.vector import Environments
 from rewardshift.errors import InputError
-from rewardshift.networks import MLP
 from rewardshift.training.online import OnlineTrainer
 
 FLAGS = (

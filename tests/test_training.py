@@ -20,13 +20,13 @@ from probes import Probe
 from rewardshift import Shift
 from rewardshift.agents.dqn import DQN
 from rewardshift.agents.intrinsic import RND
+from rewardshift.agents.networks import MLP
 from rewardshift.cli import main
 from rewardshift.errors import InputError, TrainingError
-from rewardshift.networks import MLP
-from rewardshift.training.folder import how_to_resume, read_config
 from rewardshift.training.online import OnlineBudget
+from rewardshift.training.run_folder import how_to_resume, read_config
 from rewardshift.training.runs import resume, train
-from rewardshift.visits import visited_pairs
+from rewardshift.training.visits import visited_pairs
 
 AGENT = DQN(shift=(-0.5, 0.5), network=MLP((8,)), batch_size=8, intrinsic=RND(-1.0, width=8))
 BUDGET = OnlineBudget(

@@ -6,8 +6,9 @@ from typing import Any
 import pytest
 from test_report import FIGURE, known_curves
 
-from rewardshift.experiments import FIGURES
-from rewardshift.experiments.figure import Claim, Curve, Figure
+import rewardshift.paper  # noqa: F401  registers the figures
+from rewardshift.lab import FIGURES
+from rewardshift.lab.figure import Claim, Curve, Figure
 from rewardshift.report.statistics import MIN_SEEDS
 from rewardshift.report.summary import count
 from rewardshift.report.verdicts import (

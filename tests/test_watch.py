@@ -17,16 +17,17 @@ from browser import Browser, needs_browser
 from fuzzing import contents
 from selenium_axe_python.axe import Axe
 
+import rewardshift.paper  # noqa: F401  registers the figures
 from rewardshift import DQN, MLP, InputError, OnlineBudget, train
 from rewardshift.cli import main
-from rewardshift.experiments import FIGURES
-from rewardshift.experiments.constants import Constants
-from rewardshift.experiments.processes import Processes
-from rewardshift.experiments.results import unit_name
-from rewardshift.experiments.runner import RUNNING, Plan, pending_units, run_units
-from rewardshift.experiments.sweep import SweepTask, make_sweep, unit_run
-from rewardshift.experiments.sweeping import Kept, figures_in, plan_sweep, sweep_folder
 from rewardshift.files import write_atomic
+from rewardshift.lab import FIGURES
+from rewardshift.lab.processes import Processes
+from rewardshift.lab.results import unit_name
+from rewardshift.lab.runner import RUNNING, Plan, pending_units, run_units
+from rewardshift.lab.sweep.constants import Constants
+from rewardshift.lab.sweep.run import Kept, figures_in, plan_sweep, sweep_folder
+from rewardshift.lab.sweep.task import SweepTask, make_sweep, unit_run
 from rewardshift.report.live import live_figure, live_run
 from rewardshift.report.watch import Server, Watched, page_of, serving
 

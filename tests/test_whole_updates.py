@@ -13,11 +13,11 @@ import pytest
 import torch
 
 from rewardshift import Shift, learners
+from rewardshift.agents.base import Batch
 from rewardshift.agents.bcq import BCQ
 from rewardshift.agents.cql import CQL
+from rewardshift.agents.networks import MLP
 from rewardshift.envs.tasks import TaskSpec
-from rewardshift.networks import MLP
-from rewardshift.replay import Batch
 
 SPEC = TaskSpec(4, "float32", action_size=2)
 COUNT, UPDATES = 6, 3

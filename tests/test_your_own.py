@@ -13,9 +13,10 @@ import outside
 import pytest
 from fuzzing import as_installed
 
+import rewardshift.paper  # noqa: F401  registers the figures
 from rewardshift import DQN, TD3, Agent, InputError, OnlineBudget, resume, train
-from rewardshift.experiments import FIGURES, register
-from rewardshift.networks import MLP
+from rewardshift.agents.networks import MLP
+from rewardshift.lab import FIGURES, register
 
 BUDGET = OnlineBudget(steps=60, evaluate_every=20, evaluation_episodes=1, checkpoint_every=20)
 SMALL: dict[str, Any] = {"network": MLP((8,)), "batch_size": 8}

@@ -20,7 +20,7 @@ from typing import Any, Literal, NamedTuple
 
 FORKS = multiprocessing.get_context("forkserver")
 LIBRARIES = ("pytest", "tensorboardX", "minari", "hypothesis")
-OURS = ("cli", "training.runs", "training.offline", "experiments", "report")
+OURS = ("cli", "training.runs", "training.offline", "lab", "paper", "report")
 FORKS.set_forkserver_preload([*LIBRARIES, *(f"rewardshift.{name}" for name in OURS)])
 
 KILLED = -signal.SIGKILL

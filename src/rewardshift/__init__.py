@@ -17,18 +17,18 @@ if TYPE_CHECKING:
     from rewardshift.agents.cql import CQL
     from rewardshift.agents.dqn import DQN
     from rewardshift.agents.intrinsic import RND
+    from rewardshift.agents.networks import MLP, Convolution
     from rewardshift.agents.sac import SAC
     from rewardshift.agents.td3 import TD3, ddpg
     from rewardshift.data import Dataset, Subset, load_dataset
-    from rewardshift.experiments.constants import Constants
-    from rewardshift.experiments.sweep import SweepTask
-    from rewardshift.hindsight import Hindsight
-    from rewardshift.networks import MLP, Convolution
+    from rewardshift.lab.sweep.constants import Constants
+    from rewardshift.lab.sweep.task import SweepTask
     from rewardshift.report.sweeps import Response, sweep
-    from rewardshift.rollout.policy import Policy
+    from rewardshift.training.hindsight import Hindsight
     from rewardshift.training.loading import load
     from rewardshift.training.offline import OfflineBudget
     from rewardshift.training.online import OnlineBudget
+    from rewardshift.training.policy import Policy
     from rewardshift.training.runs import Result, resume, train, train_offline
 
     __version__: str
@@ -81,21 +81,21 @@ _LAZY = {
     "BCQ": "agents.bcq",
     "CQL": "agents.cql",
     "DQN": "agents.dqn",
-    "MLP": "networks",
+    "MLP": "agents.networks",
     "RND": "agents.intrinsic",
     "SAC": "agents.sac",
     "TD3": "agents.td3",
-    "Constants": "experiments.constants",
-    "Convolution": "networks",
+    "Constants": "lab.sweep.constants",
+    "Convolution": "agents.networks",
     "Dataset": "data",
-    "Hindsight": "hindsight",
+    "Hindsight": "training.hindsight",
     "OfflineBudget": "training.offline",
     "OnlineBudget": "training.online",
-    "Policy": "rollout.policy",
+    "Policy": "training.policy",
     "Response": "report.sweeps",
     "Result": "training.runs",
     "Subset": "data",
-    "SweepTask": "experiments.sweep",
+    "SweepTask": "lab.sweep.task",
     "ddpg": "agents.td3",
     "load": "training.loading",
     "load_dataset": "data",

@@ -11,14 +11,30 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
 import jax.numpy as jnp
-from jaxtyping import Array, Float, PRNGKeyArray
+from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
 from rewardshift.checks import Count, Discount
 from rewardshift.envs.tasks import TaskSpec
-from rewardshift.replay import Batch
 from rewardshift.shift import Shift
 
 Metrics = dict[str, Float[Array, ""]]
+
+
+class Batch(NamedTuple):
+    """Sampled transitions, with primal rewards.
+
+    `action` is a whole number, or the components of a continuous action. `reward` is the
+    discounted sum of `steps` rewards, and `next_observation` follows the last of them.
+    `intrinsic` is the intrinsic reward at the time of collection.
+    """
+
+    observation: Array
+    action: Int[Array, "*batch"] | Float[Array, "*batch size"]
+    reward: Float[Array, "*batch"]
+    next_observation: Array
+    terminated: Bool[Array, "*batch"]
+    steps: Int[Array, "*batch"]
+    intrinsic: Float[Array, "*batch"]
 
 
 class Biases(NamedTuple):
@@ -169,3 +185,8 @@ class Agent(ABC):
     def tells_values(self) -> bool:
         """Whether the agent tells its values: it defines `values`."""
         return type(self).values is not Agent.values
+
+
+def as_floats(observation: Array) -> Float[Array, "*batch features"]:
+    """Observations as network inputs: the raw numbers as float32."""
+    return observation.astype(jnp.float32)

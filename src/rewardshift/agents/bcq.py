@@ -12,14 +12,13 @@ import jax.numpy as jnp
 import optax
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from rewardshift.agents.base import Biases
+from rewardshift.agents.base import Batch, Biases, as_floats
+from rewardshift.agents.learner import Learner
+from rewardshift.agents.networks import MLP, Network, side_by_side, twin_values
 from rewardshift.agents.settings import Offline
 from rewardshift.agents.targets import member_targets
 from rewardshift.checks import Count, NonNegative, Positive, Share
 from rewardshift.envs.tasks import TaskSpec
-from rewardshift.learners import Learner
-from rewardshift.networks import MLP, Network, side_by_side, twin_values
-from rewardshift.replay import Batch, as_floats
 
 
 @jax.tree_util.register_dataclass

@@ -9,9 +9,8 @@ import jax.numpy as jnp
 import optax
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
-from rewardshift.agents.base import Biases
-from rewardshift.agents.settings import Offline
-from rewardshift.agents.soft import (
+from rewardshift.agents.base import Batch, Biases, as_floats
+from rewardshift.agents.gaussian_policy import (
     improve_policy,
     middle,
     squash,
@@ -19,13 +18,13 @@ from rewardshift.agents.soft import (
     start_multiplier,
     tune_temperature,
 )
+from rewardshift.agents.learner import Learner, mean_and_grad
+from rewardshift.agents.networks import MLP, Network, side_by_side, twin_values
+from rewardshift.agents.settings import Offline
 from rewardshift.agents.targets import member_targets
 from rewardshift.checks import Count, Natural, NonNegative, Positive
 from rewardshift.envs.tasks import TaskSpec
 from rewardshift.errors import InputError
-from rewardshift.learners import Learner, mean_and_grad
-from rewardshift.networks import MLP, Network, side_by_side, twin_values
-from rewardshift.replay import Batch, as_floats
 
 LARGEST_LOG_FACTOR = math.log(1e6)
 

@@ -8,9 +8,11 @@ import jax.numpy as jnp
 import optax
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
-from rewardshift.agents.base import Biases
+from rewardshift.agents.base import Batch, Biases, as_floats
+from rewardshift.agents.ensemble import mixing_weights
 from rewardshift.agents.intrinsic import Evaluated, Intrinsic
-from rewardshift.agents.members import mixing_weights
+from rewardshift.agents.learner import Learner
+from rewardshift.agents.networks import MLP, Network, side_by_side
 from rewardshift.agents.normaliser import Normaliser, see
 from rewardshift.agents.selection import Lead, Mixing, first_lead
 from rewardshift.agents.settings import Online
@@ -18,9 +20,6 @@ from rewardshift.agents.targets import member_targets
 from rewardshift.checks import Count, Natural, Positive, checked
 from rewardshift.envs.tasks import TaskSpec
 from rewardshift.errors import InputError
-from rewardshift.learners import Learner
-from rewardshift.networks import MLP, Network, side_by_side
-from rewardshift.replay import Batch, as_floats
 from rewardshift.shift import Shift
 
 

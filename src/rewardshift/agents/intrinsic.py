@@ -8,9 +8,9 @@ import jax.numpy as jnp
 import optax
 from jaxtyping import Array, Float, PRNGKeyArray
 
+from rewardshift.agents.learner import Learner
+from rewardshift.agents.networks import MLPParameters, apply_mlp, init_mlp
 from rewardshift.checks import Count, Finite, Positive, check
-from rewardshift.learners import Learner
-from rewardshift.networks import MLPParameters, apply_mlp, init_mlp
 
 Evaluated = Literal["fresh", "stored"]
 

@@ -6,8 +6,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int
 
+from rewardshift.agents.base import as_floats
 from rewardshift.envs.tasks import TaskSpec
-from rewardshift.replay import as_floats
 
 # Usual values with hindsight replay: the lower bound on a deviation, and the bound on the result.
 SMALLEST_DEVIATION = 0.01

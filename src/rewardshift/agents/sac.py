@@ -8,12 +8,9 @@ import jax.numpy as jnp
 import optax
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from rewardshift.agents.base import Biases
-from rewardshift.agents.members import improve_critics, leading_value, member_values
-from rewardshift.agents.normaliser import Normaliser, see
-from rewardshift.agents.selection import Lead, first_lead
-from rewardshift.agents.settings import Online
-from rewardshift.agents.soft import (
+from rewardshift.agents.base import Batch, Biases
+from rewardshift.agents.ensemble import improve_critics, leading_value, member_values
+from rewardshift.agents.gaussian_policy import (
     improve_policy,
     middle,
     soft_value,
@@ -21,13 +18,15 @@ from rewardshift.agents.soft import (
     start_multiplier,
     tune_temperature,
 )
+from rewardshift.agents.learner import Learner
+from rewardshift.agents.networks import normal_from_uniform, side_by_side
+from rewardshift.agents.normaliser import Normaliser, see
+from rewardshift.agents.selection import Lead, first_lead
+from rewardshift.agents.settings import Online
 from rewardshift.agents.targets import member_targets
 from rewardshift.checks import Finite, Natural, NonNegative
 from rewardshift.envs.tasks import TaskSpec
 from rewardshift.errors import InputError
-from rewardshift.learners import Learner
-from rewardshift.networks import normal_from_uniform, side_by_side
-from rewardshift.replay import Batch
 
 TWINS = 2
 

@@ -7,16 +7,15 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from rewardshift.agents.base import Agent, Biases
+from rewardshift.agents.base import Agent, Biases, as_floats
+from rewardshift.agents.networks import MLP, Initial, Network, twin_values
 from rewardshift.agents.normaliser import Normaliser, init_normaliser, take_note
 from rewardshift.agents.selection import Mixing, Selection, Uniform, next_lead
 from rewardshift.auto import AUTO, Cautious, Rule, as_rule
 from rewardshift.checks import Count, Finite, Natural, Positive, Rate, check
 from rewardshift.envs.tasks import TaskSpec
 from rewardshift.errors import InputError, shown
-from rewardshift.networks import MLP, Initial, Network, twin_values
 from rewardshift.optimism import lifetime
-from rewardshift.replay import as_floats
 from rewardshift.shift import Shift, as_shift, without_arrays
 
 ShiftLike = float | Shift | tuple[float | Shift, ...] | Rule | Literal["auto"]

@@ -5,8 +5,7 @@ from typing import Any
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from rewardshift.agents.base import Agent, Biases
-from rewardshift.replay import Batch
+from rewardshift.agents.base import Agent, Batch, Biases
 from rewardshift.shift import Shift
 
 

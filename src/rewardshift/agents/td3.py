@@ -13,8 +13,10 @@ import jax.numpy as jnp
 import optax
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from rewardshift.agents.base import Biases
-from rewardshift.agents.members import improve_critics, leading_value, member_values
+from rewardshift.agents.base import Batch, Biases
+from rewardshift.agents.ensemble import improve_critics, leading_value, member_values
+from rewardshift.agents.learner import Learner
+from rewardshift.agents.networks import normal_from_uniform, side_by_side
 from rewardshift.agents.normaliser import Normaliser, see
 from rewardshift.agents.selection import Lead, Mixing, first_lead
 from rewardshift.agents.settings import Online
@@ -22,10 +24,7 @@ from rewardshift.agents.targets import member_targets
 from rewardshift.checks import Count, Natural, NonNegative, Share
 from rewardshift.envs.tasks import TaskSpec
 from rewardshift.errors import InputError
-from rewardshift.learners import Learner
-from rewardshift.networks import normal_from_uniform, side_by_side
 from rewardshift.optimism import lifetime
-from rewardshift.replay import Batch
 
 
 class TD3State(NamedTuple):

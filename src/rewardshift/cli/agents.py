@@ -22,12 +22,12 @@ from rewardshift.agents.td3 import TD3
 from rewardshift.auto import Cautious, Rule
 from rewardshift.data.dataset import Pick, Subset
 from rewardshift.errors import InputError, one_line
-from rewardshift.rollout.parts import find_part
-from rewardshift.rollout.seeding import check_count
 from rewardshift.shift import Shift, Terminal
 from rewardshift.training.offline import OfflineBudget
 from rewardshift.training.online import OnlineBudget
 from rewardshift.training.runs import Run, offline_run, online_run
+from rewardshift.training.seeding import check_count
+from rewardshift.training.serialise import find_part
 
 Budget = OnlineBudget | OfflineBudget
 RunSeed = Annotated[int | None, tyro.conf.arg(metavar="INT")]  # None: the run's first seed

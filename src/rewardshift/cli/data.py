@@ -18,15 +18,15 @@ from rewardshift.data.loading import load_dataset
 from rewardshift.data.minari_sets import local_sets
 from rewardshift.data.writing import check_env, check_target, write_minari
 from rewardshift.errors import InputError, plain
-from rewardshift.experiments.provenance import made_with
 from rewardshift.extras import require
 from rewardshift.files import write_atomic
+from rewardshift.lab.provenance import made_with
 from rewardshift.optimism import value_bounds
-from rewardshift.rollout.collection import collect
-from rewardshift.rollout.parts import foreign_modules, part_to_json
 from rewardshift.shift import Shift
-from rewardshift.training.folder import read_config
+from rewardshift.training.collection import collect
 from rewardshift.training.loading import load
+from rewardshift.training.run_folder import read_config
+from rewardshift.training.serialise import foreign_modules, part_to_json
 
 
 def collect_data(

@@ -11,14 +11,17 @@ import tyro
 from rich.console import Console
 from rich.table import Table
 
+import rewardshift.paper  # noqa: F401  registers the figures
 from rewardshift.cli.progress import run_with_progress
 from rewardshift.cli.watching import watched
 from rewardshift.errors import InputError, TrainingError, shown
-from rewardshift.experiments import FIGURES, find_figure
-from rewardshift.experiments.cluster import RayCluster
-from rewardshift.experiments.figure import CORES, Figure, PresetName, duration, rounded
-from rewardshift.experiments.processes import Processes
-from rewardshift.experiments.runner import (
+from rewardshift.extras import needs
+from rewardshift.files import writable_folder
+from rewardshift.lab import FIGURES, find_figure
+from rewardshift.lab.cluster import RayCluster
+from rewardshift.lab.figure import CORES, Figure, PresetName, duration, rounded
+from rewardshift.lab.processes import Processes
+from rewardshift.lab.runner import (
     WHOLE,
     Place,
     Plan,
@@ -27,9 +30,7 @@ from rewardshift.experiments.runner import (
     missing_seeds,
     pending_units,
 )
-from rewardshift.experiments.sweeping import refuse_sweep
-from rewardshift.extras import needs
-from rewardshift.files import writable_folder
+from rewardshift.lab.sweep.run import refuse_sweep
 
 
 def list_figures(*, cost: bool = False) -> None:

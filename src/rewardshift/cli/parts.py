@@ -21,13 +21,13 @@ from tyro.constructors import (
 )
 
 from rewardshift.agents.intrinsic import RND, Intrinsic
+from rewardshift.agents.networks import MLP, Convolution, Network
 from rewardshift.agents.selection import SELECTIONS, Drawing
 from rewardshift.auto import AUTO, RULES, Cautious, Rule
 from rewardshift.errors import InputError, one_line, shown
-from rewardshift.hindsight import Hindsight
-from rewardshift.networks import MLP, Convolution, Network
-from rewardshift.rollout.parts import find_part
 from rewardshift.shift import Shift
+from rewardshift.training.hindsight import Hindsight
+from rewardshift.training.serialise import find_part
 
 TEXT = re.compile(r"(?P<name>[\w.:-]+)\s*(\((?P<settings>.*)\))?", re.DOTALL)
 NONE = "none"

@@ -18,8 +18,8 @@ from rich.progress import (
 )
 from rich.table import Table
 
-from rewardshift.experiments.figure import Unit
-from rewardshift.experiments.runner import Outcome, Place, Plan, run_units
+from rewardshift.lab.figure import Unit
+from rewardshift.lab.runner import Outcome, Place, Plan, run_units
 
 ROWS = 16  # the most running units to show, so that the bar stays on the screen
 SECONDS = 0.5  # between two updates of a bar

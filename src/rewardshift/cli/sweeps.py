@@ -10,6 +10,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+import rewardshift.paper  # noqa: F401  registers the figures
 from rewardshift.agents.base import Agent
 from rewardshift.auto import AUTO
 from rewardshift.cli.agents import (
@@ -28,15 +29,15 @@ from rewardshift.cli.figures import place_of
 from rewardshift.cli.flags import command, flags, shift_flags
 from rewardshift.cli.progress import run_with_progress
 from rewardshift.errors import InputError
-from rewardshift.experiments.constants import Constants, method_name
-from rewardshift.experiments.figure import Unit, duration
-from rewardshift.experiments.runner import Outcome, Place, Plan
-from rewardshift.experiments.sweep import Sweep, SweepTask, make_sweep
-from rewardshift.experiments.sweeping import Kept, expected_seconds
 from rewardshift.extras import needs
-from rewardshift.rollout.seeding import check_count
+from rewardshift.lab.figure import Unit, duration
+from rewardshift.lab.runner import Outcome, Place, Plan
+from rewardshift.lab.sweep.constants import Constants, method_name
+from rewardshift.lab.sweep.run import Kept, expected_seconds
+from rewardshift.lab.sweep.task import Sweep, SweepTask, make_sweep
 from rewardshift.shift import Shift
 from rewardshift.training.config import plain_name
+from rewardshift.training.seeding import check_count
 
 SEEDS = 8  # enough for a verdict
 

@@ -11,10 +11,10 @@ import tyro
 from rewardshift.auto import Cautious
 from rewardshift.cli.agents import Job, RunSeed
 from rewardshift.cli.progress import counting_bar
-from rewardshift.rollout.play import record_episode
 from rewardshift.shift import Shift
-from rewardshift.training.folder import how_to_resume, read_config
+from rewardshift.training.film import record_episode
 from rewardshift.training.loading import load
+from rewardshift.training.run_folder import how_to_resume, read_config
 from rewardshift.training.runs import Result, resume
 from rewardshift.training.start import read_start
 from rewardshift.training.trainer import OnProgress

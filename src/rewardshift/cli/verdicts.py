@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Column, Table
 
-from rewardshift.experiments.runner import Plan
+from rewardshift.lab.runner import Plan
 from rewardshift.report import summary, unsealed, write_figure, write_page, write_report, write_seal
 from rewardshift.report.rows import SYMBOLS
 from rewardshift.report.summary import COLUMNS, TITLES, Row

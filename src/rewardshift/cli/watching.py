@@ -8,6 +8,7 @@ from typing import Annotated
 
 import tyro
 
+import rewardshift.paper  # noqa: F401  registers the figures
 from rewardshift.extras import needs
 
 

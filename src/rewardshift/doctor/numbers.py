@@ -9,7 +9,7 @@ from rewardshift.doctor.groups import Belief, Ends, Members, Motion, Signal, Sta
 from rewardshift.doctor.view import QFunction, Transitions, View, rows_in, take, values_at
 from rewardshift.doctor.walk import returns_of
 from rewardshift.optimism import Bounds, lifetime, value_bounds
-from rewardshift.visits import visited_pairs
+from rewardshift.training.visits import visited_pairs
 
 POINTS = 512  # states in a picture and in the JSON
 NEARBY = 0.1  # the standard deviation of a nearby action, in half widths of the action space

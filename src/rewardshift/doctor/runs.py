@@ -26,13 +26,13 @@ from rewardshift.envs.tasks import (
 )
 from rewardshift.errors import InputError, one_line
 from rewardshift.files import DAMAGE, as_path
-from rewardshift.replay import RecordLayout
-from rewardshift.rollout.policy import Policy
-from rewardshift.training.checkpoints import read_agents, read_segments
+from rewardshift.training.checkpoint import read_agents, read_segments
 from rewardshift.training.config import RunConfig
-from rewardshift.training.folder import how_to_resume, read_config
 from rewardshift.training.loading import row_of
 from rewardshift.training.logs import METRICS, read_metrics
+from rewardshift.training.policy import Policy
+from rewardshift.training.replay import RecordLayout
+from rewardshift.training.run_folder import how_to_resume, read_config
 
 KEPT = 20_000  # transitions of a replay that are looked at
 # Columns of the metrics with the values of actions, of trainings online and offline.

@@ -7,9 +7,9 @@ from typing import Any, Literal, NamedTuple
 import gymnasium as gym
 import numpy as np
 
+from rewardshift.envs.stepping import itself
 from rewardshift.errors import InputError, shown
 from rewardshift.shift import Shift, as_shift, as_single_shift
-from rewardshift.stepping import itself
 
 # Values of actions in states, one for each pair; and the actions of a policy in states.
 QFunction = Callable[[Any, np.ndarray], np.ndarray]

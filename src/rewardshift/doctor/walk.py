@@ -9,8 +9,8 @@ import gymnasium as gym
 import numpy as np
 
 from rewardshift.doctor.view import Transitions, View, stack, take, values_at
+from rewardshift.envs.stepping import Moment, episode_steps
 from rewardshift.errors import InputError, blaming
-from rewardshift.stepping import Moment, episode_steps
 
 # A function of the number of finished episodes.
 OnEpisode = Callable[[int], None]

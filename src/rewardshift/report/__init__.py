@@ -9,16 +9,16 @@ from typing import Any
 from rewardshift.auto import AUTO
 from rewardshift.checks import check
 from rewardshift.errors import InputError, one_line
-from rewardshift.experiments.figure import Curve, Figure
-from rewardshift.experiments.results import (
+from rewardshift.files import DAMAGE, read_own, write_atomic
+from rewardshift.lab.figure import Curve, Figure
+from rewardshift.lab.results import (
     check_seal,
     command_again,
     read_results,
     write_provenance,
 )
-from rewardshift.experiments.sweep import SWEEP
-from rewardshift.experiments.sweeping import figures_in, read_sweep
-from rewardshift.files import DAMAGE, read_own, write_atomic
+from rewardshift.lab.sweep.run import figures_in, read_sweep
+from rewardshift.lab.sweep.task import SWEEP
 from rewardshift.report.page import render_page
 from rewardshift.report.plots import draw
 from rewardshift.report.response import as_csv, draw_response, points_of

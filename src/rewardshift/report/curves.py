@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from rewardshift.experiments.figure import Curve, Figure, Panel
+from rewardshift.lab.figure import Curve, Figure, Panel
 
 DASHES = {"-": "", "--": "6 3", "-.": "7 3 1.5 3", ":": "1.5 3"}
 

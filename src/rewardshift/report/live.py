@@ -10,10 +10,10 @@ from typing import Any, NamedTuple
 
 from rewardshift.checks import Count, check
 from rewardshift.errors import InputError, one_line
-from rewardshift.experiments.figure import Curve, Figure, Group, Method, Panel
-from rewardshift.experiments.results import load_units, unit_name
-from rewardshift.experiments.runner import PLAN, RUNNING
 from rewardshift.files import DAMAGE, read_own
+from rewardshift.lab.figure import Curve, Figure, Group, Method, Panel
+from rewardshift.lab.results import load_units, unit_name
+from rewardshift.lab.runner import PLAN, RUNNING
 from rewardshift.shift import Terminal
 from rewardshift.training.logs import read_metrics, time_spent
 

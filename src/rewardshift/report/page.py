@@ -10,12 +10,12 @@ from statistics import median
 from string import Template
 from typing import Any
 
-from rewardshift.experiments import FIGURES
-from rewardshift.experiments.figure import Curve, Figure, Source, rounded
-from rewardshift.experiments.results import read_results
-from rewardshift.experiments.sweep import SWEEP
-from rewardshift.experiments.sweeping import read_sweep
 from rewardshift.files import DAMAGE, read_own
+from rewardshift.lab import FIGURES
+from rewardshift.lab.figure import Curve, Figure, Source, rounded
+from rewardshift.lab.results import read_results
+from rewardshift.lab.sweep.run import read_sweep
+from rewardshift.lab.sweep.task import SWEEP
 from rewardshift.report.curves import as_json, in_words
 from rewardshift.report.reading import reading_html, scenarios_of, short_html
 from rewardshift.report.response import response_html

@@ -10,8 +10,8 @@ import numpy as np
 
 from rewardshift.data.picture import plain_texts
 from rewardshift.errors import plain
-from rewardshift.experiments.figure import Curve, Figure, Method, Panel
 from rewardshift.extras import needs
+from rewardshift.lab.figure import Curve, Figure, Method, Panel
 
 with needs("paper"):
     import matplotlib

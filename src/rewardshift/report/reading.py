@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from rewardshift.errors import InputError, one_line
-from rewardshift.experiments.figure import SCENARIOS, Figure
-from rewardshift.experiments.results import SEAL
 from rewardshift.files import DAMAGE, read_own
+from rewardshift.lab.figure import SCENARIOS, Figure
+from rewardshift.lab.results import SEAL
 from rewardshift.report.rows import SYMBOLS, cell, table
 from rewardshift.report.summary import TITLES, VERDICTS
 from rewardshift.report.verdicts import SOURCES

@@ -11,12 +11,12 @@ import numpy as np
 from rewardshift.auto import AUTO
 from rewardshift.data.picture import plain_texts
 from rewardshift.errors import plain
-from rewardshift.experiments.constants import NONE, Constant, method_name, numbers_in, place
-from rewardshift.experiments.curves import METRICS
-from rewardshift.experiments.figure import Curve, Metric
-from rewardshift.experiments.sweep import Sweep
-from rewardshift.experiments.sweeping import Kept
 from rewardshift.extras import needs
+from rewardshift.lab.curves import METRICS
+from rewardshift.lab.figure import Curve, Metric
+from rewardshift.lab.sweep.constants import NONE, Constant, method_name, numbers_in, place
+from rewardshift.lab.sweep.run import Kept
+from rewardshift.lab.sweep.task import Sweep
 from rewardshift.report.plots import render
 from rewardshift.report.statistics import MIN_SEEDS, Interval, mean_interval
 from rewardshift.report.verdicts import reason, score

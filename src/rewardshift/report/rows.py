@@ -3,7 +3,7 @@
 from html import escape
 from typing import Any
 
-from rewardshift.experiments.figure import Figure, Metric, rounded
+from rewardshift.lab.figure import Figure, Metric, rounded
 from rewardshift.report.verdicts import evidence, reason
 
 SYMBOLS = {"supported": "✓", "not supported": "✗", "inconclusive": "?", "not tested": "-"}

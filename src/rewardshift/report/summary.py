@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from rewardshift.errors import InputError, one_line
-from rewardshift.experiments import FIGURES
-from rewardshift.experiments.figure import Figure, Source, rounded
-from rewardshift.experiments.results import command_again
 from rewardshift.files import DAMAGE, read_own
+from rewardshift.lab import FIGURES
+from rewardshift.lab.figure import Figure, Source, rounded
+from rewardshift.lab.results import command_again
 from rewardshift.report.verdicts import SOURCES, judge
 
 VERDICTS = ("supported", "not supported", "inconclusive", "not tested")

@@ -8,14 +8,14 @@ from typing import Any, NamedTuple
 from rewardshift.agents.base import Agent
 from rewardshift.checks import Count, checked
 from rewardshift.errors import InputError, TrainingError, shown
-from rewardshift.experiments.constants import Constant, Constants, method_name, with_constant
-from rewardshift.experiments.figure import Unit
-from rewardshift.experiments.processes import Processes
-from rewardshift.experiments.results import RESULTS, read_results
-from rewardshift.experiments.runner import Outcome, Place, Plan, gather, pending_units, run_units
-from rewardshift.experiments.sweep import Sweep, SweepTask, make_sweep
-from rewardshift.experiments.sweeping import Kept, plan_sweep, sweep_folder
 from rewardshift.files import as_path
+from rewardshift.lab.figure import Unit
+from rewardshift.lab.processes import Processes
+from rewardshift.lab.results import RESULTS, read_results
+from rewardshift.lab.runner import Outcome, Place, Plan, gather, pending_units, run_units
+from rewardshift.lab.sweep.constants import Constant, Constants, method_name, with_constant
+from rewardshift.lab.sweep.run import Kept, plan_sweep, sweep_folder
+from rewardshift.lab.sweep.task import Sweep, SweepTask, make_sweep
 from rewardshift.report import write_figure, write_page
 from rewardshift.report.response import Finding, Point, findings, points_of
 from rewardshift.shift import Shift

@@ -6,7 +6,7 @@ from typing import Any, get_args
 import numpy as np
 from jaxtyping import Float
 
-from rewardshift.experiments.figure import Claim, Curve, Figure, Metric, Panel, Source, rounded
+from rewardshift.lab.figure import Claim, Curve, Figure, Metric, Panel, Source, rounded
 from rewardshift.report.statistics import ALPHA, MIN_SEEDS, Comparison, Decision, compare, decide
 
 SOURCES: tuple[Source, ...] = get_args(Source)

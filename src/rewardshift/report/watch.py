@@ -16,9 +16,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from rewardshift.errors import InputError, one_line
-from rewardshift.experiments.figure import Figure, duration
-from rewardshift.experiments.sweeping import figures_in
 from rewardshift.files import DAMAGE
+from rewardshift.lab.figure import Figure, duration
+from rewardshift.lab.sweep.run import figures_in
 from rewardshift.report import judged_folders
 from rewardshift.report.curves import as_json
 from rewardshift.report.live import CONFIG, Begun, Live, live_figure, live_run

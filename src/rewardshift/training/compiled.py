@@ -10,8 +10,8 @@ from typing import Any
 import jax
 
 from rewardshift.agents.base import Agent
-from rewardshift.replay import RecordLayout
 from rewardshift.training.metrics import as_scalars
+from rewardshift.training.replay import RecordLayout
 
 
 @partial(jax.jit, static_argnums=0, donate_argnums=1)

@@ -13,10 +13,10 @@ from rewardshift.data.dataset import Dataset, Subset
 from rewardshift.data.loading import load_dataset
 from rewardshift.envs.tasks import TaskSpec, check_imported
 from rewardshift.errors import InputError
-from rewardshift.rollout.parts import part_from_json, part_to_json
-from rewardshift.rollout.seeding import check_seeds
 from rewardshift.training.offline import OfflineBudget
 from rewardshift.training.online import OnlineBudget
+from rewardshift.training.seeding import check_seeds
+from rewardshift.training.serialise import part_from_json, part_to_json
 
 FORMAT = 9
 PLAIN = f"{string.ascii_letters}{string.digits}._"

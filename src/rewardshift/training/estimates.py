@@ -8,9 +8,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from rewardshift.agents.base import Agent
-from rewardshift.replay import Batch
-from rewardshift.rollout.evaluation import Episodes
+from rewardshift.agents.base import Agent, Batch
+from rewardshift.training.evaluation import Episodes
 
 # Transitions, spread over the data set, whose actions are compared with unseen ones.
 PROBED = 512

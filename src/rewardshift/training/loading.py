@@ -10,17 +10,17 @@ import numpy as np
 from rewardshift.checks import Natural, checked
 from rewardshift.errors import InputError, one_line
 from rewardshift.files import DAMAGE, arrays_in, as_path, opened
-from rewardshift.rollout.policy import (
+from rewardshift.training.config import RunConfig
+from rewardshift.training.logs import time_spent
+from rewardshift.training.policy import (
     Policy,
     acting_state,
     filled_networks,
     policy_state,
     read_policy,
 )
-from rewardshift.rollout.trees import leaf_name
-from rewardshift.training.config import RunConfig
-from rewardshift.training.folder import how_to_resume, read_config
-from rewardshift.training.logs import time_spent
+from rewardshift.training.run_folder import how_to_resume, read_config
+from rewardshift.training.trees import leaf_name
 
 PARAMETERS = "parameters.npz"
 

@@ -17,7 +17,7 @@ from jax.extend.core import ClosedJaxpr, Jaxpr
 from rewardshift.agents.base import Agent
 from rewardshift.envs.tasks import TaskSpec
 from rewardshift.errors import InputError
-from rewardshift.rollout.policy import policy_state
+from rewardshift.training.policy import policy_state
 
 ENVIRONMENT = 2**13  # bytes of Gymnasium's smallest environments, roughly
 NUMBER = 4  # bytes of a 32-bit number

@@ -13,14 +13,13 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from rewardshift.agents.base import Agent
+from rewardshift.agents.base import Agent, Batch
 from rewardshift.checks import Count, check
 from rewardshift.data.dataset import Dataset
 from rewardshift.envs.tasks import MakeEnv, TaskSpec
 from rewardshift.errors import InputError
-from rewardshift.replay import Batch
-from rewardshift.rollout.evaluation import Evaluator
 from rewardshift.training.estimates import Estimator
+from rewardshift.training.evaluation import Evaluator
 from rewardshift.training.memory import (
     agent_needs,
     check_memory,

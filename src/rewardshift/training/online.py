@@ -21,12 +21,10 @@ from rewardshift.envs.goals import goal_reward
 from rewardshift.envs.tasks import MakeEnv, TaskSpec, env_name
 from rewardshift.envs.vector import Environments
 from rewardshift.errors import FOREIGN, TrainingError, blaming, foreign_error
-from rewardshift.hindsight import Hindsight, HindsightReplay
-from rewardshift.replay import RecordLayout, Replay
-from rewardshift.rollout.evaluation import Evaluator
-from rewardshift.rollout.seeding import derive_seed
 from rewardshift.training.compiled import begin, update_and_act
 from rewardshift.training.draws import Draws, block_bytes, draws_from
+from rewardshift.training.evaluation import Evaluator
+from rewardshift.training.hindsight import Hindsight, HindsightReplay
 from rewardshift.training.memory import (
     agent_needs,
     check_memory,
@@ -34,6 +32,8 @@ from rewardshift.training.memory import (
     make_room_for_programs,
 )
 from rewardshift.training.metrics import find_columns, finite_metrics
+from rewardshift.training.replay import RecordLayout, Replay
+from rewardshift.training.seeding import derive_seed
 from rewardshift.training.trainer import OnProgress, Seen, Snapshot
 from rewardshift.training.visited import VisitedValues, look_at_visited
 

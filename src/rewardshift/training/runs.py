@@ -20,16 +20,16 @@ from rewardshift.data.loading import load_dataset, whole_name
 from rewardshift.envs.tasks import MakeEnv, check_imported
 from rewardshift.errors import InputError, shown
 from rewardshift.files import as_path, held, writable_folder
-from rewardshift.rollout.policy import Policy, acting_state, policy_state
 from rewardshift.training.config import DataConfig, RunConfig
-from rewardshift.training.deciding import decided, make_config, make_offline_config
-from rewardshift.training.folder import check_folder, claim_folder, read_config
-from rewardshift.training.keeping import run_in_folder
 from rewardshift.training.loading import row_of
 from rewardshift.training.metrics import Columns
 from rewardshift.training.offline import OfflineBudget, OfflineTrainer, as_batch
 from rewardshift.training.online import OnlineBudget, OnlineTrainer
+from rewardshift.training.policy import Policy, acting_state, policy_state
+from rewardshift.training.run_folder import check_folder, claim_folder, read_config
+from rewardshift.training.saving import run_in_folder
 from rewardshift.training.trainer import OnProgress, Trainer
+from rewardshift.training.validate import decided, make_config, make_offline_config
 
 
 @dataclass(frozen=True)

@@ -11,8 +11,8 @@ import numpy as np
 from rewardshift.envs.tasks import TaskSpec
 from rewardshift.files import DAMAGE, read_own, write_atomic
 from rewardshift.optimism import Bounds, value_bounds
-from rewardshift.rollout.policy import Policy, Values, acting_state, policy_state
 from rewardshift.training.config import RunConfig
+from rewardshift.training.policy import Policy, Values, acting_state, policy_state
 from rewardshift.training.trainer import Trainer
 
 START = "start.json"

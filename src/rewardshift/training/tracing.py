@@ -12,7 +12,7 @@ import jax.numpy as jnp
 from rewardshift.agents.base import Agent
 from rewardshift.envs.tasks import TaskSpec
 from rewardshift.errors import InputError, one_line, shown
-from rewardshift.rollout.policy import acting_state, policy_state
+from rewardshift.training.policy import acting_state, policy_state
 
 NUMBER = jax.ShapeDtypeStruct((), jnp.float32)
 FLAG = jax.ShapeDtypeStruct((), jnp.bool_)

@@ -3,8 +3,8 @@
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
-from rewardshift.replay import Replay
 from rewardshift.training.metrics import Columns, Row
+from rewardshift.training.replay import Replay
 
 # Called with the step and the rows of `metrics.csv` so far, also at every step of an evaluation.
 # Raising an exception in it stops the training.

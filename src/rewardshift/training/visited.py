@@ -10,10 +10,10 @@ from typing import Any, NamedTuple
 import jax
 import numpy as np
 
-from rewardshift.agents.base import Agent
-from rewardshift.replay import Replay, as_floats
+from rewardshift.agents.base import Agent, as_floats
 from rewardshift.shift import Shift
-from rewardshift.visits import visited_pairs
+from rewardshift.training.replay import Replay
+from rewardshift.training.visits import visited_pairs
 
 SAMPLES = 256
 

@@ -1,0 +1,218 @@
+"""The results of a figure on disk: finished units of work, and the table made of them.
+
+`OUT/FIGURE/units/` holds one JSON file per finished unit, each with a checksum. `results.csv` and
+`provenance.json` are written from them and can be written again. A seal in `provenance.json` shows
+whether either was changed since.
+"""
+
+import csv
+import io
+import json
+import shlex
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from rewardshift.checks import convert
+from rewardshift.errors import InputError, one_line, shown
+from rewardshift.files import DAMAGE, read_own, read_sealed, write_atomic, write_sealed
+from rewardshift.lab.figure import Curve, Figure
+
+FORMAT = 1
+RESULTS, PROVENANCE = "results.csv", "provenance.json"
+SEAL = "seal"  # the key of their common checksum in the provenance
+MOST_STEPS = 2**53
+LARGEST_VALUE = float(np.finfo(np.float32).max)
+COLUMNS = ("figure", "panel", "method", "seed", "step", "value")
+
+
+@dataclass(frozen=True)
+class UnitResult:
+    """The result of a finished unit of work.
+
+    Args:
+        digest: The digest of its declaration.
+        seeds: Its seeds.
+        seconds: Its duration.
+        made_with: The versions and the commit.
+        curves: Its curves.
+    """
+
+    digest: str
+    seeds: tuple[int, ...]
+    seconds: float
+    made_with: dict[str, Any]
+    curves: list[Curve]
+
+
+def unit_name(digest: str, seeds: Sequence[int]) -> str:
+    """The name of a unit's files."""
+    return f"{digest}-{'-'.join(map(str, seeds))}"
+
+
+def save_unit(folder: Path, unit: UnitResult) -> Path:
+    """Writes a finished unit into the figure's folder."""
+    body = {
+        "format": FORMAT,
+        "digest": unit.digest,
+        "seeds": unit.seeds,
+        "seconds": unit.seconds,
+        "made_with": unit.made_with,
+        "curves": [curve._asdict() for curve in unit.curves],
+    }
+    path = folder / "units" / f"{unit_name(unit.digest, unit.seeds)}.json"
+    path.parent.mkdir(exist_ok=True)
+    write_sealed(path, body)
+    return path
+
+
+def load_units(folder: Path, digest: str) -> list[UnitResult]:
+    """All finished units of a declaration; refuses a damaged one."""
+    paths = sorted((folder / "units").glob(f"{digest}-*.json"))
+    return [_load_unit(path, digest) for path in paths]
+
+
+def _load_unit(path: Path, digest: str) -> UnitResult:
+    try:
+        body = read_sealed(path, version=FORMAT)
+        if body["digest"] != digest:
+            raise ValueError(f"it is of another declaration, {body['digest']!r}")
+        return UnitResult(
+            digest,
+            convert(tuple[int, ...], body["seeds"]),
+            convert(float, body["seconds"]),
+            _checked_versions(body["made_with"]),
+            [_checked_curve(Curve(**curve)) for curve in body["curves"]],
+        )
+    except DAMAGE as error:
+        raise InputError(
+            f"the finished unit {str(path)!r} cannot be read: {one_line(error)}."
+            " Delete that file, and its unit is run again; all others are kept"
+        ) from error
+
+
+def _checked_versions(made_with: Any) -> dict[str, str | None]:
+    """The saved result of `made_with`; raises TypeError if it is something else."""
+    for name, version in convert(dict, made_with).items():
+        convert(str, name)
+        convert(str | None, version)
+    return dict(made_with)
+
+
+def _checked_curve(curve: Curve) -> Curve:
+    """The curve; TypeError or ValueError if its fields are of other types."""
+    for kind, value in (
+        *((str, curve.panel), (str, curve.method), (int, curve.seed)),
+        *((tuple[int, ...], curve.steps), (tuple[float, ...], curve.values)),
+    ):
+        convert(kind, value)
+    if len(curve.steps) != len(curve.values):
+        raise ValueError("a curve has other numbers of steps and of values")
+    return curve
+
+
+def check_seal(folder: Path) -> bool:
+    """Whether a figure's results are sealed; refused if they were changed since.
+
+    Results of earlier versions have no seal.
+    """
+    provenance = json.loads(read_own(folder / PROVENANCE))
+    if SEAL not in provenance:
+        return False
+    if provenance[SEAL] != _seal(folder, provenance):
+        raise InputError(
+            f"the seal of {str(folder / RESULTS)!r} and {PROVENANCE} does not fit: one of them was"
+            f" changed after it was written; {command_again(folder)} writes both again from the"
+            " finished units"
+        )
+    return True
+
+
+def command_again(folder: Path) -> str:
+    """The command that makes a figure's folder complete again, in words."""
+    out = shlex.quote(str(folder.parent))
+    if folder.name == "sweep":
+        return f"the 'rewardshift sweep' with --out {out}"
+    return f"'rewardshift reproduce {folder.name} --out {out}'"
+
+
+def write_provenance(folder: Path, provenance: Mapping[str, Any]) -> None:
+    """Writes `provenance.json`, sealed together with the `results.csv` beside it."""
+    body = {**provenance, SEAL: _seal(folder, provenance)}
+    write_atomic(folder / PROVENANCE, json.dumps(body, indent=2) + "\n")
+
+
+def _seal(folder: Path, provenance: Mapping[str, Any]) -> str:
+    """The checksum of a figure's results and of all of its provenance but the seal."""
+    body = {key: value for key, value in provenance.items() if key != SEAL}
+    text = json.dumps(body, sort_keys=True).encode()
+    return sha256(read_own(folder / RESULTS) + text).hexdigest()
+
+
+def write_results(path: Path, figure: Figure, curves: Iterable[Curve]) -> None:
+    """Writes `results.csv`: one row per point, in the order of the declaration."""
+    panels = [panel.name for panel in figure.panels]
+    methods = [method.name for method in figure.methods]
+    found = list(curves)
+    for curve in found:
+        if curve.panel not in panels or curve.method not in methods:
+            raise InputError(
+                f"a unit beside {str(path)!r} has a curve of {shown(curve.method)} in"
+                f" {shown(curve.panel)}, which {figure.name} has not"
+            )
+    ordered = sorted(found, key=lambda c: (panels.index(c.panel), methods.index(c.method), c.seed))
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(COLUMNS)
+    for curve in ordered:
+        writer.writerows(
+            (figure.name, curve.panel, curve.method, curve.seed, step, f"{value:.7g}")
+            for step, value in zip(curve.steps, curve.values, strict=True)
+        )
+    write_atomic(path, text.getvalue())
+
+
+def read_results(path: Path) -> list[Curve]:
+    """The curves of a `results.csv`; refuses a damaged one with its line."""
+    points: dict[tuple[str, str, int], tuple[list[int], list[float]]] = {}
+    try:
+        rows = csv.reader(io.StringIO(read_own(path).decode(), newline=""))
+        if tuple(next(rows, ())) != COLUMNS:
+            raise ValueError(f"the first line must be {','.join(COLUMNS)}")
+        for row in rows:
+            _, panel, method, seed, step, value = row
+            steps, values = points.setdefault((panel, method, int(seed)), ([], []))
+            if steps and int(step) <= steps[-1]:
+                raise ValueError(f"step {step} comes after step {steps[-1]}")
+            if not 0 <= int(step) <= MOST_STEPS:
+                raise ValueError(f"step {step} is not between 0 and 2^53")
+            if not abs(float(value)) <= LARGEST_VALUE:  # also refuses NaN
+                raise ValueError(f"the value {value} is not finite in 32 bits")
+            steps.append(int(step))
+            values.append(float(value))
+    except (*DAMAGE, csv.Error) as error:
+        line = f", line {rows.line_num}" if "rows" in locals() else ""
+        raise InputError(f"{str(path)!r}{line} cannot be read: {one_line(error)}") from error
+    curves = [Curve(*key, *lists) for key, lists in points.items()]
+    firsts: dict[str, Curve] = {}
+    for curve in curves:
+        first = firsts.setdefault(curve.panel, curve)
+        if curve.steps != first.steps:
+            raise InputError(
+                f"{str(path)!r}: in panel {curve.panel!r}, seed {curve.seed} of {curve.method!r}"
+                f" has other steps than seed {first.seed} of {first.method!r}"
+            )
+    return curves
+
+
+def merge_made_with(units: Sequence[UnitResult]) -> dict[str, Any]:
+    """The versions and commits of the units; where they differ, a list of all."""
+    merged: dict[str, Any] = {}
+    for key in units[0].made_with:
+        answers = list(dict.fromkeys(unit.made_with.get(key) for unit in units))
+        merged[key] = answers[0] if len(answers) == 1 else answers
+    return merged

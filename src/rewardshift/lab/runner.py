@@ -1,0 +1,269 @@
+"""Turns a figure into units of work, runs the unfinished ones, and keeps the results.
+
+A unit is a few seeds of some methods on some tasks. Its result is one file, written when it is
+complete, so an interrupted run continues with the missing units, and within a long unit from its
+last checkpoint. A failing unit does not stop the others.
+"""
+
+import contextlib
+import importlib
+import itertools
+import json
+import shutil
+import tempfile
+import time
+import traceback
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import NamedTuple, Protocol, runtime_checkable
+
+from rewardshift.errors import FOREIGN, ForeignError, InputError, TrainingError
+from rewardshift.files import read_own, writable_folder, write_atomic
+from rewardshift.lab import MODULES, find_figure
+from rewardshift.lab.figure import Figure, Group, Unit
+from rewardshift.lab.provenance import made_with
+from rewardshift.lab.results import (
+    RESULTS,
+    UnitResult,
+    load_units,
+    merge_made_with,
+    save_unit,
+    unit_name,
+    write_provenance,
+    write_results,
+)
+from rewardshift.shift import Terminal
+from rewardshift.training.logs import TIMES, time_spent
+from rewardshift.training.seeding import check_count
+
+
+class Made(NamedTuple):
+    """A figure without a registered name, and the command that makes and runs it."""
+
+    figure: Figure
+    command: str
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A plan to run a figure, checked when it is made.
+
+    Args:
+        figure: The name of the figure.
+        preset: The name of one of its presets.
+        seeds: The number of seeds, 0, 1, 2, ...
+        terminal: The treatment of terminal states: the paper's `"zero"`, or `"absorbing"`.
+        out: The folder for results; those of the figure go to `out/figure`.
+        made: The figure itself, if it was made on the spot. Otherwise its name finds it.
+        module: The module that registered the figure, if it is not one of ours.
+    """
+
+    figure: str
+    preset: str
+    seeds: int
+    terminal: Terminal
+    out: Path
+    made: Made | None = None
+    module: str | None = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.declared.preset(self.preset)
+        check_count(self.seeds)
+        object.__setattr__(self, "module", MODULES.get(self.figure))
+
+    @property
+    def declared(self) -> Figure:
+        """The figure."""
+        return find_figure(self.figure) if self.made is None else self.made.figure
+
+    @property
+    def folder(self) -> Path:
+        """The folder of the figure's results."""
+        return self.out / self.figure
+
+    def finished(self, group: Group) -> list[UnitResult]:
+        """The finished units of a group."""
+        digest = self.declared.digest(self.preset, self.terminal, group)
+        return load_units(self.folder, digest)
+
+    @property
+    def command(self) -> str:
+        """The command that runs this plan."""
+        if self.made is not None:
+            return self.made.command
+        found = f"--import {self.module} " if self.module else ""
+        return (
+            f"rewardshift {found}reproduce {self.figure} --preset {self.preset}"
+            f" --seeds {self.seeds} --terminal {self.terminal}"
+        )
+
+
+class Shard(NamedTuple):
+    """Part `number`, from 1 on, of the `of` parts into which a figure's work is divided."""
+
+    number: int
+    of: int
+
+
+WHOLE = Shard(1, 1)
+RUNNING = "running"  # the folder of unfinished units
+PLAN = "plan.json"
+RETRIES = 2  # the number of restarts of a unit after its process or its machine is lost
+
+
+class Outcome(NamedTuple):
+    """The end of a unit of work: its result, or the error that stopped it."""
+
+    unit: Unit
+    result: UnitResult | None
+    error: str | None
+
+
+@runtime_checkable
+class Place(Protocol):
+    """A place that performs units of work; the runner keeps the results."""
+
+    def perform(self, plan: Plan, units: list[Unit]) -> Iterator[Outcome]:
+        """Performs the units and yields each one's outcome when it ends."""
+        ...
+
+    def slots(self) -> int:
+        """The number of units performed at once."""
+        ...
+
+
+def pending_units(plan: Plan, shard: Shard = WHOLE) -> list[Unit]:
+    """The unfinished work of a shard. It writes the plan to the figure's folder, for `watch`.
+
+    The shard of a seed does not depend on the finished work, so shards on different machines, with
+    or without a common folder, never do the same work.
+    """
+    for folder in (plan.out, plan.folder, plan.folder / "units"):
+        writable_folder(folder)
+    figure = plan.declared.at(plan.preset)
+    write_plan(plan)
+    size, turn = figure.seeds_per_unit, itertools.count()
+    units = []
+    for group in figure.groups:
+        mine = [
+            seed
+            for first in range(0, plan.seeds, size)
+            if next(turn) % shard.of == shard.number - 1
+            for seed in range(first, min(first + size, plan.seeds))
+        ]
+        finished = {seed for unit in plan.finished(group) for seed in unit.seeds}
+        missing = [seed for seed in mine if seed not in finished]
+        units += [
+            figure.unit(plan.preset, plan.terminal, group, missing[i : i + size])
+            for i in range(0, len(missing), size)
+        ]
+    return units
+
+
+def write_plan(plan: Plan) -> None:
+    """Writes `plan.json`: the work that the figure's folder is going to hold."""
+    figure = plan.declared
+    body = {
+        "preset": plan.preset,
+        "seeds": plan.seeds,
+        "terminal": plan.terminal,
+        "unit_spans": figure.unit_spans,
+        "seeds_per_unit": figure.seeds_per_unit,
+    }
+    path, text = plan.folder / PLAN, json.dumps(body) + "\n"
+    if not path.exists() or read_own(path) != text.encode():
+        write_atomic(path, text)
+
+
+def run_units(plan: Plan, units: list[Unit], place: Place) -> Iterator[Outcome]:
+    """Runs units, keeps their results, and yields each one's outcome when it ends."""
+    for outcome in place.perform(plan, units):
+        if outcome.result is not None:
+            save_unit(plan.folder, outcome.result)
+            name = unit_name(outcome.result.digest, outcome.result.seeds)
+            shutil.rmtree(plan.folder / RUNNING / name, ignore_errors=True)
+        yield outcome
+
+
+def perform(plan: Plan, unit: Unit) -> Outcome:
+    """Performs or continues one unit, in the calling process."""
+    started = time.perf_counter()
+    try:
+        if plan.module is not None:
+            importlib.import_module(plan.module)
+        figure = plan.declared
+        digest = figure.digest(plan.preset, plan.terminal, (unit.tasks, unit.methods))
+        with _running_folder(plan, unit_name(digest, unit.seeds)) as folder:
+            earlier = sum(time_spent(path.parent) for path in folder.rglob(TIMES))
+            curves = figure.run(figure, unit, folder)
+    except ForeignError as error:
+        return Outcome(unit, None, f"{error}\n{error.details}")
+    except (InputError, TrainingError, OSError) as error:
+        return Outcome(unit, None, str(error))
+    except FOREIGN:  # from any library in the training; the other units go on
+        return Outcome(unit, None, traceback.format_exc())
+    seconds = earlier + time.perf_counter() - started
+    return Outcome(unit, UnitResult(digest, unit.seeds, seconds, made_with(), curves), None)
+
+
+@contextlib.contextmanager
+def _running_folder(plan: Plan, name: str) -> Iterator[Path]:
+    """The folder of a unit's checkpoints: beside the results, or temporary if those are remote."""
+    if plan.folder.is_dir():
+        yield plan.folder / RUNNING / name
+    else:
+        with tempfile.TemporaryDirectory() as folder:
+            yield Path(folder) / name
+
+
+def missing_seeds(plan: Plan) -> list[str]:
+    """The missing seeds in words, one line for each group of tasks and methods."""
+    figure = plan.declared.at(plan.preset)
+    lines = []
+    for group in figure.groups:
+        finished = {seed for unit in plan.finished(group) for seed in unit.seeds}
+        lacking = [str(seed) for seed in range(plan.seeds) if seed not in finished]
+        if lacking:
+            names = ", ".join(itertools.chain(*group))
+            lines.append(f"{names}: seed{'s' * (len(lacking) > 1)} {', '.join(lacking)}")
+    return lines
+
+
+def gather(plan: Plan) -> bool:
+    """Writes `results.csv` and `provenance.json` from the finished units; False without any."""
+    figure = plan.declared.at(plan.preset)
+    wanted = set(range(plan.seeds))
+    units = [
+        unit
+        for group in figure.groups
+        for unit in plan.finished(group)
+        if not wanted.isdisjoint(unit.seeds)
+    ]
+    if not units:
+        return False
+    # By name, because two simultaneous runs may both have finished a seed.
+    curves = {
+        (curve.panel, curve.method, curve.seed): curve
+        for unit in units
+        for curve in unit.curves
+        if curve.seed in wanted
+    }
+    write_results(plan.folder / RESULTS, figure, curves.values())
+    merged = merge_made_with(units)
+    provenance = {
+        "command": plan.command,
+        "figure": plan.figure,
+        "preset": plan.preset,
+        "seeds": plan.seeds,
+        "terminal": plan.terminal,
+        "budget": repr(figure.presets[plan.preset].budget),
+        "note": figure.presets[plan.preset].note,
+        **({"missing": lacking} if (lacking := missing_seeds(plan)) else {}),
+        "duration": round(sum(unit.seconds for unit in units), 1),
+        "commit": merged.pop("commit", None),
+        "machine": merged.pop("machine", None),
+        "versions": merged,
+    }
+    write_provenance(plan.folder, provenance)
+    return True

@@ -1,0 +1,308 @@
+"""Continuous control: Random Reward Shift on TD3, and single shifts (S2)."""
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+from rewardshift.agents.networks import MLP
+from rewardshift.agents.td3 import TD3
+from rewardshift.envs import SPARSE_CHEETAH
+from rewardshift.lab.curves import (
+    Task,
+    online_lifetimes,
+    return_panels,
+    run_online,
+    with_terminal,
+)
+from rewardshift.lab.figure import Claim, Figure, Method, Preset, Style
+from rewardshift.shift import Terminal
+from rewardshift.training.online import OnlineBudget
+
+
+@dataclass(frozen=True)
+class ControlBudget:
+    """The budget of a figure.
+
+    Args:
+        steps: Environment steps of each seed.
+        hidden: Widths of the hidden layers.
+        batch_size, warm_up, learning_rate: As in `TD3`.
+        evaluations: Points of a curve.
+        evaluation_episodes: Episodes per point.
+    """
+
+    steps: int
+    hidden: tuple[int, ...] = (256, 256)
+    batch_size: int = TD3.batch_size
+    warm_up: int = TD3.warm_up
+    learning_rate: float = TD3.learning_rate
+    evaluations: int = 200
+    evaluation_episodes: int = 10
+
+    def configure(self, agent: TD3, task: Task, terminal: Terminal) -> TD3:
+        """See `OnlineFigureBudget`."""
+        return replace(
+            agent,
+            shift=with_terminal(agent, terminal),
+            network=MLP(self.hidden),
+            batch_size=self.batch_size,
+            warm_up=self.warm_up,
+            learning_rate=self.learning_rate,
+        )
+
+    def online(self, task: str) -> OnlineBudget:
+        """See `OnlineFigureBudget`."""
+        return OnlineBudget(
+            steps=self.steps,
+            capacity=self.steps,
+            evaluate_every=self.steps // self.evaluations,
+            evaluation_episodes=self.evaluation_episodes,
+        )
+
+
+TASKS = {
+    name: Task(f"{name}-v5") for name in ("Hopper", "Walker2d", "HalfCheetah", "Ant", "Humanoid")
+}
+# The share of their range below which a difference of returns counts as alike.
+ALIKE = 0.1
+
+SMOKE = Preset(
+    seeds=2,
+    budget=ControlBudget(600, (16, 16), 16, warm_up=200, evaluations=2, evaluation_episodes=1),
+    seconds=150,
+    note="600 steps and 16 units: shows that it runs, nothing else",
+    decides=False,
+)
+# The settings of results/td3-check, which learn faster than the defaults.
+AS_CHECKED = ControlBudget(
+    100_000,
+    batch_size=100,
+    warm_up=5000,
+    learning_rate=1e-3,
+    evaluations=50,
+    evaluation_episodes=5,
+)
+QUICK = Preset(
+    seeds=8,
+    budget=AS_CHECKED,
+    seconds=15_700,
+    note="100,000 of 1,000,000 steps, batches of 100 instead of 256, a learning rate of 1e-3"
+    " instead of 3e-4, 5,000 instead of 25,000 random steps, two of five tasks",
+    left_out={"Walker2d": 4.4, "Ant": 5.2, "Humanoid": 6.1},
+)
+PAPER = Preset(seeds=10, budget=ControlBudget(1_000_000), seconds=5_000_000)
+
+RRS_3, RRS_7 = (-0.5, 0.0, 0.5), (-0.5, -0.33, -0.17, 0.0, 0.17, 0.33, 0.5)
+
+
+def _above(task: str, worse: str, label: str) -> Claim:
+    """Over the whole training: a claim about its end would need more than the quick preset."""
+    return Claim(
+        f"{task}-rrs-3-above-{worse}",
+        task,
+        f"Random Reward Shift is above {label}.",
+        better="rrs-3",
+        worse=worse,
+    )
+
+
+CONTROL = Figure(
+    name="control",
+    title="Continuous control: Random Reward Shift and other ensembles of TD3",
+    scenario="S2 control",
+    wording=(
+        "RRS outperforms the vanilla TD3 in all five environments and outperforms all baseline"
+        " methods in most tasks"
+    ),
+    tasks=TASKS,
+    panels=return_panels(tuple(TASKS)),
+    methods=(
+        Method("td3", "TD3", TD3(), Style("#525252", "--")),
+        Method("ensemble-td3", "Ensemble TD3", TD3(shift=(0.0,) * 3), Style("#e69f00", "-.")),
+        Method(
+            "bootstrapped-td3",
+            "Bootstrapped TD3",
+            TD3(shift=(0.0,) * 3, own_actors=True, lead_steps=0),
+            Style("#cc5f9e", ":"),
+        ),
+        Method("rrs-3", "RRS-3", TD3(shift=RRS_3), Style("#08519c", "-")),
+    ),
+    claims=tuple(
+        _above(task, worse, label)
+        for task in TASKS
+        for worse, label in (
+            ("td3", "TD3"),
+            ("ensemble-td3", "Ensemble TD3"),
+            ("bootstrapped-td3", "Bootstrapped TD3"),
+        )
+    ),
+    presets={"smoke": SMOKE, "quick": QUICK, "paper": PAPER},
+    x_label="environment steps",
+    run=run_online,
+    unit_spans=(),
+    seeds_per_unit=1,
+    lifetimes=online_lifetimes,
+)
+
+
+def _alike(task: str, method: str, statement: str) -> Claim:
+    return Claim(f"{task}-{method}-like-rrs-3", task, statement, "rrs-3", method, alike=ALIKE)
+
+
+CONTROL_ABLATION = replace(
+    CONTROL,
+    name="control-ablation",
+    title="Random Reward Shift: how many members, how far apart, how often drawn",
+    wording=(
+        "RRS is not sensitive to hyper-parameters, showing the robustness of the proposed method"
+    ),
+    methods=(
+        Method("rrs-3", "RRS-3 0.5", TD3(shift=RRS_3), Style("#08519c", "-")),
+        Method("rrs-3-1.0", "RRS-3 1.0", TD3(shift=(-1.0, 0.0, 1.0)), Style("#6baed6", "--")),
+        Method("rrs-7", "RRS-7 0.5", TD3(shift=RRS_7), Style("#005a32", "-.")),
+        Method(
+            "rrs-7-1.0",
+            "RRS-7 1.0",
+            TD3(shift=(-1.0, -0.67, -0.33, 0.0, 0.33, 0.67, 1.0)),
+            Style("#74c476", ":"),
+        ),
+        Method(
+            "rrs-3-step",
+            "RRS-3 0.5, every step",
+            TD3(shift=RRS_3, lead_episodes=0, lead_steps=0),
+            Style("#d94801", "--"),
+        ),
+        Method(
+            "rrs-3-ten",
+            "RRS-3 0.5, every ten episodes",
+            TD3(shift=RRS_3, lead_episodes=10),
+            Style("#807dba", "-."),
+        ),
+    ),
+    claims=tuple(
+        _alike(task, method, statement)
+        for task in TASKS
+        for method, statement in (
+            ("rrs-3-1.0", "Twice the range makes no difference."),
+            ("rrs-7", "Seven members are like three."),
+            ("rrs-7-1.0", "Seven members with twice the range are like three."),
+            ("rrs-3-step", "A member drawn at every step does as well."),
+            ("rrs-3-ten", "A member drawn every ten episodes does as well."),
+        )
+    ),
+    presets={
+        "smoke": SMOKE,
+        "quick": replace(
+            QUICK,
+            seconds=37_000,
+            left_out={"Hopper": 20, "Walker2d": 20, "Ant": 24, "Humanoid": 28},
+            note=QUICK.note.replace("two of five", "one of five"),
+        ),
+        "paper": replace(PAPER, seconds=12_000_000),
+    },
+)
+
+
+def _single_shifts(size: float) -> tuple[Method, ...]:
+    return (
+        Method(f"td3-{size:g}", f"TD3 -{size:g}", TD3(shift=-size), Style("#2171b5", "-")),
+        Method("td3", "TD3", TD3(), Style("#525252", "--")),
+        Method(f"td3+{size:g}", f"TD3 +{size:g}", TD3(shift=size), Style("#d94801", "-.")),
+    )
+
+
+def _ordering(panel: str, size: float, better: str, worse: str, **how: Any) -> tuple[Claim, ...]:
+    """The claims that -size is above 0, 0 above +size, and -size above +size.
+
+    Args:
+        panel: The panel's name.
+        size: The size of the shift.
+        better, worse: The verbs of the statements.
+        how: Other fields of the claims.
+    """
+    low, high = f"td3-{size:g}", f"td3+{size:g}"
+    return tuple(
+        Claim(f"{x}-above-{y}", panel, statement, better=x, worse=y, **how)
+        for x, y, statement in (
+            (low, "td3", f"A negative shift {better}."),
+            ("td3", high, f"A positive shift {worse}."),
+            (low, high, f"A negative shift {better} than a positive one."),
+        )
+    )
+
+
+SPARSE_STEPS = 100_000  # the steps in which the paper's curves differ
+
+SPARSE_CHEETAH_FIGURE = Figure(
+    name="sparse-cheetah",
+    title="Sparse HalfCheetah: optimism finds the reward sooner, caution later",
+    scenario="S2 control",
+    wording=(
+        "a negative reward shift lead to more explorative behavior and improves the learning"
+        " efficiency while a positive reward shift hinders the learning efficiency"
+    ),
+    tasks={"SparseHalfCheetah": Task(SPARSE_CHEETAH)},
+    panels=return_panels(("SparseHalfCheetah",)),
+    methods=(
+        *_single_shifts(0.5),
+        Method("auto", "TD3 auto", TD3(shift="auto"), Style("#dd3497", ":")),
+    ),
+    claims=(
+        *_ordering(
+            "SparseHalfCheetah", 0.5, "explores better", "explores worse", until=SPARSE_STEPS
+        ),
+        *(
+            Claim(
+                f"auto-above-{worse}",
+                "SparseHalfCheetah",
+                f"A shift that chooses itself is better than {label}.",
+                better="auto",
+                worse=worse,
+                source="ours",
+                until=SPARSE_STEPS,
+            )
+            for worse, label in (("td3", "none"), ("td3-0.5", "-0.5"))
+        ),
+    ),
+    presets={
+        "smoke": replace(SMOKE, seconds=40),
+        "quick": Preset(
+            seeds=8,
+            budget=ControlBudget(SPARSE_STEPS, evaluations=50),
+            seconds=7_700,
+            note="100,000 of 200,000 steps",
+        ),
+        "paper": Preset(seeds=8, budget=ControlBudget(200_000, evaluations=100), seconds=16_000),
+    },
+    x_label="environment steps",
+    run=run_online,
+    unit_spans=(),
+    seeds_per_unit=1,
+    lifetimes=online_lifetimes,
+)
+
+HUMANOID = replace(
+    SPARSE_CHEETAH_FIGURE,
+    name="humanoid",
+    title="Humanoid: a shift of one size larger",
+    wording=(
+        "using a reward shift can drastically improve the asymptotic performance by ~+60%,"
+        " while learning with a positive reward shift retard the learning and converge to a"
+        " lower performance"
+    ),
+    tasks={"Humanoid": TASKS["Humanoid"]},
+    panels=return_panels(("Humanoid",)),
+    methods=_single_shifts(5.0),
+    claims=_ordering("Humanoid", 5.0, "ends higher", "ends lower", metric="final"),
+    presets={
+        "smoke": replace(SMOKE, seconds=60),
+        "quick": replace(
+            QUICK,
+            budget=replace(QUICK.budget, steps=350_000),
+            seconds=20_500,
+            left_out={},
+            note="350,000 of 1,000,000 steps, batches of 100 instead of 256, a learning rate of"
+            " 1e-3 instead of 3e-4, 5,000 instead of 25,000 random steps",
+        ),
+        "paper": replace(PAPER, seeds=8, seconds=150_000),
+    },
+)

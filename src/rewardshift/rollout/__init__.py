@@ -1,1 +1,0 @@
-"""Acting without learning: policies, evaluation, films and data sets."""

@@ -1,0 +1,251 @@
+"""Checkpoints: everything that a run needs to continue as if it had never stopped.
+
+There are three kinds of files, none of them a pickle. `state-STEP.npz` holds the arrays,
+`segment-FROM-TO.npy` the transitions collected between two checkpoints, and
+`checkpoint-STEP.json`, written last, names the others with their checksums: without it, or
+with one of them damaged, there is no checkpoint. No transition is written twice, so a
+checkpoint writes only the new ones. The last two checkpoints are kept.
+"""
+
+import io
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from rewardshift.errors import InputError, one_line
+from rewardshift.files import (
+    DAMAGE,
+    arrays_in,
+    own_folder,
+    read_own,
+    read_sealed,
+    refuse_links,
+    write_atomic,
+    write_sealed,
+)
+from rewardshift.training.trees import fill, leaf_name, npz_bytes, read_npz
+
+FORMAT = 3
+KEPT = 2
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """The contents of a checkpoint.
+
+    Args:
+        step: The number of steps done.
+        config: The digest of the run's configuration.
+        arrays: A tree of arrays.
+        notes: The part that is stored as JSON: the rows of the metrics.
+        records: The transitions in the replay, oldest first, by row; None for a run without a
+            replay.
+        segments: The files that hold the transitions, with their checksums.
+    """
+
+    step: int
+    config: str
+    arrays: Any
+    notes: dict[str, Any]
+    records: np.ndarray | None
+    segments: dict[str, str]
+
+
+def save_checkpoint(
+    folder: Path, checkpoint: Checkpoint, new_records: np.ndarray | None, capacity: int
+) -> dict[str, str]:
+    """Writes a checkpoint.
+
+    Args:
+        folder: The folder of the run's checkpoints.
+        checkpoint: The checkpoint; its `records` are ignored.
+        new_records: The transitions since the previous checkpoint, if the run has a replay.
+        capacity: The capacity of the replay: segments that have left it are deleted.
+
+    Returns:
+        The segments that hold the replay now.
+    """
+    own_folder(folder)
+    step = checkpoint.step
+    segments = {s: d for s, d in checkpoint.segments.items() if _stop(s) > step - capacity}
+    if new_records is not None:
+        name = f"segment-{step - new_records.shape[1]:012d}-{step:012d}.npy"
+        content = np.ascontiguousarray(new_records).view(np.uint8)
+        segments[name] = _write(folder / name, _npy(content))
+    state = _write(folder / _state(step), npz_bytes(checkpoint.arrays))
+    body = {
+        "format": FORMAT,
+        "step": step,
+        "config": checkpoint.config,
+        "notes": checkpoint.notes,
+        "state": state,
+        "segments": segments,
+    }
+    write_sealed(folder / f"checkpoint-{step:012d}.json", body)
+    _delete_old(folder)
+    return segments
+
+
+def kept_checkpoints(folder: Path) -> list[Path]:
+    """The manifests of the checkpoints in a folder, oldest first."""
+    return sorted(folder.glob("checkpoint-*.json"))
+
+
+def load_checkpoint(
+    folder: Path, configs: tuple[str, ...], template: Any, record: np.dtype[np.void] | None
+) -> Checkpoint | None:
+    """The newest checkpoint, with all checksums verified, or None if there is none.
+
+    Args:
+        folder: The folder of the run's checkpoints.
+        configs: The digests of the configurations that the checkpoint may have.
+        template: A tree of arrays with the paths, shapes and dtypes that the checkpoint must have.
+        record: The layout of a transition, if the run has a replay.
+    """
+    refuse_links(folder)
+    manifests = kept_checkpoints(folder)
+    if not manifests:
+        return None
+    *before, path = manifests
+    try:
+        return _read(path, configs, template, record)
+    except DAMAGE as error:
+        problem = f"the checkpoint {str(path)!r} cannot be used: {one_line(error)}"
+        if before and _is_whole(before[-1], configs, template, record):
+            problem += f"; the one before it is whole: delete {path.name} to go on from there"
+        raise InputError(problem) from error
+
+
+def read_agents(folder: Path, configs: tuple[str, ...], template: Any) -> list[tuple[int, Any]]:
+    """The agent's states in all kept checkpoints, each with its step, oldest first.
+
+    Args:
+        folder: The folder of the run's checkpoints.
+        configs: The digests of the configurations that a checkpoint may have.
+        template: A state of the agent, with a leading axis over the seeds.
+    """
+    refuse_links(folder)
+    found = []
+    for path in kept_checkpoints(folder):
+        try:
+            body = _manifest(path, configs)
+            with arrays_in(_read_whole(folder / _state(body["step"]), body["state"])) as arrays:
+                mine = [name for name in arrays.files if name.startswith(leaf_name("agent"))]
+                leaves = {name: arrays[name] for name in mine}
+            found.append((body["step"], fill({"agent": template}, leaves)["agent"]))
+        except DAMAGE as error:
+            raise InputError(
+                f"the checkpoint {str(path)!r} cannot be used: {one_line(error)}"
+            ) from error
+    return found
+
+
+def read_segments(
+    folder: Path, configs: tuple[str, ...], record: np.dtype[np.void], rows: int
+) -> Iterator[np.ndarray]:
+    """The transitions in the newest checkpoint, part by part, oldest first, by row.
+
+    Args:
+        folder: The folder of the run's checkpoints.
+        configs: The digests of the configurations that the checkpoint may have.
+        record: The layout of a transition.
+        rows: The number of rows, one for each seed.
+    """
+    refuse_links(folder)
+    for path in kept_checkpoints(folder)[-1:]:
+        try:
+            for segment, digest in _segments(folder, _manifest(path, configs)).items():
+                part = np.load(_read_whole(segment, digest), allow_pickle=False)
+                if part.ndim != 2 or len(part) != rows:
+                    raise ValueError(f"{segment.name} has the shape {part.shape}")
+                yield part.view(record)
+        except DAMAGE as error:
+            raise InputError(
+                f"the checkpoint {str(path)!r} cannot be used: {one_line(error)}"
+            ) from error
+
+
+def _manifest(path: Path, configs: tuple[str, ...]) -> dict[str, Any]:
+    body = read_sealed(path, version=FORMAT)
+    if body["config"] not in configs:
+        raise ValueError("it belongs to a run with another configuration")
+    return body
+
+
+def _segments(folder: Path, body: dict[str, Any]) -> dict[Path, str]:
+    """The files of the transitions, with their checksums."""
+    segments = {folder / name: digest for name, digest in body["segments"].items()}
+    if any(path.parent != folder or path.name == ".." for path in segments):
+        raise ValueError("it names a file of another folder")
+    return segments
+
+
+def _read(
+    path: Path, configs: tuple[str, ...], template: Any, record: np.dtype[np.void] | None
+) -> Checkpoint:
+    folder, body = path.parent, _manifest(path, configs)
+    state = folder / _state(body["step"])
+    arrays = read_npz(_read_whole(state, body["state"]), template)
+    parts = [
+        np.load(_read_whole(path, digest), allow_pickle=False)
+        for path, digest in _segments(folder, body).items()
+    ]
+    records = None if record is None else np.concatenate(parts, axis=1).view(record)
+    return Checkpoint(
+        body["step"], body["config"], arrays, body["notes"], records, body["segments"]
+    )
+
+
+def _read_whole(path: Path, digest: str) -> io.BytesIO:
+    """The contents of a file; ValueError if they have another checksum."""
+    content = read_own(path)
+    if sha256(content).hexdigest() != digest:
+        raise ValueError(f"{path.name} has another checksum")
+    return io.BytesIO(content)
+
+
+def _is_whole(
+    path: Path, configs: tuple[str, ...], template: Any, record: np.dtype[np.void] | None
+) -> bool:
+    try:
+        _read(path, configs, template, record)
+    except DAMAGE:
+        return False
+    return True
+
+
+def _state(step: int) -> str:
+    return f"state-{step:012d}.npz"
+
+
+def _stop(segment: str) -> int:
+    return int(segment.removesuffix(".npy").rsplit("-", 1)[1])
+
+
+def _delete_old(folder: Path) -> None:
+    """Deletes old checkpoints and every file that no kept checkpoint names."""
+    manifests = kept_checkpoints(folder)
+    for path in manifests[:-KEPT]:
+        path.unlink()
+    kept = [json.loads(read_own(path)) for path in manifests[-KEPT:]]
+    needed = {name for body in kept for name in (_state(body["step"]), *body["segments"])}
+    for path in (*folder.glob("state-*.npz"), *folder.glob("segment-*.npy")):
+        if path.name not in needed:
+            path.unlink()
+
+
+def _npy(array: np.ndarray) -> bytes:
+    buffer = io.BytesIO()
+    np.save(buffer, array, allow_pickle=False)
+    return buffer.getvalue()
+
+
+def _write(path: Path, content: bytes) -> str:
+    """Writes a file and returns its checksum."""
+    write_atomic(path, content)
+    return sha256(content).hexdigest()

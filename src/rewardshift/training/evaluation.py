@@ -1,0 +1,131 @@
+"""Evaluation: greedy episodes of every seed, side by side, separate from training."""
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import jax
+import numpy as np
+from jaxtyping import Bool, Float, Int
+
+from rewardshift.agents.base import Agent
+from rewardshift.envs.tasks import MakeEnv, TaskSpec, env_name
+from rewardshift.envs.vector import Environments
+from rewardshift.errors import TrainingError, blaming
+from rewardshift.training.seeding import derive_seed
+
+# Longer than the episodes of any known task: an episode that reaches it has no end.
+LONGEST_EPISODE = 100_000
+
+
+class Episodes(NamedTuple):
+    """The outcomes of greedy episodes, with primal rewards.
+
+    `first` and `last` are the first and last observations, `discounted` the discounted returns.
+    `terminated` is True for an end in a terminal state and False for a time limit. `success` is
+    whether a goal was reached at the last step, NaN if the task does not report it.
+    """
+
+    first: np.ndarray
+    last: np.ndarray
+    returns: Float[np.ndarray, "seed episode"]
+    discounted: Float[np.ndarray, "seed episode"]
+    lengths: Int[np.ndarray, "seed episode"]
+    terminated: Bool[np.ndarray, "seed episode"]
+    success: Float[np.ndarray, "seed episode"]
+
+
+class Evaluation(NamedTuple):
+    """Greedy episodes of one policy, with primal rewards; see `Episodes`."""
+
+    returns: np.ndarray
+    discounted: np.ndarray
+    lengths: np.ndarray
+    terminated: np.ndarray
+    success: np.ndarray
+
+
+class Evaluator:
+    """Runs greedy episodes in its own environments.
+
+    Args:
+        agent: The agent that acts.
+        env: A registered name, or a function that makes the environment.
+        seeds: The seeds of the rows of the training state.
+        episodes: The number of episodes per seed.
+        spec: The environment's task.
+    """
+
+    def __init__(
+        self,
+        agent: Agent,
+        env: str | MakeEnv,
+        seeds: Sequence[int],
+        episodes: int,
+        spec: TaskSpec,
+    ) -> None:
+        self._seeds, self._episodes, self._gamma = seeds, episodes, agent.gamma
+        self._envs = Environments(env, len(seeds) * episodes, spec)
+        self._name = f"the environment {env_name(env)!r}"
+        over_episodes = jax.vmap(agent.greedy, in_axes=(None, 0))
+        self._act = jax.jit(jax.vmap(over_episodes))
+
+    def __call__(
+        self,
+        state: Any,
+        step: int,
+        on_step: Callable[[], None] | None = None,
+        *,
+        skip: int = 0,
+    ) -> Episodes:
+        """The episodes, which depend on the state, the step and `skip` alone.
+
+        Args:
+            state: The agent's state, with a leading axis over the seeds.
+            step: The number of training steps so far.
+            on_step: A function to call after every step of the episodes; raising in it stops them.
+            skip: The number of the first episode; each number has another start.
+        """
+        looking = f"of the evaluation after step {step},"
+        with blaming(f"{self._name}, at the beginning {looking}"):
+            observation = first = self._envs.restart(self._starts(step, skip))
+        shape = (len(self._seeds), self._episodes)
+        returns, discounted, discount = np.zeros(shape), np.zeros(shape), 1.0
+        lengths, terminated = np.zeros(shape, np.int64), np.zeros(shape, bool)
+        success = np.full(shape, np.nan)
+        running, last = np.ones(shape, bool), first.copy()
+        while running.any():
+            if lengths.max() >= LONGEST_EPISODE:
+                raise endless(f"an episode of the evaluation after step {step}")
+            actions = np.asarray(self._act(state, observation.reshape(*shape, -1)))
+            with blaming(f"{self._name}, in step {lengths.max() + 1} {looking}"):
+                result = self._envs.step(actions.reshape(-1, *actions.shape[2:]))
+            reward = running * result.reward.reshape(shape)
+            returns += reward
+            discounted += discount * reward
+            lengths += running
+            last[running.ravel()] = result.next_observation[running.ravel()]
+            terminated |= running & result.terminated.reshape(shape)
+            success[running] = result.success.reshape(shape)[running]
+            running &= ~(result.terminated | result.truncated).reshape(shape)
+            observation, discount = result.observation, discount * self._gamma
+            if on_step is not None:
+                on_step()
+        seen = (first.reshape(*shape, -1), last.reshape(*shape, -1))
+        return Episodes(*seen, returns, discounted, lengths, terminated, success)
+
+    def _starts(self, step: int, skip: int) -> list[int]:
+        """The seeds of the episodes."""
+        numbers = range(1 + skip, 1 + skip + self._episodes)
+        return [derive_seed(seed, step, number) for seed in self._seeds for number in numbers]
+
+    def close(self) -> None:
+        """Closes the environments."""
+        self._envs.close()
+
+
+def endless(what: str) -> TrainingError:
+    """The error for an episode that reaches `LONGEST_EPISODE`."""
+    return TrainingError(
+        f"{what} has not ended in {LONGEST_EPISODE} steps; does the task need"
+        " gymnasium.wrappers.TimeLimit?"
+    )

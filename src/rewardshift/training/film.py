@@ -1,0 +1,118 @@
+"""Records an episode of a trained run as a film."""
+
+import errno
+import os
+import tempfile
+import warnings
+from functools import partial
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import gymnasium as gym
+import imageio.v3 as imageio
+import numpy as np
+
+from rewardshift.checks import Natural, checked
+from rewardshift.envs.stepping import episode_steps
+from rewardshift.envs.tasks import MakeEnv, env_maker, env_name, flatten
+from rewardshift.errors import InputError, TrainingError, blaming, one_line, shown
+from rewardshift.extras import require
+from rewardshift.files import writable_folder, write_atomic
+from rewardshift.training.policy import Policy
+from rewardshift.training.seeding import derive_seed
+
+FRAMES_PER_SECOND = 15
+LONGEST_FILM = 5_000  # steps
+
+
+def record_episode(policy: Policy, film: Path, episode: int) -> float:
+    """Records a greedy episode of a policy as a GIF or MP4.
+
+    Args:
+        policy: The policy.
+        film: The file to write, .gif or .mp4.
+        episode: The number of the episode; each number has another start.
+
+    Returns:
+        The primal return of the episode.
+    """
+    if film.suffix not in (".gif", ".mp4"):
+        raise InputError(f"the film must end in .gif or .mp4, got {str(film)!r}")
+    if film.suffix == ".mp4":
+        require("imageio_ffmpeg", "video")
+    if film.is_dir():
+        raise InputError(f"the film {str(film)!r} is a folder; name a file")
+    checked("episode", Natural, episode)
+    writable_folder(film.parent)
+    if not {"MUJOCO_GL", "DISPLAY", "WAYLAND_DISPLAY"} & set(os.environ):
+        os.environ["MUJOCO_GL"] = "egl"  # MuJoCo's own choice needs a screen
+    env = _drawn_env(policy.env)
+    with blaming(f"the environment {env}, when reset,"):
+        first, _ = env.reset(seed=derive_seed(policy.seed, 0, 1 + episode))
+    try:
+        frames: list[Any] = [_picture(env)]
+    except (Exception, SystemExit) as error:  # of a graphics library, or of the task
+        hint = (
+            "; for MuJoCo, try MUJOCO_GL=egl or MUJOCO_GL=osmesa in the environment"
+            if hasattr(env.unwrapped, "mujoco_renderer")
+            else ""
+        )
+        raise InputError(
+            f"{env_name(policy.env)} cannot be drawn here: {one_line(error)}{hint}"
+        ) from error
+    total = 0.0
+    for moment in episode_steps(env, policy.greedy, first, partial(flatten, spec=policy.spec)):
+        total += moment.reward
+        with blaming(f"the environment {env}, in step {len(frames)},"):
+            frames.append(_picture(env))
+        if len(frames) > LONGEST_FILM:
+            raise TrainingError(
+                f"the episode has not ended in {LONGEST_FILM} steps, and all its pictures must fit"
+                " into the memory; does the task need gymnasium.wrappers.TimeLimit?"
+            )
+    env.close()
+    options: dict[str, Any] = (
+        {"duration": 1000 / FRAMES_PER_SECOND, "loop": 0}
+        if film.suffix == ".gif"
+        else {"fps": FRAMES_PER_SECOND, "plugin": "FFMPEG"}
+    )
+    with warnings.catch_warnings():  # the fork of ffmpeg is safe: JAX is not computing
+        warnings.filterwarnings("ignore", "os.fork", RuntimeWarning)
+        content = imageio.imwrite("<bytes>", np.stack(frames), extension=film.suffix, **options)
+        if film.suffix == ".mp4" and _frames_of(content) < len(frames):
+            raise OSError(errno.ENOSPC, "ffmpeg could not write the whole film", str(film))
+    write_atomic(film, content)
+    return total
+
+
+def _frames_of(content: bytes) -> int:
+    """The number of pictures in an MP4; ffmpeg does not tell when a full disk cuts one off."""
+    try:
+        with tempfile.NamedTemporaryFile(suffix=".mp4") as file:
+            file.write(content)
+            file.flush()
+            return int(import_module("imageio_ffmpeg").count_frames_and_secs(file.name)[0])
+    except RuntimeError:  # of a damaged film
+        return 0
+
+
+def _drawn_env(env: str | MakeEnv) -> gym.Env[Any, Any]:
+    """The environment; refused if it does not declare that it can be drawn."""
+    with warnings.catch_warnings():  # Gymnasium warns about what is refused below
+        warnings.simplefilter("ignore")
+        made = env_maker(env, render_mode="rgb_array")()
+    modes = list(made.metadata.get("render_modes", ()))
+    if "rgb_array" not in modes:
+        raise InputError(
+            f"a film needs an environment with the render mode 'rgb_array'; {made} has"
+            f" {shown(modes) if modes else 'none'}"
+        )
+    return made
+
+
+def _picture(env: gym.Env[Any, Any]) -> np.ndarray:
+    picture = env.render()
+    if not isinstance(picture, np.ndarray):
+        raise TypeError(f"its render() returned {shown(picture)}, not a picture")
+    return picture

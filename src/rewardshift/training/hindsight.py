@@ -1,0 +1,176 @@
+"""Hindsight experience replay: achieved goals take the place of desired ones.
+
+Rewards of real and of relabelled transitions come from the same function, the task's own
+`compute_reward`, on the goals as the replay keeps them. They are primal, like all rewards in a
+replay, and shifted in the same place, so the two can never disagree.
+"""
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from jaxtyping import Float, Int, UInt32
+
+from rewardshift.checks import NonNegative, check
+from rewardshift.envs.goals import GoalReward
+from rewardshift.envs.tasks import TaskSpec
+from rewardshift.errors import InputError
+from rewardshift.training.replay import RecordLayout, Replay
+
+Strategy = Literal["future", "final", "episode"]
+RUNNING = np.iinfo(np.int64).max
+# The tolerated difference of paid and computed rewards; the number and share that may exceed it.
+TOLERANCE, FEWEST_WRONG, WRONG_SHARE = 1e-4, 20, 0.01
+
+
+@dataclass(frozen=True)
+class Hindsight:
+    """Relabelling of a goal task's transitions when they are sampled.
+
+    Args:
+        strategy: The step whose achieved goal becomes the desired one: a random step of the
+            episode from the transition on (`"future"`), its last step (`"final"`), or any of its
+            steps (`"episode"`). A running episode counts as ending at its latest step.
+        ratio: The number of relabelled transitions per unchanged one.
+        success_ends: Whether a transition that reaches its goal, before or after relabelling, is
+            terminal. It reaches the goal if its reward equals that of achieving exactly the
+            desired goal, so this is for rewards of two values. A task that ends at its goal needs
+            it. (A task that ends there and has more than two rewards cannot be relabelled.)
+    """
+
+    strategy: Strategy = "future"
+    ratio: NonNegative = 4.0
+    success_ends: bool = False
+
+    def __post_init__(self) -> None:
+        check(self)
+
+
+class HindsightReplay(Replay):
+    """A replay of a goal task that relabels its samples.
+
+    Args:
+        rows, capacity, layout: As in `Replay`.
+        spec: The task.
+        hindsight: The settings for relabelling.
+        reward: The reward function of the task.
+    """
+
+    # Random numbers per transition: for its index, for whether it is relabelled, and for its goal.
+    draws = 3
+
+    def __init__(
+        self,
+        rows: int,
+        capacity: int,
+        layout: RecordLayout,
+        *,
+        spec: TaskSpec,
+        hindsight: Hindsight,
+        reward: GoalReward,
+    ) -> None:
+        super().__init__(rows, capacity, layout)
+        self.spec, self.hindsight, self.reward = spec, hindsight, reward
+        # The bounds of each transition's episode: the numbers of its first transition and of the
+        # one after its last, counted over all transitions ever added.
+        self._start = np.zeros((rows, capacity), np.int64)
+        self._stop = np.full((rows, capacity), RUNNING)
+        self._began = np.zeros(rows, np.int64)
+        # The number of sampled real transitions, and of those whose paid reward differed.
+        self._compared = self._disagreed = 0
+
+    def add(self, **fields: np.ndarray) -> None:
+        """See `Replay`."""
+        slot = self.added % self.capacity
+        super().add(**fields)
+        self._start[:, slot] = self._began
+        self._stop[:, slot] = RUNNING
+        if fields["terminated"].any():
+            self._check_end(fields)
+        for row in np.flatnonzero(fields["ended"]):
+            length = self.added - int(self._began[row])
+            self._stop[row, self._slots(min(length, self.capacity))] = self.added
+            self._began[row] = self.added
+
+    def _check_end(self, fields: dict[str, np.ndarray]) -> None:
+        """Raises if the task terminates at its goal although the settings rule it out."""
+        if self.hindsight.success_ends:
+            return
+        flat = fields["next_observation"][fields["terminated"]]
+        if self._reached(self.spec.achieved(flat), self.spec.desired(flat)).any():
+            raise InputError("the task terminates at its goal: hindsight needs success_ends")
+
+    def restore(self, records: np.ndarray, added: int) -> None:
+        """See `Replay`. Assumes that no episode goes on after the records."""
+        super().restore(records, added)
+        ended = self.newest(self.size)["ended"] != 0
+        numbers = np.arange(added - self.size, added)
+        slots = self._slots(self.size)
+        begins = np.where(np.roll(ended, 1, axis=1), numbers, numbers[0])
+        self._start[:, slots] = np.maximum.accumulate(begins, axis=1)
+        ends = np.where(ended, numbers + 1, added)[:, ::-1]
+        self._stop[:, slots] = np.minimum.accumulate(ends, axis=1)[:, ::-1]
+        self._began[:] = added
+
+    def sample(self, uniforms: Float[np.ndarray, "row draws"]) -> UInt32[np.ndarray, "row batch _"]:
+        """Packed transitions, with replacement, one for every `draws` numbers in [0, 1)."""
+        choice, relabel, pick = np.split(uniforms, self.draws, axis=1)
+        oldest = self.added - self.size
+        number = oldest + (choice * self.size).astype(np.int64)
+        records = self.records.reshape(-1)
+        batch = records[number % self.capacity + self._first]
+        source = records[self._goal_number(number, pick) % self.capacity + self._first]
+        relabelled = relabel < self.hindsight.ratio / (1 + self.hindsight.ratio)
+        before = self.spec.desired(batch["next_observation"]).copy()
+        goal = self.spec.achieved(source["next_observation"])[relabelled]
+        for name in ("observation", "next_observation"):
+            self.spec.desired(batch[name])[relabelled] = goal
+        achieved = self.spec.achieved(batch["next_observation"])
+        desired = self.spec.desired(batch["next_observation"])
+        rewards = self._rewards(achieved, desired)
+        self._compare(batch["reward"][~relabelled], rewards[~relabelled])
+        batch["reward"] = rewards
+        if self.hindsight.success_ends:
+            other_end = (batch["terminated"] != 0) & ~self._reached(achieved, before)
+            batch["terminated"] = other_end | self._reached(achieved, desired)
+        return batch.view(np.uint32).reshape(*number.shape, -1)
+
+    def _goal_number(
+        self, number: Int[np.ndarray, "row batch"], pick: Float[np.ndarray, "row batch"]
+    ) -> Int[np.ndarray, "row batch"]:
+        """The number of the transition whose achieved goal relabels each one."""
+        slots = number % self.capacity + self._first
+        stop = np.minimum(self._stop.take(slots), self.added)
+        match self.hindsight.strategy:
+            case "future":
+                first = number
+            case "final":
+                first = stop - 1
+            case "episode":
+                first = np.maximum(self._start.take(slots), self.added - self.size)
+        return first + (pick * (stop - first)).astype(np.int64)
+
+    def _compare(self, paid: np.ndarray, computed: np.ndarray) -> None:
+        """Refuses a task whose `compute_reward` disagrees with the rewards of its steps.
+
+        A few may differ: goals are rounded to float32, which may carry them across a threshold.
+        """
+        wrong = np.abs(paid - computed) > TOLERANCE * (1 + np.abs(paid))
+        self._compared += wrong.size
+        if not wrong.any():
+            return
+        self._disagreed += int(np.count_nonzero(wrong))
+        if self._disagreed > max(FEWEST_WRONG, WRONG_SHARE * self._compared):
+            raise InputError(
+                f"compute_reward says {computed[wrong][0]:g} where a step paid"
+                f" {paid[wrong][0]:g}, and it disagreed in {self._disagreed} of {self._compared}"
+                " samples: does a wrapper change the rewards, or the goals, and not both?"
+            )
+
+    def _reached(self, achieved: np.ndarray, desired: np.ndarray) -> np.ndarray:
+        return self._rewards(achieved, desired) == self._rewards(desired, desired)
+
+    def _rewards(self, achieved: np.ndarray, desired: np.ndarray) -> np.ndarray:
+        size = self.spec.goal_size
+        flat = self.reward(achieved.reshape(-1, size), desired.reshape(-1, size))
+        return flat.reshape(achieved.shape[:-1])

@@ -1,0 +1,277 @@
+"""The policy of a trained agent: actions, values, evaluation, and a file that stores it."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import gymnasium as gym
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from rewardshift.agents.base import Agent
+from rewardshift.agents.learner import Learner
+from rewardshift.checks import Count, Natural, checked
+from rewardshift.envs.observations import as_numbers, flat_rows
+from rewardshift.envs.tasks import (
+    MakeEnv,
+    TaskSpec,
+    check_imported,
+    env_maker,
+    env_name,
+    probe_spec,
+    refuse_shifted,
+    task_spec,
+)
+from rewardshift.errors import InputError, one_line, shown
+from rewardshift.files import DAMAGE, arrays_in, as_path, opened, writable_folder, write_atomic
+from rewardshift.shift import Shift
+from rewardshift.training.evaluation import Episodes, Evaluation, Evaluator
+from rewardshift.training.serialise import check_restorable, part_from_json, part_to_json
+from rewardshift.training.trees import fill, leaf_name, npz_bytes
+from rewardshift.training.vectors import Row, vector_episodes
+
+FORMAT = 2
+MOST_AT_ONCE = 100  # environments that an evaluation makes
+ABOUT = "about"  # the name of the array that holds a policy file's JSON
+
+
+class Values(NamedTuple):
+    """Values of actions, with their scales.
+
+    `shifted` has a row for each member. `shifts` are the members' shifts: a value of 0 on the scale
+    of `Shift(-0.5, gamma=0.99)` is a primal value of 50.
+    """
+
+    shifted: np.ndarray
+    shifts: tuple[Shift, ...]
+
+    @property
+    def primal(self) -> np.ndarray:
+        """The values on the primal scale; exact with `absorbing` or if the task never ends."""
+        rows = zip(self.shifts, self.shifted, strict=True)
+        return np.stack([shift.to_primal(values) for shift, values in rows])
+
+
+@dataclass(frozen=True)
+class Policy:
+    """The greedy policy of one seed of a run.
+
+    Args:
+        agent: The agent's configuration.
+        spec: The task of the training.
+        state: The agent's state, without the parts that only learning needs.
+        env: The name of the environment, or a function that makes it.
+        seed: The seed of the training.
+        step: The number of training steps.
+    """
+
+    agent: Agent
+    spec: TaskSpec
+    state: Any
+    env: str | MakeEnv
+    seed: int
+    step: int
+
+    def act(self, observation: Any) -> np.ndarray | np.integer:
+        """The action for an observation, or the actions for a batch of them.
+
+        Args:
+            observation: The environment's observation, or a flat one. A batch is as of a vector
+                environment: one more axis in every array.
+
+        Returns:
+            The action for the environment's `step`.
+        """
+        flat, single = self._flat(observation)
+        action = self.spec.own_scale(np.asarray(self._greedy_of_many(flat)))
+        return action[0] if single else action
+
+    def greedy(self, observation: np.ndarray) -> np.ndarray | np.integer:
+        """The action for one flat observation; a continuous one is in [-1, 1]."""
+        return np.asarray(self._greedy(observation))[()]
+
+    def value(self, observation: Any, action: Any) -> Values:
+        """The values of actions, on the shifted scale of each member.
+
+        Args:
+            observation: As in `act`.
+            action: An action for each observation, on the environment's own scale.
+        """
+        flat, single = self._flat(observation)
+        given, size = as_numbers(action), self.spec.action_size
+        wanted = (() if single else (len(flat),)) + ((size,) if size else ())
+        if given is None or given.shape != wanted:
+            raise InputError(
+                "there must be an action for each observation, here an array of the shape"
+                f" {wanted}, got {shown(action)}"
+            )
+        values = np.asarray(self._values(flat, given[None] if single else given))
+        return Values(values[:, 0] if single else values, self.shifts)
+
+    @property
+    def shifts(self) -> tuple[Shift, ...]:
+        """The shift of each member, with the discount; those that `"auto"` has chosen by now."""
+        now = self.agent.shifts(self.state)
+        if not now:
+            raise InputError(f"{type(self.agent).__name__} has no shifts to look at")
+        return tuple(replace(one, bias=float(one.bias), scale=float(one.scale)) for one in now)
+
+    def evaluate(self, episodes: int = 10, *, env: Any = None, seed: int = 0) -> Evaluation:
+        """Greedy episodes, with primal returns.
+
+        Args:
+            episodes: The number of episodes. The rows of a vector environment share them, and each
+                row does the same number.
+            env: The environment, if not the policy's own: a registered name, a function that makes
+                it, an environment, or a vector environment. The last two are not closed. Up to 100
+                environments of a name or a function run side by side.
+            seed: The seed of the episodes.
+        """
+        episodes, seed = checked("episodes", Count, episodes), checked("seed", Natural, seed)
+        given = self.env if env is None else env
+        if isinstance(env, gym.vector.VectorEnv):
+            row = Row(refuse_shifted(env))
+            self._check_task(task_spec(env_maker(lambda: row)()))
+            return vector_episodes(env, self.act, episodes, gamma=self.agent.gamma, seed=seed)
+        at_hand = isinstance(env, gym.Env)
+        make = (lambda: env) if at_hand else given
+        spec = task_spec(refuse_shifted(env_maker(make)())) if at_hand else probe_spec(make)
+        self._check_task(spec)
+        at_once = 1 if at_hand else min(episodes, MOST_AT_ONCE)
+        evaluator = Evaluator(self.agent, make, (seed,), at_once, spec)
+        state = jax.tree.map(lambda leaf: jnp.asarray(leaf)[None], self.state)
+        try:
+            runs = [_row(evaluator(state, 0, skip=n)) for n in range(0, episodes, at_once)]
+        finally:
+            if not at_hand:
+                evaluator.close()
+        columns = map(np.concatenate, zip(*runs, strict=True))
+        return Evaluation(*(column[:episodes] for column in columns))
+
+    def _check_task(self, found: TaskSpec) -> None:
+        """Raises if a task is not one for this policy."""
+        same = ("features", "num_actions", "action_size", "goal_size")
+        if any(getattr(found, name) != getattr(self.spec, name) for name in same):
+            raise InputError(
+                f"the policy was trained on {env_name(self.env)}, with {self.spec}; this"
+                f" environment has {found}"
+            )
+
+    def save(self, path: Path | str) -> None:
+        """Writes the policy to a file for `rewardshift.load`."""
+        path = as_path("path", path)
+        if path.is_dir():
+            raise InputError(f"{str(path)!r} is a folder; name a file for the policy")
+        check_restorable(self.agent)
+        about = {
+            "format": FORMAT,
+            "agent": part_to_json(self.agent),
+            "spec": self.spec.to_json(),
+            "env": env_name(self.env),
+            "seed": self.seed,
+            "step": self.step,
+        }
+        text = np.frombuffer(json.dumps(about).encode(), np.uint8)
+        writable_folder(path.parent)
+        networks = {name: getattr(self.state, name) for name in self.agent.networks}
+        write_atomic(path, npz_bytes({ABOUT: text, **networks}))
+
+    @cached_property
+    def _greedy(self) -> Any:
+        return jax.jit(partial(self.agent.greedy, self.state))
+
+    @cached_property
+    def _greedy_of_many(self) -> Any:
+        return jax.jit(jax.vmap(partial(self.agent.greedy, self.state)))
+
+    def _values(self, flat: np.ndarray, actions: np.ndarray) -> Any:
+        """The values of actions on the environment's own scale, `[member, batch]`."""
+        agent = self.agent
+        if not agent.tells_values:
+            raise InputError(f"{type(agent).__name__} has no values of actions to look at")
+        if agent.continuous:
+            taken = jnp.asarray(self.spec.unit_scale(actions), jnp.float32)
+            return agent.values(self.state, jnp.asarray(flat), taken)
+        if not (actions.dtype.kind in "iu" and (actions >= 0).all()):
+            raise InputError(f"actions must be whole numbers from 0 on, got {shown(actions)}")
+        if (actions >= self.spec.num_actions).any():
+            raise InputError(f"actions must be below {self.spec.num_actions}, got {shown(actions)}")
+        return agent.values(self.state, jnp.asarray(flat), jnp.asarray(actions))
+
+    def _flat(self, observation: Any) -> tuple[np.ndarray, bool]:
+        """A batch of flat observations, and whether the input was a single observation."""
+        spec, given = self.spec, observation
+        if spec.shape and isinstance(observation, Mapping):  # MiniGrid's
+            given = observation.get("image")
+        found = flat_rows(self._space, given)
+        array = as_numbers(given)
+        # Of a task that we flatten, whole numbers are its own observations and never flat ones.
+        if found is None and array is not None and (array.dtype.kind == "f" or not spec.structure):
+            found = flat_rows(gym.spaces.Box(-np.inf, np.inf, (spec.features,)), array)
+        if found is None:
+            raise InputError(
+                f"a policy acts on an observation of {self._space}, or a flat one of"
+                f" {spec.features} numbers, or a batch of either with one more axis in every array,"
+                f" got {shown(observation)}"
+            )
+        rows, single = found
+        return rows.astype(spec.dtype), single
+
+    @cached_property
+    def _space(self) -> gym.Space[Any]:
+        return self.spec.space
+
+
+def _row(found: Episodes) -> Evaluation:
+    """The episodes of the only seed."""
+    _, _, *columns = found
+    return Evaluation(*(column[0] for column in columns))
+
+
+def policy_state(agent: Agent, state: Any) -> dict[str, Any]:
+    """The fields of an agent's state that `greedy` reads, without optimisers."""
+    fields = {name: getattr(state, name) for name in agent.networks}
+    return {
+        name: part._replace(optimiser=()) if isinstance(part, Learner) else part
+        for name, part in fields.items()
+    }
+
+
+def acting_state(state: Any, networks: dict[str, Any]) -> Any:
+    """An agent's state with these fields; the others, which no policy reads, are empty."""
+    return state._replace(**{name: networks.get(name, ()) for name in state._fields})
+
+
+def filled_networks(agent: Agent, shapes: Any, leaves: dict[str, np.ndarray]) -> dict[str, Any]:
+    """The fields of an agent's state that `greedy` reads, from the arrays of a file.
+
+    Args:
+        agent: The agent.
+        shapes: A state of the agent; only its shapes count.
+        leaves: The arrays by path.
+    """
+    wanted = policy_state(agent, shapes)
+    template = jax.tree.map(lambda leaf: np.empty(leaf.shape, leaf.dtype), wanted)
+    return dict(fill(template, leaves))
+
+
+def read_policy(path: Path) -> Policy:
+    """The policy that `Policy.save` wrote."""
+    try:
+        with arrays_in(opened(path.resolve(), "rb")) as file:  # the caller names it: a link is fine
+            leaves = dict(file)
+        about = json.loads(leaves.pop(leaf_name(ABOUT)).tobytes())
+        if about["format"] != FORMAT:
+            raise ValueError(f"its format is {about['format']!r}, this version reads {FORMAT}")
+        agent, spec = part_from_json(about["agent"]), TaskSpec.from_json(about["spec"])
+        state = jax.eval_shape(lambda: agent.init(jax.random.key(0), spec))
+        networks = jax.tree.map(jnp.asarray, filled_networks(agent, state, leaves))
+        state = acting_state(state, networks)
+        check_imported(about["env"])
+        return Policy(agent, spec, state, about["env"], about["seed"], about["step"])
+    except DAMAGE as error:
+        raise InputError(f"{str(path)!r} holds no policy: {one_line(error)}") from error

@@ -1,0 +1,157 @@
+"""Replay on the host: packed records of raw transitions, one ring per row.
+
+A transition is one record of 32-bit words. A single indexing operation gathers a batch of all
+rows, and the batch enters a compiled step as a single array. Unpacking words there costs almost
+nothing, unlike unpacking bytes. A ring in device memory was slower, for one row and for ten.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+import numpy as np
+from jaxtyping import Array, Float, UInt32
+
+from rewardshift.agents.base import Batch
+
+
+@dataclass(frozen=True)
+class RecordLayout:
+    """The layout of a transition in 32-bit words.
+
+    Args:
+        features: The length of a flat observation.
+        dtype: The type of the observations: uint8 stays uint8, everything else is float32.
+        action_size: The number of components of a continuous action; 0 if actions are discrete.
+    """
+
+    features: int
+    dtype: str
+    action_size: int = 0
+
+    @property
+    def record(self) -> np.dtype[np.void]:
+        """The fields of a record."""
+        flat = np.dtype(self.dtype)
+        return np.dtype(
+            [
+                ("reward", np.float32),
+                ("intrinsic", np.float32),
+                ("steps", np.int32),
+                ("terminated", np.int32),
+                ("ended", np.int32),  # for any reason: nothing follows within the episode
+                ("action", np.float32, (self.action_size,))
+                if self.action_size
+                else ("action", np.int32),
+                ("observation", flat, (self.features,)),
+                ("next_observation", flat, (self.features,)),
+                ("padding", np.uint8, (-2 * self.features * flat.itemsize % 4,)),
+            ]
+        )
+
+    def unpack(self, packed: UInt32[Array, "*batch words"]) -> Batch:
+        """The fields of packed records, within a compiled function."""
+        fields = self.record.fields
+        assert fields is not None
+
+        def field(name: str) -> Array:
+            dtype, offset = fields[name][:2]
+            base, shape = dtype.subdtype or (dtype, ())
+            words = packed[..., offset // 4 : (offset + dtype.itemsize) // 4]
+            return jax.lax.bitcast_convert_type(words if shape else words[..., 0], base)
+
+        first = fields["observation"][1] // 4
+        observations = jax.lax.bitcast_convert_type(packed[..., first:], np.dtype(self.dtype))
+        observations = observations.reshape(*packed.shape[:-1], -1)
+        return Batch(
+            observation=observations[..., : self.features],
+            action=field("action"),
+            reward=field("reward"),
+            next_observation=observations[..., self.features : 2 * self.features],
+            terminated=field("terminated") != 0,
+            steps=field("steps"),
+            intrinsic=field("intrinsic"),
+        )
+
+    def shapes(self, count: int) -> Any:
+        """The shapes and types of `count` unpacked transitions."""
+        words = (count, self.record.itemsize // 4)
+        return jax.eval_shape(self.unpack, jax.ShapeDtypeStruct(words, np.uint32))
+
+
+class Replay:
+    """The most recent transitions of every row.
+
+    Args:
+        rows: The number of rows, one per seed.
+        capacity: The number of transitions kept per row.
+        layout: The layout of a transition.
+        gamma: The discount within a multi-step return.
+        n_step: The number of rewards in a sampled return; fewer where an episode ends.
+    """
+
+    # Random numbers per sampled transition.
+    draws = 1
+
+    def __init__(
+        self, rows: int, capacity: int, layout: RecordLayout, *, gamma: float = 1.0, n_step: int = 1
+    ) -> None:
+        self.layout, self.gamma, self.n_step = layout, gamma, n_step
+        self.capacity, self.added = capacity, 0
+        self.records = np.zeros((rows, capacity), layout.record)
+        # The same memory as words, the records of all rows in one line.
+        self._words = self.records.view(np.uint32).reshape(rows * capacity, -1)
+        self._first = (np.arange(rows) * capacity)[:, None]
+
+    @property
+    def size(self) -> int:
+        """The number of transitions in each row."""
+        return min(self.added, self.capacity)
+
+    def add(self, **fields: np.ndarray) -> None:
+        """Adds one transition to every row, overwriting the oldest when full."""
+        slot = self.added % self.capacity
+        for name, values in fields.items():
+            self.records[name][:, slot] = values
+        self.records["steps"][:, slot] = 1
+        self.added += 1
+
+    def newest(self, count: int) -> np.ndarray:
+        """The records of the last `count` transitions, or of all that are kept."""
+        return self.records[:, self._slots(min(count, self.capacity))]
+
+    def restore(self, records: np.ndarray, added: int) -> None:
+        """Restores the records, oldest first, and the number of transitions ever added."""
+        kept = records[:, -self.capacity :]
+        self.added = added
+        self.records[:, self._slots(kept.shape[1])] = kept
+
+    def _slots(self, count: int) -> np.ndarray:
+        """The slots of the last `count` transitions."""
+        return np.arange(self.added - count, self.added) % self.capacity
+
+    def sample(self, uniforms: Float[np.ndarray, "row batch"]) -> UInt32[np.ndarray, "row batch _"]:
+        """Packed transitions, with replacement, one for each number in [0, 1)."""
+        starts = max(1, self.size - self.n_step + 1)  # where complete returns start
+        age = (uniforms * starts).astype(np.int64)
+        oldest = self.added - self.size
+        slots = (oldest + age) % self.capacity + self._first
+        if self.n_step == 1:
+            return self._words.take(slots, axis=0)
+        return self._multistep(oldest + age)
+
+    def _multistep(self, index: np.ndarray) -> np.ndarray:
+        """Records whose reward, end and next observation span n steps."""
+        lines = self.records.reshape(-1)
+        result = lines[index % self.capacity + self._first]
+        total, alive = result["reward"].astype(np.float64), result["ended"] == 0
+        for step in range(1, min(self.n_step, self.size)):
+            following = lines[(index + step) % self.capacity + self._first]
+            total += np.where(alive, self.gamma**step * following["reward"], 0.0)
+            for name in ("next_observation", "terminated", "ended"):
+                field = result[name]
+                field[alive] = following[name][alive]
+            result["steps"][alive] += 1
+            alive &= following["ended"] == 0
+        result["reward"] = total
+        return result.view(np.uint32).reshape(*index.shape, -1)
