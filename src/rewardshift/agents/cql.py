@@ -1,4 +1,9 @@
-"""CQL: soft actor-critic with a penalty on the values of actions outside the data."""
+"""CQL: soft actor-critic with a penalty on the values of actions outside the data.
+
+CQL(H), equation 4 of https://arxiv.org/abs/2006.04779, with the importance-sampled soft maximum and
+the Lagrange form of its appendix F. As in its authors' code, the targets leave out the entropy (a
+deterministic backup), and the policy imitates the data at the start.
+"""
 
 import math
 from dataclasses import dataclass, field
@@ -19,7 +24,7 @@ from rewardshift.agents.gaussian_policy import (
     tune_temperature,
 )
 from rewardshift.agents.learner import Learner, mean_and_grad
-from rewardshift.agents.networks import MLP, Network, side_by_side, twin_values
+from rewardshift.agents.networks import MLP, Network, twin_values
 from rewardshift.agents.settings import Offline
 from rewardshift.agents.targets import member_targets
 from rewardshift.checks import Count, Natural, NonNegative, Positive
@@ -76,13 +81,8 @@ class CQL(Offline):
     def init(self, key: PRNGKeyArray, spec: TaskSpec) -> CQLState:
         """Random networks, which depend on the key and not on the shift."""
         policy_key, critic_key = jax.random.split(key)
-        size = spec.action_size
-
-        def make_critic(key: PRNGKeyArray) -> Any:
-            return self.network.init(key, spec, size, 1, self.initial)
-
-        policy = self.network.init(policy_key, spec, 0, 2 * size, "random")
-        critics = side_by_side(make_critic, critic_key, (2,))
+        policy = self.network.init(policy_key, spec, 0, 2 * spec.action_size, "random")
+        critics = self.init_critics(critic_key, spec)
         return CQLState(
             policy=Learner.start(policy, optax.adam(self.policy_rate)),
             critics=Learner.start(critics, optax.adam(self.learning_rate)),
@@ -127,7 +127,7 @@ class CQL(Offline):
         observation = as_floats(batch.observation)
         noise = jax.random.normal(key, batch.action.shape)
         _, log_density = squash(self._outputs(state, observation), noise)
-        wanted = -batch.action.shape[-1]  # the target entropy that is usual for SAC
+        wanted = -batch.action.shape[-1]  # SAC's own target entropy
         temperature = tune_temperature(state.temperature, log_density, wanted, self.policy_rate)
         cloning = state.updates < self.cloning_updates
 
@@ -154,7 +154,8 @@ class CQL(Offline):
         candidates, log_densities = self._candidates(state, batch, candidate_key)
         factor = jnp.exp(jnp.minimum(state.penalty.parameters, LARGEST_LOG_FACTOR))
 
-        # The data's own actions come first.
+        # The data's own actions come first. One call values all of them, because the first layer
+        # then processes each observation once.
         actions = jnp.concatenate([batch.action[:, None], candidates], axis=1)
 
         def loss(critics: Any, part: Any) -> tuple[Array, tuple[Array, Array]]:
@@ -204,6 +205,7 @@ class CQL(Offline):
 
         now, now_density = drawn(batch.observation, now_key)
         following, following_density = drawn(batch.next_observation, next_key)
+        # Uniform in a box of side 2.
         uniform_density = jnp.full(shape[:2], -size * jnp.log(2.0))
         return (
             jnp.concatenate([uniform, now, following], axis=1),

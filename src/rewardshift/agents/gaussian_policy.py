@@ -1,4 +1,8 @@
-"""The parts of soft actor-critic that SAC and CQL share: the policy and its temperature."""
+"""The parts of soft actor-critic that SAC and CQL share: the policy and its temperature.
+
+As in https://arxiv.org/abs/1812.05905: the squashed Gaussian of appendix C, the policy's loss and
+the temperature's of sections 4 and 5.
+"""
 
 import math
 from collections.abc import Callable
@@ -63,17 +67,19 @@ def squashed_log_density(
     outputs: Float[Array, "*batch twice"], action: Float[Array, "*batch size"]
 ) -> Float[Array, "*batch"]:
     """The log-density of given actions; see `squash`."""
-    edge = 1 - 1e-6
+    edge = 1 - 1e-6  # the inverse of tanh is infinite at 1
     return _log_density(jnp.arctanh(jnp.clip(action, -edge, edge)), *_gaussian(outputs))
 
 
 def _gaussian(outputs: Array) -> tuple[Array, Array]:
     mean, log_deviation = jnp.split(outputs, 2, axis=-1)
+    # Bounds of usual implementations: a wider or narrower policy makes the gradient explode.
     return mean, jnp.exp(jnp.clip(log_deviation, -5.0, 2.0))
 
 
 def _log_density(raw: Array, mean: Array, deviation: Array) -> Array:
     """The log-density of tanh(raw), in a numerically stable form."""
+    # log(1 - tanh(raw)^2), which rounds to log(0) for large actions if computed directly.
     slope = 2 * (math.log(2) - raw - jax.nn.softplus(-2 * raw))
     return (jax.scipy.stats.norm.logpdf(raw, mean, deviation) - slope).sum(axis=-1)
 

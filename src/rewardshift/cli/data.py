@@ -140,12 +140,12 @@ class ListSets:
 
     def run(self) -> None:
         """Prints a line for each data set."""
-        with warnings.catch_warnings(record=True) as told:  # about damaged data sets
+        with warnings.catch_warnings(record=True) as warned:  # about damaged data sets
             warnings.simplefilter("always")
             sets = local_sets()
         for name, text in sets.items():
             print(f"{plain(name)}  {plain(text)}")
-        for warning in told:
+        for warning in warned:
             print(f"rewardshift: {plain(str(warning.message))}", file=sys.stderr)
         if not sets:
             print("no data sets; make one with: rewardshift collect RUN --id ID")

@@ -122,13 +122,13 @@ def _training_bar(folder: Path, steps: int) -> Iterator[OnProgress]:
 
     An interrupt says how to continue.
     """
-    reached, told = 0, False
+    reached, started = 0, False
 
     def on_progress(step: int, rows: Sequence[Any]) -> None:
-        nonlocal reached, told
+        nonlocal reached, started
         reached = step
-        if rows and not told:  # the file is there by the first evaluation
-            told, start = True, read_start(folder)
+        if rows and not started:  # the file is there by the first evaluation
+            started, start = True, read_start(folder)
             if start is not None:
                 print(start)
         count(step, lambda: [row.evaluation_return for row in _last_rows(rows)])

@@ -10,23 +10,18 @@ from typing import Any
 
 import numpy as np
 
-from rewardshift.data.columns import (
-    action_column,
-    flag_column,
-    observation_column,
-    reward_column,
-)
-from rewardshift.data.dataset import Dataset
+from rewardshift.data.dataset import Dataset, as_column
 from rewardshift.errors import InputError, one_line
 from rewardshift.files import DAMAGE, arrays_in
 
+# D4RL's names of the fields.
 COLUMNS = {
-    "observations": observation_column,
-    "actions": action_column,
-    "rewards": reward_column,
-    "terminals": flag_column,
-    "timeouts": flag_column,
-    "next_observations": observation_column,
+    "observations": "observation",
+    "actions": "action",
+    "rewards": "reward",
+    "terminals": "terminated",
+    "timeouts": "truncated",
+    "next_observations": "next_observation",
 }
 OPTIONAL = ("timeouts", "next_observations")
 
@@ -47,7 +42,10 @@ def read_file(path: Path) -> Dataset:
     row before.
     """
     where = f"the file {str(path)!r}"
-    columns = {key: COLUMNS[key](values, where, key) for key, values in _read(path, where).items()}
+    columns = {
+        key: as_column(COLUMNS[key], values, where, key)
+        for key, values in _read(path, where).items()
+    }
     count = len(columns["rewards"])
     for key, values in columns.items():
         if len(values) != count:

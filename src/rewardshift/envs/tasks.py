@@ -206,17 +206,24 @@ def _made(name: str, make: MakeEnv) -> gym.Env[Any, Any]:
         made = make()
     if not isinstance(made, gym.Env):
         raise InputError(f"the {name} must make a gymnasium.Env, it made {shown(made)}")
-    return _in_unit_box(_with_array(made))
+    return _adapted(made)
 
 
-def _with_array(env: gym.Env[Any, Any]) -> gym.Env[Any, Any]:
-    """The environment; observations other than an array, goals or MiniGrid's are flattened."""
-    space = env.observation_space
-    if isinstance(space, gym.spaces.Dict) and (set(space) >= GOALS or set(space) == MINIGRID):
-        return env
-    if not flat_size(structure_of(space)):  # which refuses spaces that cannot be flattened
-        raise InputError(f"observations must hold a number at least; {env} has {space}")
-    return env if isinstance(space, gym.spaces.Box) else FlatObservation(env)
+def _adapted(env: gym.Env[Any, Any]) -> gym.Env[Any, Any]:
+    """The environment with flat observations and continuous actions in [-1, 1].
+
+    Observations that are an array, goals or MiniGrid's stay as they are: `flatten` reads them.
+    """
+    space, actions = env.observation_space, env.action_space
+    names = set(space) if isinstance(space, gym.spaces.Dict) else set()
+    if not (names >= GOALS or names == MINIGRID):
+        if not flat_size(structure_of(space)):  # which refuses spaces that cannot be flattened
+            raise InputError(f"observations must hold a number at least; {env} has {space}")
+        if not isinstance(space, gym.spaces.Box):
+            env = FlatObservation(env)
+    if _is_continuous(actions) and not ((actions.low == -1).all() and (actions.high == 1).all()):
+        return UnitBox(env, np.float32(-1), np.float32(1))
+    return env
 
 
 def env_name(env: str | MakeEnv) -> str:
@@ -232,15 +239,6 @@ def _function_name(function: Any) -> str:
     if isinstance(function, FunctionType | type):
         return f"{function.__module__}.{function.__qualname__}"
     return repr(function)
-
-
-def _in_unit_box(env: gym.Env[Any, Any]) -> gym.Env[Any, Any]:
-    space = env.action_space
-    if not _is_continuous(space):
-        return env
-    if (space.low == -1).all() and (space.high == 1).all():
-        return env
-    return UnitBox(env, np.float32(-1), np.float32(1))
 
 
 def _is_continuous(space: gym.Space[Any]) -> TypeGuard[gym.spaces.Box]:
