@@ -20,8 +20,6 @@ from rewardshift.agents.gaussian_policy import (
     middle,
     squash,
     squashed_log_density,
-    start_multiplier,
-    tune_temperature,
 )
 from rewardshift.agents.learner import Learner, mean_and_grad
 from rewardshift.agents.networks import MLP, Network, twin_values
@@ -35,7 +33,10 @@ LARGEST_LOG_FACTOR = math.log(1e6)
 
 
 class CQLState(NamedTuple):
-    """The state of a `CQL`; critics have a leading axis over the twins."""
+    """The state of a `CQL`; critics have a leading axis over the twins.
+
+    `temperature` and `penalty` learn the logarithms of the factors of these names.
+    """
 
     policy: Learner
     critics: Learner
@@ -83,12 +84,13 @@ class CQL(Offline):
         policy_key, critic_key = jax.random.split(key)
         policy = self.network.init(policy_key, spec, 0, 2 * spec.action_size, "random")
         critics = self.init_critics(critic_key, spec)
+        policy_adam, critic_adam = optax.adam(self.policy_rate), optax.adam(self.learning_rate)
         return CQLState(
-            policy=Learner.start(policy, optax.adam(self.policy_rate)),
-            critics=Learner.start(critics, optax.adam(self.learning_rate)),
+            policy=Learner.start(policy, policy_adam),
+            critics=Learner.start(critics, critic_adam),
             target_critics=jax.tree.map(jnp.copy, critics),
-            temperature=start_multiplier(self.policy_rate),
-            penalty=start_multiplier(self.learning_rate),
+            temperature=Learner.start(jnp.zeros(()), policy_adam),
+            penalty=Learner.start(jnp.zeros(()), critic_adam),
             updates=jnp.zeros((), jnp.int32),
             biases=Biases.of(self.members),
         )
@@ -128,7 +130,8 @@ class CQL(Offline):
         noise = jax.random.normal(key, batch.action.shape)
         _, log_density = squash(self._outputs(state, observation), noise)
         wanted = -batch.action.shape[-1]  # SAC's own target entropy
-        temperature = tune_temperature(state.temperature, log_density, wanted, self.policy_rate)
+        adam = optax.adam(self.policy_rate)
+        temperature = state.temperature.step(-(log_density.mean() + wanted), adam)
         cloning = state.updates < self.cloning_updates
 
         def worth(outputs: Array, action: Array) -> Array:
@@ -137,11 +140,11 @@ class CQL(Offline):
             return jnp.where(cloning, squashed_log_density(outputs, batch.action), value)
 
         policy = improve_policy(
-            (self.network, self.policy_rate),
+            self.network,
             state.policy,
-            (observation, noise),
-            jnp.exp(temperature.parameters),
+            (observation, noise, jnp.exp(temperature.parameters)),
             worth,
+            adam,
         )
         return state._replace(policy=policy, temperature=temperature)
 
@@ -162,7 +165,9 @@ class CQL(Offline):
             observation, actions, log_densities, target = part
             values = twin_values(self.network, critics, observation, actions)
             own, others = values[..., 0], values[..., 1:]
-            excess = self._excess(own, others, log_densities)
+            # The penalty: the soft maximum of all actions' values minus the values of the data.
+            soft = jax.scipy.special.logsumexp(others - log_densities, axis=2)
+            excess = self.weight * (soft - own).mean(axis=1)
             errors = ((own - target) ** 2).mean(axis=1)
             return (errors + factor * excess).sum(), (own.mean(), excess.mean())
 
@@ -178,16 +183,6 @@ class CQL(Offline):
             slope = factor * (self.threshold - excess)
             state = state._replace(penalty=state.penalty.step(slope, adam))
         return state, {"loss": total, "q": q}
-
-    def _excess(
-        self,
-        own: Float[Array, "twin batch"],
-        others: Float[Array, "twin batch candidates"],
-        log_densities: Float[Array, "batch candidates"],
-    ) -> Float[Array, " twin"]:
-        """The penalty: the soft maximum of all actions' values minus the values of the data."""
-        soft = jax.scipy.special.logsumexp(others - log_densities, axis=2)
-        return self.weight * (soft - own).mean(axis=1)
 
     def _candidates(
         self, state: CQLState, batch: Batch, key: PRNGKeyArray

@@ -65,11 +65,9 @@ class DQN(Online):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.intrinsic is not None:
-            self._check_intrinsic(self.intrinsic)
-
-    def _check_intrinsic(self, intrinsic: Intrinsic) -> None:
-        checked("evaluated of the intrinsic reward", Evaluated, intrinsic.evaluated)
+        if self.intrinsic is None:
+            return
+        checked("evaluated of the intrinsic reward", Evaluated, self.intrinsic.evaluated)
         if self.n_step != 1:
             raise InputError(f"an intrinsic reward needs n_step=1, got {self.n_step}")
         if self.reward_range is not None:

@@ -16,14 +16,7 @@ from jaxtyping import Array, Float, PRNGKeyArray
 
 from rewardshift.agents.base import Batch, Biases
 from rewardshift.agents.ensemble import ActorCritic
-from rewardshift.agents.gaussian_policy import (
-    improve_policy,
-    middle,
-    soft_value,
-    squash,
-    start_multiplier,
-    tune_temperature,
-)
+from rewardshift.agents.gaussian_policy import improve_policy, middle, squash
 from rewardshift.agents.learner import Learner
 from rewardshift.agents.networks import normal_from_uniform
 from rewardshift.agents.normaliser import Normaliser
@@ -39,8 +32,8 @@ TWINS = 2
 class SACState(NamedTuple):
     """The state of a `SAC`.
 
-    Critics have a leading axis over the members and one over the twins. `temperature` is empty
-    if the settings fix it.
+    Critics have a leading axis over the members and one over the twins. `temperature` learns the
+    logarithm; it is empty if the settings fix the temperature.
     """
 
     policy: Learner
@@ -98,7 +91,7 @@ class SAC(ActorCritic):
             policy=Learner.start(policy, adam),
             critics=Learner.start(critics, adam),
             target_critics=jax.tree.map(jnp.copy, critics),
-            temperature=start_multiplier(self.learning_rate) if self.temperature is None else (),
+            temperature=Learner.start(jnp.zeros(()), adam) if self.temperature is None else (),
             **self.init_shared(lead_key, spec),
         )
 
@@ -147,22 +140,24 @@ class SAC(ActorCritic):
         noise = jax.random.normal(key, batch.action.shape)
         action, log_density = self._draw(state, following, noise)
         values = self.member_values(state.target_critics, following, action[None])
-        soft = soft_value(values.min(axis=1), log_density, self._temperature(state))
+        soft = values.min(axis=1) - self._temperature(state) * log_density
         return member_targets(self, state.biases, batch, soft)
 
     def _improve_policy(self, state: SACState, observation: Array, noise: Array) -> SACState:
         """One step of the temperature, if it is tuned, then one of the policy."""
+        adam = optax.adam(self.learning_rate)
         if isinstance(state.temperature, Learner):
             _, log_density = self._draw(state, observation, noise)
             wanted = -noise.shape[-1] if self.target_entropy is None else self.target_entropy
-            tuned = tune_temperature(state.temperature, log_density, wanted, self.learning_rate)
-            state = state._replace(temperature=tuned)
+            # Up if the policy's entropy is below the wanted one.
+            slope = -(log_density.mean() + wanted)
+            state = state._replace(temperature=state.temperature.step(slope, adam))
         policy = improve_policy(
-            (self.network, self.learning_rate),
+            self.network,
             state.policy,
-            (observation, noise),
-            self._temperature(state),
+            (observation, noise, self._temperature(state)),
             lambda _, action: self._maximised(state, observation, action),
+            adam,
         )
         return state._replace(policy=policy)
 

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable
 from functools import partial
 from types import FunctionType
-from typing import Any, Literal, NamedTuple, TypeGuard
+from typing import Any, Literal, NamedTuple, TypeGuard, get_type_hints
 
 import gymnasium as gym
 import numpy as np
@@ -51,27 +51,31 @@ class TaskSpec(NamedTuple):
     tells it.
     """
 
-    features: int
-    dtype: str
-    num_actions: int = 0
-    action_size: int = 0
-    goal_size: int = 0
-    shape: tuple[int, ...] = ()
-    low: tuple[float, ...] = ()
-    high: tuple[float, ...] = ()
+    features: Count
+    dtype: Literal["uint8", "float32"]
+    num_actions: Natural = 0
+    action_size: Natural = 0
+    goal_size: Natural = 0
+    shape: tuple[Natural, ...] = ()
+    low: tuple[Finite, ...] = ()
+    high: tuple[Finite, ...] = ()
     structure: Structure = ()
 
     def to_json(self) -> dict[str, Any]:
         """The fields, without an empty structure."""
         body = self._asdict()
-        return body if self.structure else {name: body[name] for name in KINDS}
+        if not self.structure:
+            del body["structure"]
+        return body
 
     @classmethod
     def from_json(cls, body: dict[str, Any]) -> "TaskSpec":
         """The spec from the result of `to_json`; raises ValueError if it is damaged."""
-        if set(body) - {"structure"} != set(KINDS):
-            raise ValueError(f"a task has the fields {', '.join(KINDS)}")
-        fields = {name: convert(kind, body[name]) for name, kind in KINDS.items()}
+        kinds = get_type_hints(cls, include_extras=True)
+        del kinds["structure"]
+        if set(body) - {"structure"} != set(kinds):
+            raise ValueError(f"a task has the fields {', '.join(kinds)}")
+        fields = {name: convert(kind, body[name]) for name, kind in kinds.items()}
         spec = cls(**fields, structure=frozen(body.get("structure", ())))
         if flat_size(spec._whole_structure()) != spec.features:
             raise ValueError(f"its observations do not have {spec.features} numbers")
@@ -114,19 +118,6 @@ class TaskSpec(NamedTuple):
     def desired(self, observation: np.ndarray) -> np.ndarray:
         """The desired goals in flat observations, as a view."""
         return observation[..., -self.goal_size :]
-
-
-# The types of a `TaskSpec`'s fields but the structure, to check those from a file.
-KINDS: dict[str, Any] = {
-    "features": Count,
-    "dtype": Literal["uint8", "float32"],
-    "num_actions": Natural,
-    "action_size": Natural,
-    "goal_size": Natural,
-    "shape": tuple[Natural, ...],
-    "low": tuple[Finite, ...],
-    "high": tuple[Finite, ...],
-}
 
 
 def find_env(env: str) -> gym.envs.registration.EnvSpec:
