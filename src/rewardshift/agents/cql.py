@@ -139,13 +139,8 @@ class CQL(Offline):
             value = twin_values(self.network, critics, observation, action).min(axis=0)
             return jnp.where(cloning, squashed_log_density(outputs, batch.action), value)
 
-        policy = improve_policy(
-            self.network,
-            state.policy,
-            (observation, noise, jnp.exp(temperature.parameters)),
-            worth,
-            adam,
-        )
+        inputs = (observation, noise, jnp.exp(temperature.parameters))
+        policy = improve_policy(self.network, state.policy, inputs, worth, adam)
         return state._replace(policy=policy, temperature=temperature)
 
     def _improve_critics(

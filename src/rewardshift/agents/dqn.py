@@ -17,7 +17,7 @@ from jaxtyping import Array, Float, Int, PRNGKeyArray
 from rewardshift.agents.base import Batch, Biases, as_floats
 from rewardshift.agents.intrinsic import Evaluated, Intrinsic
 from rewardshift.agents.learner import Learner
-from rewardshift.agents.networks import MLP, Network, side_by_side
+from rewardshift.agents.networks import MLP, Network, init_several
 from rewardshift.agents.normaliser import Normaliser
 from rewardshift.agents.selection import Lead, Mixing
 from rewardshift.agents.settings import Online
@@ -90,11 +90,8 @@ class DQN(Online):
     def init(self, key: PRNGKeyArray, spec: TaskSpec) -> DQNState:
         """Random networks, which depend on the key and not on the shifts."""
         member_key, intrinsic_key, leader_key = jax.random.split(key, 3)
-
-        def make(key: PRNGKeyArray) -> Any:
-            return self.network.init(key, spec, 0, spec.num_actions, self.initial)
-
-        online = side_by_side(make, member_key, (len(self.members),))
+        task = (spec, 0, spec.num_actions, self.initial)
+        online = init_several(self.network, member_key, (len(self.members),), task)
         return DQNState(
             online=Learner.start(online, optax.adam(self.learning_rate)),
             target=jax.tree.map(jnp.copy, online),

@@ -13,7 +13,7 @@ import optax
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from rewardshift.agents.learner import Learner
-from rewardshift.agents.networks import side_by_side
+from rewardshift.agents.networks import init_several
 from rewardshift.agents.selection import Mixing
 from rewardshift.agents.settings import Online
 from rewardshift.envs.tasks import TaskSpec
@@ -27,11 +27,8 @@ class ActorCritic(Online):
 
     def init_critics(self, key: PRNGKeyArray, spec: TaskSpec, twins: int) -> Any:
         """The critics' parameters, `[member, twin, ...]`."""
-
-        def make(key: PRNGKeyArray) -> Any:
-            return self.network.init(key, spec, spec.action_size, 1, self.initial)
-
-        return side_by_side(make, key, (len(self.members), twins))
+        task = (spec, spec.action_size, 1, self.initial)
+        return init_several(self.network, key, (len(self.members), twins), task)
 
     def member_values(
         self,

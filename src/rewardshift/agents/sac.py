@@ -102,8 +102,8 @@ class SAC(ActorCritic):
 
     def value(self, state: SACState, observation: Array) -> Float[Array, ""]:
         """The value of the greedy action, on the scale of the leading member, or of the mix."""
-        action = self.greedy(state, observation)[None]
-        return self._maximised(state, self.inputs(state, observation)[None], action)[0]
+        action, inputs = self.greedy(state, observation), self.inputs(state, observation)
+        return self.leading_value(state, state.critics.parameters, inputs[None], action[None])[0]
 
     def draws(self, spec: TaskSpec) -> int:
         """The number of random numbers that `act` takes."""
@@ -152,13 +152,12 @@ class SAC(ActorCritic):
             # Up if the policy's entropy is below the wanted one.
             slope = -(log_density.mean() + wanted)
             state = state._replace(temperature=state.temperature.step(slope, adam))
-        policy = improve_policy(
-            self.network,
-            state.policy,
-            (observation, noise, self._temperature(state)),
-            lambda _, action: self._maximised(state, observation, action),
-            adam,
-        )
+
+        def worth(_: Array, action: Array) -> Array:
+            return self.leading_value(state, state.critics.parameters, observation, action)
+
+        inputs = (observation, noise, self._temperature(state))
+        policy = improve_policy(self.network, state.policy, inputs, worth, adam)
         return state._replace(policy=policy)
 
     def _draw(self, state: SACState, observation: Array, noise: Array) -> tuple[Array, Array]:
@@ -170,9 +169,3 @@ class SAC(ActorCritic):
             return jnp.exp(state.temperature.parameters)
         assert self.temperature is not None
         return self.temperature
-
-    def _maximised(
-        self, state: SACState, observation: Array, action: Float[Array, "batch size"]
-    ) -> Float[Array, " batch"]:
-        """The value that the policy maximises."""
-        return self.leading_value(state, state.critics.parameters, observation, action)

@@ -8,7 +8,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from rewardshift.agents.base import Agent, Biases, as_floats
-from rewardshift.agents.networks import MLP, Initial, Network, side_by_side, twin_values
+from rewardshift.agents.networks import MLP, Initial, Network, init_several, twin_values
 from rewardshift.agents.normaliser import Normaliser
 from rewardshift.agents.selection import Mixing, Selection, Uniform, first_lead, next_lead
 from rewardshift.auto import AUTO, Cautious, Rule, as_rule
@@ -151,7 +151,7 @@ class Online(Agent):
     @property
     def lifetime(self) -> float:
         """The lifetime of a shift, in updates; see `rewardshift.lifetime`."""
-        return lifetime(self.gamma, self.tau)
+        return lifetime(self.gamma, self.tau, self.period)
 
     def check_offline(self, updates: int) -> None:
         """See `Agent`."""
@@ -224,11 +224,7 @@ class Offline(Agent):
 
     def init_critics(self, key: PRNGKeyArray, spec: TaskSpec) -> Any:
         """The parameters of two critics, `[twin, ...]`."""
-
-        def make(key: PRNGKeyArray) -> Any:
-            return self.network.init(key, spec, spec.action_size, 1, self.initial)
-
-        return side_by_side(make, key, (2,))
+        return init_several(self.network, key, (2,), (spec, spec.action_size, 1, self.initial))
 
     def values(
         self, state: Any, observation: Array, action: Array | None = None

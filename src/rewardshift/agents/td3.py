@@ -21,14 +21,13 @@ from jaxtyping import Array, Float, PRNGKeyArray
 from rewardshift.agents.base import Batch, Biases
 from rewardshift.agents.ensemble import ActorCritic
 from rewardshift.agents.learner import Learner
-from rewardshift.agents.networks import normal_from_uniform, side_by_side
+from rewardshift.agents.networks import init_several, normal_from_uniform
 from rewardshift.agents.normaliser import Normaliser
 from rewardshift.agents.selection import Lead, Mixing
 from rewardshift.agents.targets import member_targets
 from rewardshift.checks import Count, Natural, NonNegative, Share
 from rewardshift.envs.tasks import TaskSpec
 from rewardshift.errors import InputError
-from rewardshift.optimism import lifetime
 
 
 class TD3State(NamedTuple):
@@ -91,20 +90,13 @@ class TD3(ActorCritic):
         """Length of the update cycle."""
         return self.policy_delay
 
-    @property
-    def lifetime(self) -> float:
-        """The lifetime of a shift, in updates; see `rewardshift.lifetime`."""
-        return lifetime(self.gamma, self.tau, self.policy_delay)
-
     def init(self, key: PRNGKeyArray, spec: TaskSpec) -> TD3State:
         """Random networks, which depend on the key and not on the shifts."""
         actor_key, critic_key, lead_key = jax.random.split(key, 3)
-
-        def make_actor(key: PRNGKeyArray) -> Any:
-            return self.network.init(key, spec, 0, spec.action_size, "random")
-
         count = len(self.members) if self.own_actors else 1
-        actors = side_by_side(make_actor, actor_key, (count,))
+        actors = init_several(
+            self.network, actor_key, (count,), (spec, 0, spec.action_size, "random")
+        )
         critics = self.init_critics(critic_key, spec, self.twins)
         adam = optax.adam(self.learning_rate)
         return TD3State(

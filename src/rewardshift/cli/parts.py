@@ -1,6 +1,6 @@
 """Parts and shifts as texts on the command line.
 
-A part is written as its name, with settings if they are not the defaults: `mean`,
+A part is written as its name, with settings if they are not the defaults: `uniform`,
 `rnd(shift=-1, width=64)`. Your own part is written as `mymodule:Mine(beta=2)`. Such a text never
 imports a module; `rewardshift --import mymodule` does.
 """

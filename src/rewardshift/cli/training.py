@@ -30,7 +30,7 @@ def train_agent(job: Job) -> None:
         job: The agent: its name, or your own as MODULE:CLASS.
     """
     run = job.prepare()
-    if isinstance(getattr(job.agent, "shift", None), Cautious):
+    if isinstance(job.agent.shift, Cautious):
         _print_choice(run.config.agent)
     folder = job.options.out or Path("runs") / run.config.name
     with _training_bar(folder, run.config.budget.steps) as on_progress:

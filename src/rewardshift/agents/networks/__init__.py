@@ -14,8 +14,8 @@ from rewardshift.agents.networks.perceptron import (
     Network,
     apply_mlp,
     init_mlp,
+    init_several,
     normal_from_uniform,
-    side_by_side,
     twin_values,
 )
 
@@ -28,7 +28,7 @@ __all__ = [
     "Network",
     "apply_mlp",
     "init_mlp",
+    "init_several",
     "normal_from_uniform",
-    "side_by_side",
     "twin_values",
 ]

@@ -1,7 +1,7 @@
 """The network slot, and the perceptron that fills it by default."""
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal, NamedTuple, Protocol, runtime_checkable
 
@@ -217,13 +217,27 @@ def _normalise(norm: Norm, inputs: Float[Array, "*batch width"]) -> Float[Array,
     return centred * jax.lax.rsqrt(variance + SMALLEST_VARIANCE) * norm.scale + norm.offset
 
 
-def side_by_side(
-    make: Callable[[PRNGKeyArray], Any], key: PRNGKeyArray, axes: tuple[Count, ...]
+def init_several(
+    network: Network,
+    key: PRNGKeyArray,
+    axes: tuple[Count, ...],
+    task: tuple[TaskSpec, int, int, Initial],
 ) -> Any:
-    """The parameters of several networks, stacked along leading axes of these lengths."""
+    """The parameters of several networks, stacked along leading axes of these lengths.
+
+    Args:
+        network: The network.
+        key: The source of randomness.
+        axes: The lengths of the axes.
+        task: The other arguments of the network's `init`.
+    """
+
+    def init(key: PRNGKeyArray) -> Any:
+        return network.init(key, *task)
+
     for _ in axes:
-        make = jax.vmap(make)
-    return make(jax.random.split(key, axes))
+        init = jax.vmap(init)
+    return init(jax.random.split(key, axes))
 
 
 def twin_values(
