@@ -315,7 +315,7 @@ def test_the_lines_of_what_is_running_follow_the_work(tmp_path: Path) -> None:
         assert running.count() == min(2, len(units))
         console = Console(record=True, width=200, file=io.StringIO())
         console.print(running)
-        return re.findall(r"seed \d+", console.export_text())
+        return re.findall(r"(seed \d+) +\d:", console.export_text())
 
     assert shown() == seeds[:2]
     running.end(units.pop(1))

@@ -14,8 +14,8 @@ from rewardshift.data.dataset import Dataset, as_column
 from rewardshift.errors import InputError, one_line
 from rewardshift.files import DAMAGE, arrays_in
 
-# D4RL's names of the fields.
-COLUMNS = {
+# The fields of a `Dataset` by their names in D4RL.
+D4RL_FIELDS = {
     "observations": "observation",
     "actions": "action",
     "rewards": "reward",
@@ -43,7 +43,7 @@ def read_file(path: Path) -> Dataset:
     """
     where = f"the file {str(path)!r}"
     columns = {
-        key: as_column(COLUMNS[key], values, where, key)
+        key: as_column(D4RL_FIELDS[key], values, where, key)
         for key, values in _read(path, where).items()
     }
     count = len(columns["rewards"])
@@ -93,7 +93,7 @@ def _read(path: Path, where: str) -> dict[str, np.ndarray]:
         with _opened(path) as file:
             there = set(file)
             _check_keys(there, where)
-            return {key: _array(file, key, where) for key in COLUMNS if key in there}
+            return {key: _array(file, key, where) for key in D4RL_FIELDS if key in there}
     except InputError:
         raise
     except DAMAGE as error:
@@ -110,7 +110,7 @@ def _opened(path: Path) -> Any:
 
 
 def _check_keys(there: set[str], where: str) -> None:
-    missing = [key for key in COLUMNS if key not in OPTIONAL and key not in there]
+    missing = [key for key in D4RL_FIELDS if key not in OPTIONAL and key not in there]
     if missing:
         raise InputError(
             f"{where} has no {missing[0]!r}; it has {', '.join(sorted(there)) or 'nothing'}"
