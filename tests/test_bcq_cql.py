@@ -7,25 +7,17 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-import scipy.special
 import scipy.stats
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rewardshift import Shift
 from rewardshift.agents.base import Batch
 from rewardshift.agents.bcq import BCQ
 from rewardshift.agents.cql import CQL, CQLState
 from rewardshift.agents.gaussian_policy import squash, squashed_log_density
 from rewardshift.agents.learner import CACHED, mean_and_grad
-from rewardshift.agents.networks import (
-    MLP,
-    Layer,
-    MLPParameters,
-    apply_mlp,
-    init_mlp,
-    twin_values,
-)
+from rewardshift.agents.networks import MLP, MLPParameters, apply_mlp, init_mlp
+from rewardshift.agents.networks.perceptron import Layer
 from rewardshift.envs.tasks import TaskSpec
 
 SPEC = TaskSpec(5, "float32", action_size=2)
@@ -59,31 +51,6 @@ def batch() -> Batch:
         steps=jnp.ones(count, jnp.int32),
         intrinsic=jnp.zeros(count),
     )
-
-
-@pytest.mark.parametrize("terminal", ["zero", "absorbing"])
-def test_the_target_of_bcq(terminal: Any, batch: Batch) -> None:
-    agent = BCQ(
-        shift=Shift(8.0, 2.0, terminal=terminal), network=MLP((16, 12)), proposer=MLP((20, 20))
-    )
-    state = agent.init(KEY, SPEC)
-    state = state._replace(  # apart from the networks they start as
-        target_actor=jax.tree.map(lambda leaf: 1.5 * leaf, state.actor.parameters),
-        target_critics=jax.tree.map(lambda leaf: 0.7 * leaf + 0.1, state.critics.parameters),
-    )
-    latents = np.clip(np.asarray(jax.random.normal(KEY, (7, 10, 4)), np.float64), -0.5, 0.5)
-    following = np.repeat(np.asarray(batch.next_observation, np.float64)[:, None], 10, axis=1)
-    decoder = state.proposer.parameters.decoder
-    proposed = np.tanh(numpy_mlp(decoder, np.concatenate([following, latents], -1)))
-    pairs = np.concatenate([following, proposed], -1)
-    moved = np.clip(proposed + 0.05 * np.tanh(numpy_mlp(state.target_actor, pairs)), -1, 1)
-    pairs = np.concatenate([following, moved], -1)
-    one, two = (numpy_mlp(twin(state.target_critics, i), pairs)[..., 0] for i in (0, 1))
-    value = (0.75 * np.minimum(one, two) + 0.25 * np.maximum(one, two)).max(axis=1)
-    terminated = np.asarray(batch.terminated)
-    after = 0.99 * 8.0 / 0.01 if terminal == "absorbing" else 0.0
-    expected = 2.0 * np.asarray(batch.reward) + 8.0 + np.where(terminated, after, 0.99 * value)
-    np.testing.assert_allclose(agent._target(state, batch, KEY), expected, rtol=1e-5, atol=1e-5)
 
 
 def test_bcq_proposes_actions_like_those_in_the_data(batch: Batch) -> None:
@@ -149,65 +116,6 @@ def test_the_density_of_a_squashed_action(
     if np.abs(raw).max() < 2:  # where tanh can be turned back in single precision
         again = squashed_log_density(outputs, action)
         assert again == pytest.approx(expected, rel=1e-2, abs=1e-2)
-
-
-def numpy_candidates(agent: CQL, state: CQLState, batch: Batch) -> tuple[np.ndarray, np.ndarray]:
-    """The penalty's actions and the logs of their densities, in double precision from the noise."""
-    random_key, *keys = jax.random.split(KEY, 3)
-    shape = (len(batch.reward), agent.candidates, 2)
-    actions = [np.asarray(jax.random.uniform(random_key, shape, minval=-1.0), np.float64)]
-    log_densities = [np.full(shape[:2], 2 * np.log(0.5))]
-    for key, seen in zip(keys, (batch.observation, batch.next_observation), strict=True):
-        mean, log_deviation = np.split(
-            numpy_mlp(state.policy.parameters, np.asarray(seen))[:, None], 2, -1
-        )
-        noise = np.asarray(jax.random.normal(key, shape), np.float64)
-        action = np.tanh(mean + np.exp(log_deviation) * noise)
-        normal = scipy.stats.norm.logpdf(noise) - log_deviation
-        actions.append(action)
-        log_densities.append((normal - np.log(1 - action**2)).sum(axis=-1))
-    return np.concatenate(actions, axis=1), np.concatenate(log_densities, axis=1)
-
-
-def test_the_penalty_of_cql(batch: Batch) -> None:
-    agent, state = cql(candidates=3, weight=5.0)
-    ours, densities = agent._candidates(state, batch, KEY)
-    assert ours.shape == (7, 9, 2)
-    own = twin_values(agent.network, state.critics.parameters, batch.observation, batch.action)
-    others = twin_values(agent.network, state.critics.parameters, batch.observation, ours)
-    excess = agent._excess(own, others, densities)
-    seen, taken = (np.asarray(part, np.float64) for part in (batch.observation, batch.action))
-    actions, log_densities = numpy_candidates(agent, state, batch)
-    pairs = np.concatenate([np.repeat(seen[:, None], 9, axis=1), actions], -1)
-    for i in (0, 1):
-        critic = twin(state.critics.parameters, i)
-        value = numpy_mlp(critic, np.concatenate([seen, taken], -1))[:, 0]
-        soft = scipy.special.logsumexp(numpy_mlp(critic, pairs)[..., 0] - log_densities, axis=1)
-        assert excess[i] == pytest.approx(5.0 * (soft - value).mean(), rel=1e-5)
-
-
-def test_the_densities_of_the_penalty_are_those_of_the_draws(batch: Batch) -> None:
-    agent, state = cql(candidates=4)
-    actions, log_densities = agent._candidates(state, batch, KEY)
-    np.testing.assert_allclose(log_densities[:, :4], 2 * np.log(0.5), rtol=1e-6)
-    for part, source in ((slice(4, 8), "observation"), (slice(8, 12), "next_observation")):
-        outputs = numpy_mlp(state.policy.parameters, np.asarray(getattr(batch, source)))[:, None]
-        mean, deviation = outputs[..., :2], np.exp(outputs[..., 2:])
-        drawn = np.asarray(actions[:, part], np.float64)
-        normal = scipy.stats.norm.logpdf(np.arctanh(drawn), mean, deviation)
-        expected = (normal - np.log(1 - drawn**2)).sum(axis=-1)
-        np.testing.assert_allclose(log_densities[:, part], expected, rtol=1e-3, atol=1e-3)
-
-
-def test_the_target_of_cql(batch: Batch) -> None:
-    agent, state = cql(shift=1.0)
-    noise = jax.random.normal(KEY, (7, 2))
-    following = np.asarray(batch.next_observation)
-    action, _ = squash(jnp.asarray(numpy_mlp(state.policy.parameters, following)), noise)
-    pairs = np.concatenate([following, np.asarray(action)], -1)
-    value = np.minimum(*(numpy_mlp(twin(state.target_critics, i), pairs)[:, 0] for i in (0, 1)))
-    expected = np.asarray(batch.reward) + 1.0 + 0.99 * np.where(batch.terminated, 0, value)
-    np.testing.assert_allclose(agent._target(state, batch, KEY), expected, rtol=1e-4, atol=1e-5)
 
 
 @pytest.mark.parametrize(

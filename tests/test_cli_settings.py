@@ -18,8 +18,10 @@ from rewardshift import (
     RND,
     SAC,
     TD3,
+    Agent,
     Convolution,
     Hindsight,
+    OfflineBudget,
     OnlineBudget,
     Shift,
 )
@@ -189,6 +191,15 @@ class Needy(outside.Linear):
 @dataclass(frozen=True)
 class Clashing(outside.Linear):
     steps: int = 3
+
+
+@dataclass(frozen=True)
+class FromData(outside.Linear):
+    act = Agent.act
+
+
+def test_an_own_agent_without_act_learns_from_data() -> None:
+    assert parse(f"{__name__}:FromData", "--data=a.npz").budget == OfflineBudget()
 
 
 def test_an_agent_of_ones_own() -> None:

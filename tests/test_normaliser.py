@@ -17,7 +17,7 @@ from rewardshift import DQN, SAC, TD3, Convolution, InputError, load
 from rewardshift.agents.base import Batch
 from rewardshift.agents.learner import Learner
 from rewardshift.agents.networks import MLP
-from rewardshift.agents.normaliser import Normaliser, init_normaliser, normalise, take_note
+from rewardshift.agents.normaliser import Normaliser
 from rewardshift.envs.tasks import TaskSpec
 
 SMALL: dict[str, Any] = {"network": MLP((8,)), "batch_size": 8, "normalise": True}
@@ -29,29 +29,27 @@ def test_scales_stay_right_far_from_zero_and_over_long_training() -> None:
     noise = np.random.default_rng(0).normal(size=(400_000, 1)).astype(np.float32)
     seen = (1000 + noise + (np.arange(len(noise)) > 100_000)[:, None]).astype(np.float32)
     normaliser, _ = jax.lax.scan(
-        lambda n, x: (take_note(n, x), None),
-        init_normaliser(TaskSpec(1, "float32")),
+        lambda n, x: (n.add(x), None),
+        Normaliser.start(TaskSpec(1, "float32")),
         jnp.asarray(seen),
     )
     exact = (seen[:100].astype(np.float64) - seen.mean(dtype=np.float64)) / seen.std(
         dtype=np.float64
     )
-    np.testing.assert_allclose(normalise(normaliser, jnp.asarray(seen[:100])), exact, atol=0.01)
+    np.testing.assert_allclose(normaliser.scale(jnp.asarray(seen[:100])), exact, atol=0.01)
 
 
 def test_observations_are_scaled_by_what_was_seen() -> None:
     seen = np.random.default_rng(0).normal(3.0, [0.5, 2.0, 0.0], (500, 3)).astype(np.float32)
     spec = TaskSpec(3, "float32")
-    normaliser = init_normaliser(spec)
-    normaliser, _ = jax.lax.scan(
-        lambda n, x: (take_note(n, x), None), normaliser, jnp.asarray(seen)
-    )
+    normaliser = Normaliser.start(spec)
+    normaliser, _ = jax.lax.scan(lambda n, x: (n.add(x), None), normaliser, jnp.asarray(seen))
     deviation = np.maximum(seen.std(axis=0), 0.01)
     expected = np.clip((seen - seen.mean(axis=0)) / deviation, -5, 5)
-    np.testing.assert_allclose(normalise(normaliser, jnp.asarray(seen)), expected, atol=1e-3)
-    far = normalise(normaliser, jnp.asarray([[1e6, -1e6, 3.0]]))
+    np.testing.assert_allclose(normaliser.scale(jnp.asarray(seen)), expected, atol=1e-3)
+    far = normaliser.scale(jnp.asarray([[1e6, -1e6, 3.0]]))
     np.testing.assert_allclose(far, [[5.0, -5.0, 0.0]], atol=1e-3)
-    assert np.isfinite(normalise(init_normaliser(spec), jnp.asarray(seen))).all()
+    assert np.isfinite(Normaliser.start(spec).scale(jnp.asarray(seen))).all()
 
 
 def test_goals_have_the_scale_of_what_is_achieved() -> None:
@@ -59,15 +57,15 @@ def test_goals_have_the_scale_of_what_is_achieved() -> None:
     achieved = np.random.default_rng(0).normal(0.0, 2.0, 500).astype(np.float32)
     seen = np.stack([10 * achieved, achieved, np.full(500, 4.0, np.float32)], axis=1)
     normaliser, _ = jax.lax.scan(
-        lambda n, x: (take_note(n, x), None),
-        init_normaliser(TaskSpec(3, "float32", action_size=1, goal_size=1)),
+        lambda n, x: (n.add(x), None),
+        Normaliser.start(TaskSpec(3, "float32", action_size=1, goal_size=1)),
         jnp.asarray(seen),
     )
     both = np.concatenate([achieved, np.full(500, 4.0)])
     mean = np.array([10 * achieved.mean(), both.mean(), both.mean()])
     deviation = np.array([10 * achieved.std(), both.std(), both.std()])
     one = np.array([10.0, 1.0, -2.0])
-    scaled, expected = normalise(normaliser, jnp.asarray(one)), (one - mean) / deviation
+    scaled, expected = normaliser.scale(jnp.asarray(one)), (one - mean) / deviation
     np.testing.assert_allclose(scaled, expected, atol=1e-3)
 
 
@@ -108,8 +106,8 @@ def test_an_agent_sees_what_is_scaled(agent: Any) -> None:
     state, batch = looked_around(agent, SEEN), some_batch(agent, SEEN)
     assert isinstance(state.normaliser, Normaliser)
     scaled = batch._replace(
-        observation=normalise(state.normaliser, batch.observation),
-        next_observation=normalise(state.normaliser, batch.next_observation),
+        observation=state.normaliser.scale(batch.observation),
+        next_observation=state.normaliser.scale(batch.next_observation),
     )
     plain = replace(agent, normalise=False)
     key, bare = jax.random.key(1), state._replace(normaliser=())

@@ -9,7 +9,6 @@ import pytest
 from hypothesis import given
 
 from rewardshift import equivalent_bias, lifetime, optimistic_value, suggest_shift
-from rewardshift.errors import InputError
 
 
 def test_the_optimistic_mix_and_its_bias() -> None:
@@ -59,17 +58,3 @@ def test_an_offset_falls_to_one_over_e_in_a_lifetime(gamma: float, tau: float) -
     assert offset == pytest.approx((1 - tau * (1 - gamma)) ** moves)
     assert offset == pytest.approx(math.exp(-1), rel=0.6 / moves + tau * (1 - gamma))
     assert lifetime(gamma, tau, every=2) == 2 * lifetime(gamma, tau)
-
-
-@pytest.mark.parametrize(
-    ("bad", "named"),
-    [
-        ((1.0, 0.5, 1), "gamma must be in"),
-        ((0.9, 0.0, 1), "tau must be in"),
-        ((0.9, 0.5, 0), "every must be a whole number of 1 or more"),
-        ((0.9, 1.5, 1), "tau must be in"),
-    ],
-)
-def test_a_lifetime_needs_numbers_that_have_one(bad: tuple[float, float, int], named: str) -> None:
-    with pytest.raises(InputError, match=named):
-        lifetime(*bad)

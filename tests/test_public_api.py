@@ -69,7 +69,7 @@ def assert_refused(call: Callable[..., Any], wrong: list[Any], word: str = "") -
 
 def test_the_arithmetic() -> None:
     shift = Shift(-0.5, gamma=0.9, terminal="absorbing")
-    assert_refused(Shift, [*OTHER, None, math.nan], "bias")
+    assert_refused(Shift, [*OTHER, None, math.nan, [1.0]], "bias")
     assert_refused(lambda it: Shift(0.0, it), [*OTHER, None, 0, math.inf], "scale")
     assert_refused(lambda it: Shift(0.0, gamma=it), [*OTHER, 1], "gamma")
     assert_refused(lambda it: Shift(0.0, terminal=it), [*MORE, None], "terminal")
@@ -93,7 +93,7 @@ def test_the_choice_of_a_constant() -> None:
     wrong = [*OTHER, np.zeros((2, 3))]
     assert_refused(lambda it: suggest_shift("explore", 0.0, 1.0, gamma=it), wrong, "gamma")
     assert_refused(lambda it: lifetime(it, 0.5), [*OTHER, None, 1], "gamma")
-    assert_refused(lambda it: lifetime(0.5, it), [*OTHER, None, 0], "tau")
+    assert_refused(lambda it: lifetime(0.5, it), [*OTHER, None, 0, 1.5], "tau")
     assert_refused(lambda it: lifetime(0.5, 0.5, it), [*OTHER, None, 0, 1.5], "every")
 
 

@@ -19,8 +19,10 @@ rewards = st.floats(-1e6, 1e6).filter(lambda reward: reward == 0 or abs(reward) 
 def test_the_first_reward_decides_and_no_other(seen: list[float], gamma: float) -> None:
     rule, size, several = FIRST, 0.0, jnp.zeros(3)
     for reward in seen:
-        size = rule.see(size, reward, False, gamma)
-        several = rule.see(several, jnp.asarray([0.0, reward, reward], jnp.float32), False, gamma)
+        size = rule.observe(size, reward, False, gamma)
+        several = rule.observe(
+            several, jnp.asarray([0.0, reward, reward], jnp.float32), False, gamma
+        )
     first = next((abs(reward) for reward in seen if reward), 0.0)
     assert size == first
     np.testing.assert_allclose(several, [0.0, first, first], rtol=1e-6)
@@ -42,8 +44,8 @@ def test_the_largest_return_of_the_first_steps_is_the_unit(
     state, compiled = rule.start(), jax.tree.map(jnp.float32, rule.start())
     sums, time, total = [0.0], 0, 0.0
     for reward, ended in steps:
-        state = rule.see(state, reward, ended, gamma)
-        compiled = rule.see(compiled, jnp.float32(reward), jnp.asarray(ended), gamma)
+        state = rule.observe(state, reward, ended, gamma)
+        compiled = rule.observe(compiled, jnp.float32(reward), jnp.asarray(ended), gamma)
         total += gamma**time * reward
         sums.append(abs(total))
         time, total = (0, 0.0) if ended else (time + 1, total)
@@ -60,7 +62,7 @@ def test_centred_rewards_have_a_mean_of_zero(seen: list[float]) -> None:
     rule, state = Centred(), Centred().start()
     assert rule.shifts(state, 0.9) == (Shift(0.0, 1.0, 0.9, "absorbing"),)
     for reward in seen:
-        state = rule.see(state, reward, False, 0.9)
+        state = rule.observe(state, reward, False, 0.9)
     (shift,) = rule.shifts(state, 0.9)
     assert np.mean([shift.reward(reward) for reward in seen]) == pytest.approx(0.0, abs=1e-6)
 
@@ -68,9 +70,9 @@ def test_centred_rewards_have_a_mean_of_zero(seen: list[float]) -> None:
 @given(rewards, st.floats(0.1, 10.0))
 def test_a_unit_has_a_least_size(first: float, least: float) -> None:
     rule = Auto(1.0, least=least)
-    (shift,) = rule.shifts(rule.see(0.0, first, False, 0.5), 0.5)
+    (shift,) = rule.shifts(rule.observe(0.0, first, False, 0.5), 0.5)
     assert shift.initial_value == pytest.approx(max(abs(first), least))
-    seen = rule.see(jnp.zeros(2), jnp.asarray([0.0, first], jnp.float32), False, 0.5)
+    seen = rule.observe(jnp.zeros(2), jnp.asarray([0.0, first], jnp.float32), False, 0.5)
     (several,) = rule.shifts(seen, 0.5)
     np.testing.assert_allclose(several.scale, [1 / least, shift.scale], rtol=1e-6)
 

@@ -9,9 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rewardshift import Shift, equivalent_bias, optimistic_value
+from rewardshift import DQN, Shift, equivalent_bias, optimistic_value
 from rewardshift.agents.base import Biases
-from rewardshift.agents.ensemble import mixing_weights
 from rewardshift.agents.selection import (
     SELECTIONS,
     Lead,
@@ -88,7 +87,8 @@ def test_a_mix_of_scales_is_a_mix_of_primal_values(
     primal = np.random.default_rng(seed).normal(size=(len(members), 4))
     values = [member.from_primal(row) for member, row in zip(members, primal, strict=True)]
     selection = Optimistic(0.25)
-    mixed = np.asarray(mixing_weights(selection, Biases.of(members)) @ jnp.asarray(values))
+    agent = DQN(shift=members, gamma=0.9, selection=selection)
+    mixed = np.asarray(agent.mixing_weights(Biases.of(members)) @ jnp.asarray(values))
     scale = np.mean([member.scale for member in members])
     weights = selection.weights(jnp.asarray([m.bias / m.scale for m in members]))
     expected = scale * np.asarray(weights, np.float64) @ primal

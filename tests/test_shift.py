@@ -203,12 +203,6 @@ def test_concrete_numbers_are_validated(arguments: dict[str, Any], quoted: str) 
         Shift(**arguments)
 
 
-@pytest.mark.parametrize("value", ["-0.5", None, [1.0], {}])
-def test_what_is_no_number_is_refused(value: Any) -> None:
-    with pytest.raises(ValueError, match="bias must be a number"):
-        Shift(value)
-
-
 @pytest.mark.parametrize(
     "use",
     [
@@ -223,11 +217,6 @@ def test_what_is_no_number_is_refused(value: Any) -> None:
 def test_value_maps_need_the_discount(use: Any) -> None:
     with pytest.raises(ValueError, match="gamma=None"):
         use(Shift(-0.5))
-
-
-def test_a_multistep_return_needs_a_step() -> None:
-    with pytest.raises(ValueError, match="steps must be 1 or more, got 0"):
-        zero.multistep_return(0.0, 0)
 
 
 @given(biases, scales, gammas, st.floats(-1e6, 1e6))

@@ -22,7 +22,7 @@ import rewardshift.paper  # noqa: F401  registers the figures
 from rewardshift import DQN, OnlineBudget, train
 from rewardshift.agents.networks import MLP
 from rewardshift.cli import main
-from rewardshift.cli.progress import ROWS, Work
+from rewardshift.cli.progress import RunningUnits
 from rewardshift.errors import InputError
 from rewardshift.files import held
 from rewardshift.lab import FIGURES
@@ -306,27 +306,20 @@ def test_the_cost_of_every_figure_is_told(capsys: pytest.CaptureFixture[str]) ->
     assert ("control", "paper", "200", "2,778") in rows
 
 
-def test_the_table_of_what_is_running_follows_the_work(tmp_path: Path) -> None:
+def test_the_lines_of_what_is_running_follow_the_work(tmp_path: Path) -> None:
     units = pending_units(Plan("figure1", "smoke", 6, "zero", tmp_path))
-    work = Work(units, Processes(2))
     seeds = [f"seed {unit.seeds[-1]}" for unit in units]
+    running = RunningUnits(units, Processes(2))
 
-    def shown() -> str:
+    def shown() -> list[str]:
+        assert running.count() == min(2, len(units))
         console = Console(record=True, width=200, file=io.StringIO())
-        console.print(*work.tables())
-        return console.export_text()
+        console.print(running)
+        return re.findall(r"(seed \d+) +\d:", console.export_text())
 
-    assert list(work.running()) == [line.split("  ")[0] for line in shown().splitlines()[1:]]
-    assert [name.split(", ")[-1] for name in work.running()] == seeds[:2]
-    work.ended(units[1])
-    assert [name.split(", ")[-1] for name in work.running()] == [seeds[0], seeds[2]]
-    for unit in (units[0], *units[2:]):
-        work.ended(unit)
-    assert work.tables() == []
-
-
-def test_more_running_units_than_fit_are_counted(tmp_path: Path) -> None:
-    units = pending_units(Plan("figure1", "smoke", 2 * ROWS + 4, "zero", tmp_path))
-    console = Console(record=True, width=200, file=io.StringIO())
-    console.print(*Work(units, Processes(len(units))).tables())
-    assert "and 2 more" in console.export_text()
+    assert shown() == seeds[:2]
+    running.end(units.pop(1))
+    assert shown() == [seeds[0], seeds[2]]
+    while units:
+        running.end(units.pop())
+    assert shown() == []

@@ -162,16 +162,6 @@ def test_equal_members_stay_equal() -> None:
         np.testing.assert_allclose(leaf[2], leaf[0], rtol=1e-6)
 
 
-def test_the_minimum_is_within_a_member_never_across() -> None:
-    state = SMALL.init(KEY, SPEC)
-    batch = random_batch(0)
-    agent = replace(SMALL, target_noise=0.0)
-    target = agent._target(state, batch, KEY)
-    for k, bias in enumerate(BIASES):
-        alone = replace(agent, shift=bias)
-        assert_same(target[k : k + 1], alone._target(member(state, k), batch, KEY))
-
-
 def test_actor_and_targets_wait_for_their_turn() -> None:
     state = SMALL.init(KEY, SPEC)
     waiting, _ = SMALL.update(state, random_batch(0), KEY, 0)

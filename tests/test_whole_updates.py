@@ -4,6 +4,7 @@ They share nothing but the initial networks and the random numbers.
 """
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import jax
@@ -12,7 +13,8 @@ import numpy as np
 import pytest
 import torch
 
-from rewardshift import Shift, learners
+from rewardshift import Shift
+from rewardshift.agents import learner
 from rewardshift.agents.base import Batch
 from rewardshift.agents.bcq import BCQ
 from rewardshift.agents.cql import CQL
@@ -134,7 +136,8 @@ def torch_bcq(agent: BCQ, state: Any, batch: Batch) -> Any:
             chosen = perturb(target_actor, several, chosen)
             one, two = (forward(critic, several, chosen)[..., 0] for critic in target_critics)
             value = 0.75 * torch.minimum(one, two) + 0.25 * torch.maximum(one, two)
-            target = agent.members[0].reward(reward) + 0.99 * going_on * value.amax(dim=1)
+            shifted = replace(agent.members[0], gamma=0.99).reward(reward, 1 - going_on)
+            target = shifted + 0.99 * going_on * value.amax(dim=1)
         errors = [forward(c, observation, action)[..., 0] - target for c in critics]
         step(critic_adam, sum(((error**2).mean() for error in errors), torch.zeros(())))
         with torch.no_grad():
@@ -156,11 +159,9 @@ def torch_bcq(agent: BCQ, state: Any, batch: Batch) -> Any:
     return update, learned
 
 
-@pytest.mark.parametrize("bias", [0.0, 8.0])
-def test_a_whole_update_of_bcq(bias: float, batch: Batch) -> None:
-    agent = BCQ(
-        shift=Shift(bias, 1.5), network=MLP((6, 5)), proposer=MLP((7, 6)), learning_rate=1e-2
-    )
+@pytest.mark.parametrize("shift", [Shift(0.0, 1.5), Shift(8.0, 1.5, terminal="absorbing")])
+def test_a_whole_update_of_bcq(shift: Shift, batch: Batch) -> None:
+    agent = BCQ(shift=shift, network=MLP((6, 5)), proposer=MLP((7, 6)), learning_rate=1e-2)
     parts = {
         "encoder": lambda s: s.proposer.parameters.encoder,
         "decoder": lambda s: s.proposer.parameters.decoder,
@@ -262,11 +263,11 @@ def torch_cql(agent: CQL, state: Any, batch: Batch) -> Any:  # noqa: PLR0915  on
     [{"cloning_updates": 2}, {"threshold": 1.0, "cloning_updates": 0}],
     ids=["as in the paper", "Lagrange"],
 )
-@pytest.mark.parametrize("cached", [learners.CACHED, 1], ids=["at once", "in parts"])
+@pytest.mark.parametrize("cached", [learner.CACHED, 1], ids=["at once", "in parts"])
 def test_a_whole_update_of_cql(
     settings: dict[str, Any], cached: int, batch: Batch, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(learners, "CACHED", cached)
+    monkeypatch.setattr(learner, "CACHED", cached)
     agent = CQL(
         shift=1.0,
         network=MLP((6, 5)),

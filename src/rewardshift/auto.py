@@ -31,7 +31,7 @@ class Rule(Protocol):
         """The state before the first reward."""
         ...
 
-    def see(self, state: Any, reward: Any, ended: Any, gamma: float) -> Any:
+    def observe(self, state: Any, reward: Any, ended: Any, gamma: float) -> Any:
         """The state after a step.
 
         Args:
@@ -51,7 +51,7 @@ class Rule(Protocol):
         """
         ...
 
-    def told(self, state: Any) -> dict[str, Any]:
+    def metrics(self, state: Any) -> dict[str, Any]:
         """The numbers of the state to log."""
         ...
 
@@ -79,7 +79,7 @@ class Auto:
         least: The smallest unit. If the first reward is smaller, this is the unit.
 
     >>> rule = Auto(optimism=1.0)
-    >>> size = rule.see(rule.start(), -4.0, ended=False, gamma=0.5)
+    >>> size = rule.observe(rule.start(), -4.0, ended=False, gamma=0.5)
     >>> rule.shifts(size, gamma=0.5)
     (Shift(bias=-0.5, scale=0.25, gamma=0.5, terminal='goal'),)
     """
@@ -96,7 +96,7 @@ class Auto:
         """See `Rule`."""
         return 0.0
 
-    def see(self, state: Any, reward: Any, ended: Any, gamma: float) -> Any:
+    def observe(self, state: Any, reward: Any, ended: Any, gamma: float) -> Any:
         """See `Rule`."""
         return state + (state == 0) * abs(reward)
 
@@ -104,7 +104,7 @@ class Auto:
         """See `Rule`."""
         return _in_units(self.optimism, _at_least(self.least, state), gamma, self.terminal)
 
-    def told(self, state: Any) -> dict[str, Any]:
+    def metrics(self, state: Any) -> dict[str, Any]:
         """See `Rule`."""
         return {"reward_size": state}
 
@@ -142,7 +142,7 @@ class LargestReturn:
     >>> rule = LargestReturn(optimism=1.0)
     >>> state = rule.start()
     >>> for ended in (False, True):
-    ...     state = rule.see(state, 2.0, ended, gamma=0.5)
+    ...     state = rule.observe(state, 2.0, ended, gamma=0.5)
     >>> state.largest
     3.0
     >>> rule.shifts(state, gamma=0.5)[0].initial_value
@@ -162,7 +162,7 @@ class LargestReturn:
         """See `Rule`."""
         return Sum(0.0, 0.0, 1.0, 0.0)
 
-    def see(self, state: Sum, reward: Any, ended: Any, gamma: float) -> Sum:
+    def observe(self, state: Sum, reward: Any, ended: Any, gamma: float) -> Sum:
         """See `Rule`."""
         counts = state.steps < self.steps
         total = state.total + state.discount * reward
@@ -178,7 +178,7 @@ class LargestReturn:
         """See `Rule`."""
         return _in_units(self.optimism, _at_least(self.least, state.largest), gamma, self.terminal)
 
-    def told(self, state: Sum) -> dict[str, Any]:
+    def metrics(self, state: Sum) -> dict[str, Any]:
         """See `Rule`."""
         return {"return_size": state.largest}
 
@@ -204,7 +204,7 @@ class Centred:
 
     >>> rule, state = Centred(), Centred().start()
     >>> for reward in (1.0, 3.0):
-    ...     state = rule.see(state, reward, ended=False, gamma=0.5)
+    ...     state = rule.observe(state, reward, ended=False, gamma=0.5)
     >>> rule.shifts(state, gamma=0.5)
     (Shift(bias=-2.0, scale=1.0, gamma=0.5, terminal='absorbing'),)
     """
@@ -218,7 +218,7 @@ class Centred:
         """See `Rule`."""
         return Mean(0.0, 0.0)
 
-    def see(self, state: Mean, reward: Any, ended: Any, gamma: float) -> Mean:
+    def observe(self, state: Mean, reward: Any, ended: Any, gamma: float) -> Mean:
         """See `Rule`."""
         seen = state.seen + 1
         return Mean(seen, state.mean + (reward - state.mean) / seen)
@@ -227,7 +227,7 @@ class Centred:
         """See `Rule`."""
         return (Shift(-state.mean, 1.0, gamma, self.terminal),)
 
-    def told(self, state: Mean) -> dict[str, Any]:
+    def metrics(self, state: Mean) -> dict[str, Any]:
         """See `Rule`."""
         return {"mean_reward": state.mean}
 

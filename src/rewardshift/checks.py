@@ -4,6 +4,7 @@ A configuration is a frozen dataclass. Its fields declare their requirements, fo
 `learning_rate: Positive = 1e-3`, and its `__post_init__` calls `check`.
 """
 
+import contextlib
 import math
 import types
 from collections.abc import Callable
@@ -24,22 +25,26 @@ class Must(NamedTuple):
 
     Args:
         words: The requirement, as it follows "must be" in a message.
-        holds: Whether a finite value meets it.
+        holds: Whether a value meets it.
     """
 
     words: str
-    holds: Callable[[Any], bool] = lambda _: True
+    holds: Callable[[Any], bool]
 
 
-Finite = Annotated[float, Must("finite")]
-Positive = Annotated[float, Must("finite and above 0", lambda value: value > 0)]
-NonNegative = Annotated[float, Must("finite and 0 or more", lambda value: value >= 0)]
+Finite = Annotated[float, Must("finite", math.isfinite)]
+Positive = Annotated[float, Must("finite and above 0", lambda value: 0 < value < math.inf)]
+NonNegative = Annotated[float, Must("finite and 0 or more", lambda value: 0 <= value < math.inf)]
 Share = Annotated[float, Must("in [0, 1]", lambda value: 0 <= value <= 1)]
 Rate = Annotated[float, Must("in (0, 1]", lambda value: 0 < value <= 1)]
 Discount = Annotated[float, Must("in [0, 1)", lambda value: 0 <= value < 1)]
 Count = Annotated[int, Must("a whole number of 1 or more, below 2^31", lambda value: value >= 1)]
 Natural = Annotated[int, Must("a whole number of 0 or more, below 2^31", lambda value: value >= 0)]
 Widths = tuple[Count, ...]
+Range = Annotated[
+    tuple[Finite, Finite],
+    Must("two finite numbers, the lower one first", lambda pair: pair[0] <= pair[1]),
+]
 
 
 def check(config: Any) -> None:
@@ -66,51 +71,36 @@ def convert(kind: Any, value: Any) -> Any:
     """The value, converted to the type; raises TypeError or ValueError if it does not fit."""
     origin, parts = get_origin(kind), get_args(kind)
     if origin is Annotated:
-        return _required(convert(parts[0], value), parts[1:])
-    if origin in (Union, types.UnionType):
-        return _first(parts, value)
-    if origin is Literal:
-        fits = isinstance(value, str) and value in parts
-    elif origin is tuple:
-        return _as_tuple(parts, value)
-    elif kind is bool:
-        fits = isinstance(value, bool | np.bool_)
-    elif kind in (int, float):
-        fits = isinstance(value, Integral if kind is int else Real) and not isinstance(value, bool)
-        fits = fits and (kind is float or abs(value) <= LARGEST)
-    else:
-        fits = isinstance(value, origin or kind)
-        if getattr(kind, "_is_protocol", False):
-            fits = fits and not isinstance(value, type)  # a class has the methods too
-    if not fits:
-        raise TypeError
-    return kind(value) if kind in (bool, int, float) else value
-
-
-def _required(value: Any, metadata: tuple[Any, ...]) -> Any:
-    """The value, if every requirement among the metadata holds."""
-    for must in metadata:
-        if isinstance(must, Must) and not (math.isfinite(value) and must.holds(value)):
+        value = convert(parts[0], value)
+        if not all(must.holds(value) for must in parts[1:] if isinstance(must, Must)):
             raise ValueError
-    return value
-
-
-def _first(kinds: tuple[Any, ...], value: Any) -> Any:
-    """The value, converted to the first of several types that it fits."""
-    for kind in kinds:
-        try:
-            return convert(kind, value)
-        except (TypeError, ValueError, OverflowError):
-            continue
+        return value
+    if origin in (Union, types.UnionType):
+        for part in parts:  # the first that fits
+            with contextlib.suppress(TypeError, ValueError, OverflowError):
+                return convert(part, value)
+    elif origin is tuple and isinstance(value, tuple | list | np.ndarray):
+        each = [parts[0]] * len(value) if parts[-1] is Ellipsis else parts
+        return tuple(convert(part, item) for part, item in zip(each, value, strict=True))
+    elif _fits(kind, origin, parts, value):
+        return kind(value) if kind in (bool, int, float) else value
     raise TypeError
 
 
-def _as_tuple(kinds: tuple[Any, ...], value: Any) -> tuple[Any, ...]:
-    if not isinstance(value, tuple | list | np.ndarray):
-        raise TypeError
-    items = list(value)
-    each = [kinds[0]] * len(items) if kinds[-1] is Ellipsis else kinds
-    return tuple(convert(kind, item) for kind, item in zip(each, items, strict=True))
+def _fits(kind: Any, origin: Any, parts: tuple[Any, ...], value: Any) -> bool:
+    """Whether a value fits a Literal, a plain type, a class or a protocol."""
+    if origin is Literal:
+        return isinstance(value, str) and value in parts
+    if kind is bool:
+        return isinstance(value, bool | np.bool_)
+    if kind is float:
+        return isinstance(value, Real) and not isinstance(value, bool)
+    if kind is int:
+        whole = isinstance(value, Integral) and not isinstance(value, bool)
+        return whole and abs(value) <= LARGEST
+    # A class has the methods of a protocol, too.
+    is_class = getattr(kind, "_is_protocol", False) and isinstance(value, type)
+    return isinstance(value, origin or kind) and not is_class
 
 
 def _words(kind: Any) -> str:

@@ -52,7 +52,7 @@ class Shifting:
             return {"shift": self._shift}
         if not isinstance(rule, Auto):
             raise InputError(
-                "a wrapper needs a shift that stays, because the agent stores shifted rewards: a"
+                "a wrapper needs a constant shift, because the agent stores shifted rewards: a"
                 f" number, a Shift, 'auto' or an Auto, got {rule}"
             )
         if gamma is None or isinstance(rule.optimism, tuple):

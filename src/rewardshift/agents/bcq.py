@@ -1,7 +1,10 @@
 """BCQ: batch-constrained Q-learning, which only considers actions like those in the data.
 
 A variational auto-encoder proposes actions that the data might hold for a state, a small network
-perturbs them, and the critics choose among them.
+perturbs them, and the critics choose among them: https://arxiv.org/abs/1812.02900, Algorithm 1,
+with the targets of its equation 13. The settings are those of its authors' code. One difference:
+a key that the observation determines draws the proposals for acting, so that the policy is a
+function, and evaluations can be repeated.
 """
 
 from dataclasses import dataclass, field
@@ -14,7 +17,7 @@ from jaxtyping import Array, Float, PRNGKeyArray
 
 from rewardshift.agents.base import Batch, Biases, as_floats
 from rewardshift.agents.learner import Learner
-from rewardshift.agents.networks import MLP, Network, side_by_side, twin_values
+from rewardshift.agents.networks import MLP, Network, twin_values
 from rewardshift.agents.settings import Offline
 from rewardshift.agents.targets import member_targets
 from rewardshift.checks import Count, NonNegative, Positive, Share
@@ -80,12 +83,8 @@ class BCQ(Offline):
             decoder=self.proposer.init(decoder_key, spec, latent, size, "random"),
             latent=latent,
         )
-
-        def make_critic(key: PRNGKeyArray) -> Any:
-            return self.network.init(key, spec, size, 1, self.initial)
-
         actor = self.network.init(actor_key, spec, size, size, "random")
-        critics = side_by_side(make_critic, critic_key, (2,))
+        critics = self.init_critics(critic_key, spec)
         adam = optax.adam(self.learning_rate)
         return BCQState(
             proposer=Learner.start(proposer, adam),
@@ -148,7 +147,7 @@ class BCQ(Offline):
         mean, log_deviation = jnp.split(
             self.proposer.apply(proposer.encoder, observation, action), 2, axis=-1
         )
-        deviation = jnp.exp(jnp.clip(log_deviation, -4.0, 15.0))
+        deviation = jnp.exp(jnp.clip(log_deviation, -4.0, 15.0))  # the bounds of the authors' code
         latent = mean + deviation * jax.random.normal(key, mean.shape)
         error = jnp.tanh(self.proposer.apply(proposer.decoder, observation, latent)) - action
         divergence = -0.5 * (1 + 2 * jnp.log(deviation) - mean**2 - deviation**2)
@@ -176,15 +175,13 @@ class BCQ(Offline):
         self, actor: Any, observation: Array, action: Float[Array, "batch candidates size"]
     ) -> Float[Array, "batch candidates size"]:
         """The actions, perturbed by the actor."""
-        liked = jnp.tanh(self.network.apply(actor, observation, action))
-        return jnp.clip(action + self.perturbation * liked, -1.0, 1.0)
+        change = jnp.tanh(self.network.apply(actor, observation, action))
+        return jnp.clip(action + self.perturbation * change, -1.0, 1.0)
 
     def _best(self, state: BCQState, observation: Array) -> tuple[Array, Array]:
-        """The best of the proposed actions and its value.
-
-        The observation seeds the proposals, so that the policy is a function of it.
-        """
+        """The best of the proposed actions and its value."""
         floats = as_floats(observation)
+        # A hash of the observation. Odd factors keep all bits of each number.
         bits = jax.lax.bitcast_convert_type(floats, jnp.uint32)
         key = jax.random.key(jnp.sum(bits * (2 * jnp.arange(bits.size, dtype=jnp.uint32) + 1)))
         proposed = self._propose(

@@ -1,4 +1,9 @@
-"""CQL: soft actor-critic with a penalty on the values of actions outside the data."""
+"""CQL: soft actor-critic with a penalty on the values of actions outside the data.
+
+CQL(H), equation 4 of https://arxiv.org/abs/2006.04779, with the importance-sampled soft maximum and
+the Lagrange form of its appendix F. As in its authors' code, the targets leave out the entropy (a
+deterministic backup), and the policy imitates the data at the start.
+"""
 
 import math
 from dataclasses import dataclass, field
@@ -15,11 +20,9 @@ from rewardshift.agents.gaussian_policy import (
     middle,
     squash,
     squashed_log_density,
-    start_multiplier,
-    tune_temperature,
 )
 from rewardshift.agents.learner import Learner, mean_and_grad
-from rewardshift.agents.networks import MLP, Network, side_by_side, twin_values
+from rewardshift.agents.networks import MLP, Network, twin_values
 from rewardshift.agents.settings import Offline
 from rewardshift.agents.targets import member_targets
 from rewardshift.checks import Count, Natural, NonNegative, Positive
@@ -30,7 +33,10 @@ LARGEST_LOG_FACTOR = math.log(1e6)
 
 
 class CQLState(NamedTuple):
-    """The state of a `CQL`; critics have a leading axis over the twins."""
+    """The state of a `CQL`; critics have a leading axis over the twins.
+
+    `temperature` and `penalty` learn the logarithms of the factors of these names.
+    """
 
     policy: Learner
     critics: Learner
@@ -76,19 +82,15 @@ class CQL(Offline):
     def init(self, key: PRNGKeyArray, spec: TaskSpec) -> CQLState:
         """Random networks, which depend on the key and not on the shift."""
         policy_key, critic_key = jax.random.split(key)
-        size = spec.action_size
-
-        def make_critic(key: PRNGKeyArray) -> Any:
-            return self.network.init(key, spec, size, 1, self.initial)
-
-        policy = self.network.init(policy_key, spec, 0, 2 * size, "random")
-        critics = side_by_side(make_critic, critic_key, (2,))
+        policy = self.network.init(policy_key, spec, 0, 2 * spec.action_size, "random")
+        critics = self.init_critics(critic_key, spec)
+        policy_adam, critic_adam = optax.adam(self.policy_rate), optax.adam(self.learning_rate)
         return CQLState(
-            policy=Learner.start(policy, optax.adam(self.policy_rate)),
-            critics=Learner.start(critics, optax.adam(self.learning_rate)),
+            policy=Learner.start(policy, policy_adam),
+            critics=Learner.start(critics, critic_adam),
             target_critics=jax.tree.map(jnp.copy, critics),
-            temperature=start_multiplier(self.policy_rate),
-            penalty=start_multiplier(self.learning_rate),
+            temperature=Learner.start(jnp.zeros(()), policy_adam),
+            penalty=Learner.start(jnp.zeros(()), critic_adam),
             updates=jnp.zeros((), jnp.int32),
             biases=Biases.of(self.members),
         )
@@ -127,8 +129,9 @@ class CQL(Offline):
         observation = as_floats(batch.observation)
         noise = jax.random.normal(key, batch.action.shape)
         _, log_density = squash(self._outputs(state, observation), noise)
-        wanted = -batch.action.shape[-1]  # the target entropy that is usual for SAC
-        temperature = tune_temperature(state.temperature, log_density, wanted, self.policy_rate)
+        wanted = -batch.action.shape[-1]  # SAC's own target entropy
+        adam = optax.adam(self.policy_rate)
+        temperature = state.temperature.step(-(log_density.mean() + wanted), adam)
         cloning = state.updates < self.cloning_updates
 
         def worth(outputs: Array, action: Array) -> Array:
@@ -136,13 +139,8 @@ class CQL(Offline):
             value = twin_values(self.network, critics, observation, action).min(axis=0)
             return jnp.where(cloning, squashed_log_density(outputs, batch.action), value)
 
-        policy = improve_policy(
-            (self.network, self.policy_rate),
-            state.policy,
-            (observation, noise),
-            jnp.exp(temperature.parameters),
-            worth,
-        )
+        inputs = (observation, noise, jnp.exp(temperature.parameters))
+        policy = improve_policy(self.network, state.policy, inputs, worth, adam)
         return state._replace(policy=policy, temperature=temperature)
 
     def _improve_critics(
@@ -154,14 +152,17 @@ class CQL(Offline):
         candidates, log_densities = self._candidates(state, batch, candidate_key)
         factor = jnp.exp(jnp.minimum(state.penalty.parameters, LARGEST_LOG_FACTOR))
 
-        # The data's own actions come first.
+        # The data's own actions come first. One call values all of them, because the first layer
+        # then processes each observation once.
         actions = jnp.concatenate([batch.action[:, None], candidates], axis=1)
 
         def loss(critics: Any, part: Any) -> tuple[Array, tuple[Array, Array]]:
             observation, actions, log_densities, target = part
             values = twin_values(self.network, critics, observation, actions)
             own, others = values[..., 0], values[..., 1:]
-            excess = self._excess(own, others, log_densities)
+            # The penalty: the soft maximum of all actions' values minus the values of the data.
+            soft = jax.scipy.special.logsumexp(others - log_densities, axis=2)
+            excess = self.weight * (soft - own).mean(axis=1)
             errors = ((own - target) ** 2).mean(axis=1)
             return (errors + factor * excess).sum(), (own.mean(), excess.mean())
 
@@ -177,16 +178,6 @@ class CQL(Offline):
             slope = factor * (self.threshold - excess)
             state = state._replace(penalty=state.penalty.step(slope, adam))
         return state, {"loss": total, "q": q}
-
-    def _excess(
-        self,
-        own: Float[Array, "twin batch"],
-        others: Float[Array, "twin batch candidates"],
-        log_densities: Float[Array, "batch candidates"],
-    ) -> Float[Array, " twin"]:
-        """The penalty: the soft maximum of all actions' values minus the values of the data."""
-        soft = jax.scipy.special.logsumexp(others - log_densities, axis=2)
-        return self.weight * (soft - own).mean(axis=1)
 
     def _candidates(
         self, state: CQLState, batch: Batch, key: PRNGKeyArray
@@ -204,6 +195,7 @@ class CQL(Offline):
 
         now, now_density = drawn(batch.observation, now_key)
         following, following_density = drawn(batch.next_observation, next_key)
+        # Uniform in a box of side 2.
         uniform_density = jnp.full(shape[:2], -size * jnp.log(2.0))
         return (
             jnp.concatenate([uniform, now, following], axis=1),

@@ -1,4 +1,10 @@
-"""DQN with one member per shift, and a slot for an intrinsic reward."""
+"""DQN with one member per shift, and a slot for an intrinsic reward.
+
+DQN as in https://arxiv.org/abs/1312.5602, equation 2, with a target network; `double` is Double
+DQN, https://arxiv.org/abs/1509.06461. Differences, as in the code of the reward-shifting paper,
+https://arxiv.org/abs/2209.07288: Adam, the Huber loss, a target network that moves by `tau` at
+every update, and one update per step from the first step on.
+"""
 
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, NamedTuple
@@ -9,12 +15,11 @@ import optax
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 from rewardshift.agents.base import Batch, Biases, as_floats
-from rewardshift.agents.ensemble import mixing_weights
 from rewardshift.agents.intrinsic import Evaluated, Intrinsic
 from rewardshift.agents.learner import Learner
-from rewardshift.agents.networks import MLP, Network, side_by_side
-from rewardshift.agents.normaliser import Normaliser, see
-from rewardshift.agents.selection import Lead, Mixing, first_lead
+from rewardshift.agents.networks import MLP, Network, init_several
+from rewardshift.agents.normaliser import Normaliser
+from rewardshift.agents.selection import Lead, Mixing
 from rewardshift.agents.settings import Online
 from rewardshift.agents.targets import member_targets
 from rewardshift.checks import Count, Natural, Positive, checked
@@ -60,11 +65,9 @@ class DQN(Online):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.intrinsic is not None:
-            self._check_intrinsic(self.intrinsic)
-
-    def _check_intrinsic(self, intrinsic: Intrinsic) -> None:
-        checked("evaluated of the intrinsic reward", Evaluated, intrinsic.evaluated)
+        if self.intrinsic is None:
+            return
+        checked("evaluated of the intrinsic reward", Evaluated, self.intrinsic.evaluated)
         if self.n_step != 1:
             raise InputError(f"an intrinsic reward needs n_step=1, got {self.n_step}")
         if self.reward_range is not None:
@@ -87,41 +90,35 @@ class DQN(Online):
     def init(self, key: PRNGKeyArray, spec: TaskSpec) -> DQNState:
         """Random networks, which depend on the key and not on the shifts."""
         member_key, intrinsic_key, leader_key = jax.random.split(key, 3)
-
-        def make(key: PRNGKeyArray) -> Any:
-            return self.network.init(key, spec, 0, spec.num_actions, self.initial)
-
-        online = side_by_side(make, member_key, (len(self.members),))
+        task = (spec, 0, spec.num_actions, self.initial)
+        online = init_several(self.network, member_key, (len(self.members),), task)
         return DQNState(
             online=Learner.start(online, optax.adam(self.learning_rate)),
             target=jax.tree.map(jnp.copy, online),
             intrinsic=()
             if self.intrinsic is None
             else self.intrinsic.init(intrinsic_key, spec.features),
-            lead=first_lead(len(self.members), jax.random.uniform(leader_key)),
-            normaliser=self.first_normaliser(spec),
-            rule=self.first_rule(),
-            biases=Biases.of(self.members),
+            **self.init_shared(leader_key, spec),
         )
 
     def values(self, state: DQNState, observation: Array, action: Array | None = None) -> Array:
         """See `Agent`."""
-        values = self._values(state.online.parameters, see(state.normaliser, observation))
+        values = self._values(state.online.parameters, self.inputs(state, observation))
         if action is None:
             return values
         return jnp.take_along_axis(values, action[None, :, None], axis=2)[..., 0]
 
     def greedy(self, state: DQNState, observation: Array) -> Int[Array, ""]:
         """The best action by the leader's values, or by a mix of all members'."""
-        return jnp.argmax(self._led(state, observation)).astype(jnp.int32)
+        return jnp.argmax(self._deciding_values(state, observation)).astype(jnp.int32)
 
-    def _led(self, state: DQNState, observation: Array) -> Float[Array, " action"]:
+    def _deciding_values(self, state: DQNState, observation: Array) -> Float[Array, " action"]:
         """The values by which the agent chooses its action."""
-        networks, seen = state.online.parameters, see(state.normaliser, observation)
+        networks, inputs = state.online.parameters, self.inputs(state, observation)
         if isinstance(self.selection, Mixing):
-            return mixing_weights(self.selection, state.biases) @ self._values(networks, seen)
+            return self.mixing_weights(state.biases) @ self._values(networks, inputs)
         leader = jax.tree.map(lambda leaf: leaf[state.lead.leader], networks)
-        return self.network.apply(leader, seen)
+        return self.network.apply(leader, inputs)
 
     def draws(self, spec: TaskSpec) -> int:
         """The number of random numbers that `act` takes."""
@@ -132,7 +129,7 @@ class DQN(Online):
     ) -> Int[Array, ""]:
         """The greedy action; with probability `explore` a random one."""
         roll, pick = draws
-        values = self._led(state, observation)
+        values = self._deciding_values(state, observation)
         random_action = (pick * values.size).astype(jnp.int32)
         return jnp.where(roll < explore, random_action, jnp.argmax(values).astype(jnp.int32))
 
@@ -151,7 +148,7 @@ class DQN(Online):
         self, state: DQNState, batch: Batch, key: PRNGKeyArray, turn: int
     ) -> tuple[DQNState, dict[str, Float[Array, ""]]]:
         """One step of every member on the same batch."""
-        raw, observation = as_floats(batch.observation), see(state.normaliser, batch.observation)
+        raw, observation = as_floats(batch.observation), self.inputs(state, batch.observation)
         bonus = self._bonus(state, batch, raw)
         target = self._target(state, batch, bonus)
 
@@ -162,7 +159,7 @@ class DQN(Online):
 
         (total, q), gradient = jax.value_and_grad(loss, has_aux=True)(state.online.parameters)
         online = state.online.step(gradient, optax.adam(self.learning_rate))
-        intrinsic, metrics = state.intrinsic, {"loss": total, "q": q, **self.told(state)}
+        intrinsic, metrics = state.intrinsic, {"loss": total, "q": q, **self.rule_metrics(state)}
         if self.intrinsic is not None:
             intrinsic = self.intrinsic.update(intrinsic, raw)
             metrics["bonus"] = bonus.mean()
@@ -185,7 +182,7 @@ class DQN(Online):
         self, state: DQNState, batch: Batch, bonus: Float[Array, " batch"]
     ) -> Float[Array, "member batch"]:
         """The members' targets."""
-        following = see(state.normaliser, batch.next_observation)
+        following = self.inputs(state, batch.next_observation)
         values = self._values(state.target, following)
         if self.double:
             online = self._values(state.online.parameters, following)
@@ -195,6 +192,7 @@ class DQN(Online):
             value = values.max(axis=-1)
         if self.intrinsic is None:
             return member_targets(self, state.biases, batch, value)
+        # The bonus has a shift of its own, which treats terminal states as the members' do.
         own = Shift(self.intrinsic.shift, 1.0, self.gamma, self.members[0].terminal)
         paid = own.reward(bonus, batch.terminated)
         return member_targets(self, state.biases, batch, value, paid)

@@ -1,4 +1,7 @@
-"""The parts of soft actor-critic that SAC and CQL share: the policy and its temperature."""
+"""The policy of SAC and CQL: a Gaussian squashed by tanh.
+
+As in appendix C of https://arxiv.org/abs/1812.05905; the bounds on its deviation are usual ones.
+"""
 
 import math
 from collections.abc import Callable
@@ -11,32 +14,6 @@ from jaxtyping import Array, Float
 
 from rewardshift.agents.learner import Learner
 from rewardshift.agents.networks import Network
-
-
-def start_multiplier(rate: float) -> Learner:
-    """A learner of the logarithm of a positive number, which starts at 1.
-
-    Args:
-        rate: Adam's learning rate.
-    """
-    return Learner.start(jnp.zeros(()), optax.adam(rate))
-
-
-def tune_temperature(
-    temperature: Learner,
-    log_density: Float[Array, " batch"],
-    target_entropy: float,
-    rate: float,
-) -> Learner:
-    """One step of the temperature: up if the policy's entropy is below its target.
-
-    Args:
-        temperature: The temperature so far.
-        log_density: The log-density of actions drawn from the policy.
-        target_entropy: The entropy to aim at.
-        rate: Adam's learning rate.
-    """
-    return temperature.step(-(log_density.mean() + target_entropy), optax.adam(rate))
 
 
 def middle(outputs: Float[Array, "*batch twice"]) -> Float[Array, "*batch size"]:
@@ -63,51 +40,45 @@ def squashed_log_density(
     outputs: Float[Array, "*batch twice"], action: Float[Array, "*batch size"]
 ) -> Float[Array, "*batch"]:
     """The log-density of given actions; see `squash`."""
-    edge = 1 - 1e-6
+    edge = 1 - 1e-6  # the inverse of tanh is infinite at 1
     return _log_density(jnp.arctanh(jnp.clip(action, -edge, edge)), *_gaussian(outputs))
 
 
 def _gaussian(outputs: Array) -> tuple[Array, Array]:
     mean, log_deviation = jnp.split(outputs, 2, axis=-1)
+    # Bounds of usual implementations: a wider or narrower policy makes the gradient explode.
     return mean, jnp.exp(jnp.clip(log_deviation, -5.0, 2.0))
 
 
 def _log_density(raw: Array, mean: Array, deviation: Array) -> Array:
     """The log-density of tanh(raw), in a numerically stable form."""
+    # log(1 - tanh(raw)^2), which rounds to log(0) for large actions if computed directly.
     slope = 2 * (math.log(2) - raw - jax.nn.softplus(-2 * raw))
     return (jax.scipy.stats.norm.logpdf(raw, mean, deviation) - slope).sum(axis=-1)
 
 
-def soft_value(
-    value: Float[Array, "*member batch"],
-    log_density: Float[Array, " batch"],
-    temperature: float | Float[Array, ""],
-) -> Float[Array, "*member batch"]:
-    """The value of drawn actions plus their entropy bonus."""
-    return value - temperature * log_density
-
-
 def improve_policy(
-    settings: tuple[Network, float],
+    network: Network,
     policy: Learner,
-    inputs: tuple[Array, Array],
-    temperature: float | Float[Array, ""],
+    loss_inputs: tuple[Array, Array, float | Float[Array, ""]],
     worth: Callable[[Array, Array], Float[Array, " batch"]],
+    adam: optax.GradientTransformation,
 ) -> Learner:
     """One step of the policy towards higher value and entropy.
 
     Args:
-        settings: The policy's network, and Adam's learning rate.
+        network: The policy's network.
         policy: The policy.
-        inputs: Observations, and one standard normal number for each component of an action.
-        temperature: The weight of the entropy.
+        loss_inputs: Observations, a standard normal number for each component of an action, and the
+            weight of the entropy.
         worth: The value of an action, given the network's outputs and the action.
+        adam: The optimiser.
     """
-    (network, rate), (observation, noise) = settings, inputs
+    observation, noise, temperature = loss_inputs
 
     def loss(parameters: Any) -> Array:
         outputs = network.apply(parameters, observation)
         action, log_density = squash(outputs, noise)
-        return -soft_value(worth(outputs, action), log_density, temperature).mean()
+        return -(worth(outputs, action) - temperature * log_density).mean()
 
-    return policy.step(jax.grad(loss)(policy.parameters), optax.adam(rate))
+    return policy.step(jax.grad(loss)(policy.parameters), adam)

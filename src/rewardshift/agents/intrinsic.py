@@ -1,4 +1,8 @@
-"""Intrinsic rewards for DQN, each with its own shift."""
+"""Intrinsic rewards for DQN, each with its own shift.
+
+Random Network Distillation is https://arxiv.org/abs/1810.12894. As in the code of the
+reward-shifting paper, the error is the sum over the outputs, at most 1, and not normalised.
+"""
 
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple, Protocol, runtime_checkable
@@ -81,7 +85,7 @@ class RND:
         """Two networks of three layers."""
         fixed_key, predictor_key = jax.random.split(key)
         sizes = (features, self.width, self.width, self.width)
-        predictor = Learner.start(init_mlp(predictor_key, sizes), self._rule())
+        predictor = Learner.start(init_mlp(predictor_key, sizes), self._optimiser())
         return RNDState(init_mlp(fixed_key, sizes), predictor)
 
     def bonus(self, state: RNDState, observation: Array) -> Array:
@@ -99,9 +103,9 @@ class RND:
             return self._error(predictor, state.fixed, observation).mean()
 
         gradient = jax.grad(loss)(state.predictor.parameters)
-        return state._replace(predictor=state.predictor.step(gradient, self._rule()))
+        return state._replace(predictor=state.predictor.step(gradient, self._optimiser()))
 
-    def _rule(self) -> optax.GradientTransformation:
+    def _optimiser(self) -> optax.GradientTransformation:
         adam = optax.adam(self.learning_rate)
         return adam if self.clear_gradients else optax.chain(optax.trace(decay=1.0), adam)
 

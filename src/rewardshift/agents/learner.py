@@ -21,18 +21,18 @@ class Learner(NamedTuple):
     optimiser: optax.OptState
 
     @classmethod
-    def start(cls, parameters: Any, rule: optax.GradientTransformation) -> "Learner":
+    def start(cls, parameters: Any, method: optax.GradientTransformation) -> "Learner":
         """A learner before its first step.
 
         Args:
             parameters: The parameters to learn.
-            rule: The rule of the optimiser.
+            method: The optimiser, usually Adam.
         """
-        return cls(parameters, rule.init(parameters))
+        return cls(parameters, method.init(parameters))
 
-    def step(self, gradient: Any, rule: optax.GradientTransformation) -> "Learner":
-        """The learner after a step by the rule, given the gradient of a loss."""
-        updates, optimiser = rule.update(gradient, self.optimiser)
+    def step(self, gradient: Any, method: optax.GradientTransformation) -> "Learner":
+        """The learner after a step, given the gradient of a loss."""
+        updates, optimiser = method.update(gradient, self.optimiser)
         return Learner(optax.apply_updates(self.parameters, updates), optimiser)
 
 

@@ -1,4 +1,8 @@
-"""Running means and deviations that bring observations to a common scale."""
+"""Running means and deviations that bring observations to a common scale.
+
+As with hindsight experience replay in https://arxiv.org/abs/1707.01495, appendix A: inputs are
+divided by their running deviation and clipped to +-5.
+"""
 
 from typing import NamedTuple
 
@@ -6,10 +10,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int
 
-from rewardshift.agents.base import as_floats
 from rewardshift.envs.tasks import TaskSpec
 
-# Usual values with hindsight replay: the lower bound on a deviation, and the bound on the result.
 SMALLEST_DEVIATION = 0.01
 FARTHEST = 5.0
 
@@ -17,9 +19,8 @@ FARTHEST = 5.0
 class Normaliser(NamedTuple):
     """The number of observations seen, their mean, and the sum of squared distances from it.
 
-    The mean is relative to the first observation: in float32 a mean far from 0 would stop moving
-    after some hundred thousand steps. `twin` maps the index of each number of a goal to the index
-    of the same number in the other goal, and every other index to itself.
+    `twin` maps the index of each number of a goal to the index of the same number in the other
+    goal, and every other index to itself.
     """
 
     twin: Int[Array, " features"]
@@ -28,50 +29,40 @@ class Normaliser(NamedTuple):
     mean: Float[Array, " features"]
     squares: Float[Array, " features"]
 
+    @classmethod
+    def start(cls, spec: TaskSpec) -> "Normaliser":
+        """A normaliser that has seen no observation."""
+        places = np.arange(spec.features)
+        rest = places[: spec.features - 2 * spec.goal_size]
+        achieved, desired = np.split(places[len(rest) :], 2)
+        twin = jnp.asarray(np.concatenate([rest, desired, achieved]))
+        # An array for each field: XLA cannot reuse the memory of one that is given twice.
+        first, mean, squares = (jnp.zeros(spec.features) for _ in range(3))
+        return cls(twin, jnp.zeros(()), first, mean, squares)
 
-def init_normaliser(spec: TaskSpec) -> Normaliser:
-    """A normaliser that has seen no observation."""
-    places = np.arange(spec.features)
-    rest = places[: spec.features - 2 * spec.goal_size]
-    achieved, desired = np.split(places[len(rest) :], 2)
-    zeros = jnp.zeros(spec.features)
-    return Normaliser(
-        twin=jnp.asarray(np.concatenate([rest, desired, achieved])),
-        seen=jnp.zeros(()),
-        first=zeros,
-        mean=jnp.copy(zeros),
-        squares=jnp.copy(zeros),
-    )
+    def add(self, observation: Float[Array, " features"]) -> "Normaliser":
+        """Adds an observation, and the same one with its goals exchanged.
 
+        Both goals then share one scale, which covers relabelled goals too: these are achieved
+        goals. There may be very few desired goals.
+        """
+        return self._add(observation)._add(observation[self.twin])
 
-def see(normaliser: Normaliser | tuple[()], observation: Array) -> Float[Array, "*batch features"]:
-    """Observations as the networks see them; the normaliser is empty if they are not scaled."""
-    floats = as_floats(observation)
-    return normalise(normaliser, floats) if isinstance(normaliser, Normaliser) else floats
+    def _add(self, observation: Float[Array, " features"]) -> "Normaliser":
+        """One step of Welford's algorithm.
 
+        The mean is relative to the first observation: in float32 a mean far from 0 would stop
+        moving after some hundred thousand steps.
+        """
+        seen = self.seen + 1
+        first = jnp.where(self.seen == 0, observation, self.first)
+        distance = observation - first - self.mean
+        mean = self.mean + distance / seen
+        squares = self.squares + distance * (observation - first - mean)
+        return Normaliser(self.twin, seen, first, mean, squares)
 
-def take_note(normaliser: Normaliser, observation: Float[Array, " features"]) -> Normaliser:
-    """Adds an observation, and the same one with its goals exchanged.
-
-    Both goals then share one scale, which covers relabelled goals too: these are achieved goals.
-    There may be very few desired goals.
-    """
-    return _add(_add(normaliser, observation), observation[normaliser.twin])
-
-
-def _add(normaliser: Normaliser, observation: Float[Array, " features"]) -> Normaliser:
-    seen = normaliser.seen + 1
-    first = jnp.where(normaliser.seen == 0, observation, normaliser.first)
-    distance = observation - first - normaliser.mean
-    mean = normaliser.mean + distance / seen
-    squares = normaliser.squares + distance * (observation - first - mean)
-    return Normaliser(normaliser.twin, seen, first, mean, squares)
-
-
-def normalise(
-    normaliser: Normaliser, observation: Float[Array, "*batch features"]
-) -> Float[Array, "*batch features"]:
-    """Observations in standard deviations from the mean, clipped."""
-    deviation = jnp.sqrt(normaliser.squares / jnp.maximum(normaliser.seen, 1.0))
-    distance = observation - normaliser.first - normaliser.mean
-    return jnp.clip(distance / jnp.maximum(deviation, SMALLEST_DEVIATION), -FARTHEST, FARTHEST)
+    def scale(self, observation: Float[Array, "*batch features"]) -> Array:
+        """Observations in standard deviations from the mean, clipped."""
+        deviation = jnp.sqrt(self.squares / jnp.maximum(self.seen, 1.0))
+        distance = observation - self.first - self.mean
+        return jnp.clip(distance / jnp.maximum(deviation, SMALLEST_DEVIATION), -FARTHEST, FARTHEST)

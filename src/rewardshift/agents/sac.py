@@ -1,4 +1,10 @@
-"""Soft actor-critic whose members are critics that see shifted rewards."""
+"""Soft actor-critic whose members are critics that see shifted rewards.
+
+SAC as in https://arxiv.org/abs/1812.05905, Algorithm 1: two critics, no value network, and a tuned
+temperature (section 5). As in its authors' code, the temperature's loss is linear in its logarithm,
+and the first steps are random. Members with shifts of their own are Random Reward Shift; see
+`ensemble`.
+"""
 
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
@@ -9,20 +15,12 @@ import optax
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from rewardshift.agents.base import Batch, Biases
-from rewardshift.agents.ensemble import improve_critics, leading_value, member_values
-from rewardshift.agents.gaussian_policy import (
-    improve_policy,
-    middle,
-    soft_value,
-    squash,
-    start_multiplier,
-    tune_temperature,
-)
+from rewardshift.agents.ensemble import ActorCritic
+from rewardshift.agents.gaussian_policy import improve_policy, middle, squash
 from rewardshift.agents.learner import Learner
-from rewardshift.agents.networks import normal_from_uniform, side_by_side
-from rewardshift.agents.normaliser import Normaliser, see
-from rewardshift.agents.selection import Lead, first_lead
-from rewardshift.agents.settings import Online
+from rewardshift.agents.networks import normal_from_uniform
+from rewardshift.agents.normaliser import Normaliser
+from rewardshift.agents.selection import Lead
 from rewardshift.agents.targets import member_targets
 from rewardshift.checks import Finite, Natural, NonNegative
 from rewardshift.envs.tasks import TaskSpec
@@ -34,8 +32,8 @@ TWINS = 2
 class SACState(NamedTuple):
     """The state of a `SAC`.
 
-    Critics have a leading axis over the members and one over the twins. `temperature` is empty
-    if the settings fix it.
+    Critics have a leading axis over the members and one over the twins. `temperature` learns the
+    logarithm; it is empty if the settings fix the temperature.
     """
 
     policy: Learner
@@ -49,7 +47,7 @@ class SACState(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True)
-class SAC(Online):
+class SAC(ActorCritic):
     """Soft actor-critic with one pair of critics per shift.
 
     All members learn from the same transitions, each on its own scale, with the minimum taken
@@ -69,7 +67,6 @@ class SAC(Online):
     warm_up: Natural = 10_000
 
     networks: ClassVar[tuple[str, ...]] = ("policy", "critics", "lead", "normaliser", "biases")
-    continuous: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -87,42 +84,26 @@ class SAC(Online):
     def init(self, key: PRNGKeyArray, spec: TaskSpec) -> SACState:
         """Random networks, which depend on the key and not on the shifts."""
         policy_key, critic_key, lead_key = jax.random.split(key, 3)
-        members, adam = len(self.members), optax.adam(self.learning_rate)
-
-        def make_critic(key: PRNGKeyArray) -> Any:
-            return self.network.init(key, spec, spec.action_size, 1, self.initial)
-
+        adam = optax.adam(self.learning_rate)
         policy = self.network.init(policy_key, spec, 0, 2 * spec.action_size, "random")
-        critics = side_by_side(make_critic, critic_key, (members, TWINS))
+        critics = self.init_critics(critic_key, spec, TWINS)
         return SACState(
             policy=Learner.start(policy, adam),
             critics=Learner.start(critics, adam),
             target_critics=jax.tree.map(jnp.copy, critics),
-            temperature=start_multiplier(self.learning_rate) if self.temperature is None else (),
-            lead=first_lead(members, jax.random.uniform(lead_key)),
-            normaliser=self.first_normaliser(spec),
-            rule=self.first_rule(),
-            biases=Biases.of(self.members),
+            temperature=Learner.start(jnp.zeros(()), adam) if self.temperature is None else (),
+            **self.init_shared(lead_key, spec),
         )
 
     def greedy(self, state: SACState, observation: Array) -> Float[Array, " size"]:
         """The action in the middle of the policy's distribution."""
-        return middle(
-            self.network.apply(state.policy.parameters, see(state.normaliser, observation))
-        )
+        inputs = self.inputs(state, observation)
+        return middle(self.network.apply(state.policy.parameters, inputs))
 
     def value(self, state: SACState, observation: Array) -> Float[Array, ""]:
         """The value of the greedy action, on the scale of the leading member, or of the mix."""
-        action = self.greedy(state, observation)[None]
-        return self._led(state, see(state.normaliser, observation)[None], action)[0]
-
-    def values(
-        self, state: SACState, observation: Array, action: Array | None = None
-    ) -> Float[Array, "member batch"]:
-        """Each member's values of actions, on its own scale: the lower of its twins."""
-        assert action is not None
-        critics, floats = state.critics.parameters, see(state.normaliser, observation)
-        return member_values(self.network, critics, floats, action[None]).min(axis=1)
+        action, inputs = self.greedy(state, observation), self.inputs(state, observation)
+        return self.leading_value(state, state.critics.parameters, inputs[None], action[None])[0]
 
     def draws(self, spec: TaskSpec) -> int:
         """The number of random numbers that `act` takes."""
@@ -133,53 +114,50 @@ class SAC(Online):
     ) -> Float[Array, " size"]:
         """An action drawn from the policy; in the warm-up a uniformly random one."""
         noise = normal_from_uniform(draws)
-        action, _ = self._draw(state, see(state.normaliser, observation), noise)
+        action, _ = self._draw(state, self.inputs(state, observation), noise)
         return jnp.where(explore, 2 * draws - 1, action)
-
-    def exploration(self, step: int, steps: int) -> bool:
-        """Whether the step is in the warm-up, with random actions."""
-        return step < self.warm_up
 
     def update(
         self, state: SACState, batch: Batch, key: PRNGKeyArray, turn: int
     ) -> tuple[SACState, dict[str, Float[Array, ""]]]:
         """One step of every member on the same batch, then of the temperature and the policy."""
         target_key, policy_key = jax.random.split(key)
-        observation = see(state.normaliser, batch.observation)
+        observation = self.inputs(state, batch.observation)
         target = self._target(state, batch, target_key)
-        critics, metrics = improve_critics(self, state.critics, (observation, batch.action), target)
+        critics, metrics = self.improve_critics(state.critics, observation, batch.action, target)
         following = optax.incremental_update(critics.parameters, state.target_critics, self.tau)
         state = state._replace(critics=critics, target_critics=following)
         noise = jax.random.normal(policy_key, batch.action.shape)
         state = self._improve_policy(state, observation, noise)
         temperature = jnp.asarray(self._temperature(state))
-        return state, {**metrics, "temperature": temperature, **self.told(state)}
+        return state, {**metrics, "temperature": temperature, **self.rule_metrics(state)}
 
     def _target(
         self, state: SACState, batch: Batch, key: PRNGKeyArray
     ) -> Float[Array, "member batch"]:
         """The members' targets, entropy included."""
-        following = see(state.normaliser, batch.next_observation)
+        following = self.inputs(state, batch.next_observation)
         noise = jax.random.normal(key, batch.action.shape)
         action, log_density = self._draw(state, following, noise)
-        values = member_values(self.network, state.target_critics, following, action[None])
-        soft = soft_value(values.min(axis=1), log_density, self._temperature(state))
+        values = self.member_values(state.target_critics, following, action[None])
+        soft = values.min(axis=1) - self._temperature(state) * log_density
         return member_targets(self, state.biases, batch, soft)
 
     def _improve_policy(self, state: SACState, observation: Array, noise: Array) -> SACState:
         """One step of the temperature, if it is tuned, then one of the policy."""
+        adam = optax.adam(self.learning_rate)
         if isinstance(state.temperature, Learner):
             _, log_density = self._draw(state, observation, noise)
             wanted = -noise.shape[-1] if self.target_entropy is None else self.target_entropy
-            tuned = tune_temperature(state.temperature, log_density, wanted, self.learning_rate)
-            state = state._replace(temperature=tuned)
-        policy = improve_policy(
-            (self.network, self.learning_rate),
-            state.policy,
-            (observation, noise),
-            self._temperature(state),
-            lambda _, action: self._led(state, observation, action),
-        )
+            # Up if the policy's entropy is below the wanted one.
+            slope = -(log_density.mean() + wanted)
+            state = state._replace(temperature=state.temperature.step(slope, adam))
+
+        def worth(_: Array, action: Array) -> Array:
+            return self.leading_value(state, state.critics.parameters, observation, action)
+
+        inputs = (observation, noise, self._temperature(state))
+        policy = improve_policy(self.network, state.policy, inputs, worth, adam)
         return state._replace(policy=policy)
 
     def _draw(self, state: SACState, observation: Array, noise: Array) -> tuple[Array, Array]:
@@ -191,9 +169,3 @@ class SAC(Online):
             return jnp.exp(state.temperature.parameters)
         assert self.temperature is not None
         return self.temperature
-
-    def _led(
-        self, state: SACState, observation: Array, action: Float[Array, "batch size"]
-    ) -> Float[Array, " batch"]:
-        """The value that the policy maximises."""
-        return leading_value(self, state, state.critics.parameters, observation, action)

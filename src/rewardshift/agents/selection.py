@@ -3,6 +3,10 @@
 A selection draws one member to lead for a while (`Drawing`), or it mixes all members (`Mixing`). It
 is a frozen dataclass that knows nothing about networks. Your own selection needs the method of one
 of these protocols and nothing else.
+
+They are those of https://arxiv.org/abs/2209.07288: `Uniform` is its Random Reward Shift, the two
+that follow progress are the coaches in its authors' code, and `Optimistic` is its equation for
+optimism in the face of uncertainty.
 """
 
 from dataclasses import dataclass
@@ -85,6 +89,7 @@ class ProgressSoftmax:
 
     def draw(self, progress: Float[Array, " member"], draw: Float[Array, ""]) -> Int[Array, ""]:
         """See `Drawing`."""
+        # In standard deviations, so that a temperature means the same on every task.
         chances = jax.nn.softmax(progress / (progress.std() + 1e-6) / self.temperature)
         return (draw >= jnp.cumsum(chances)[:-1]).sum().astype(jnp.int32)
 

@@ -5,14 +5,14 @@ from typing import Any, ClassVar, Literal, cast
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float
+from jaxtyping import Array, Float, PRNGKeyArray
 
 from rewardshift.agents.base import Agent, Biases, as_floats
-from rewardshift.agents.networks import MLP, Initial, Network, twin_values
-from rewardshift.agents.normaliser import Normaliser, init_normaliser, take_note
-from rewardshift.agents.selection import Mixing, Selection, Uniform, next_lead
+from rewardshift.agents.networks import MLP, Initial, Network, init_several, twin_values
+from rewardshift.agents.normaliser import Normaliser
+from rewardshift.agents.selection import Mixing, Selection, Uniform, first_lead, next_lead
 from rewardshift.auto import AUTO, Cautious, Rule, as_rule
-from rewardshift.checks import Count, Finite, Natural, Positive, Rate, check
+from rewardshift.checks import Count, Natural, Positive, Range, Rate, check
 from rewardshift.envs.tasks import TaskSpec
 from rewardshift.errors import InputError, shown
 from rewardshift.optimism import lifetime
@@ -77,7 +77,7 @@ class Online(Agent):
     selection: Selection = field(default_factory=Uniform)
     lead_episodes: Natural = 1
     lead_steps: Natural = 1000
-    reward_range: tuple[Finite, Finite] | None = None
+    reward_range: Range | None = None
     normalise: bool = False
 
     def __post_init__(self) -> None:
@@ -85,10 +85,6 @@ class Online(Agent):
         rule = as_rule(self.shift)
         given = cast("Any", self.shift)
         object.__setattr__(self, "shift", rule or as_members(given, self.gamma))
-        if self.reward_range is not None and self.reward_range[0] > self.reward_range[1]:
-            raise InputError(
-                f"reward_range must have the lower number first, got {self.reward_range}"
-            )
         ranges = getattr(self.network, "input_range", ())
         if self.normalise and ranges:
             raise InputError(
@@ -108,36 +104,54 @@ class Online(Agent):
             return self.shift.shifts(self.shift.start(), self.gamma)
         return cast("tuple[Shift, ...]", self.shift)
 
-    def adapt(self, state: Any, reward: Float[Array, ""], ended: Any) -> Any:
-        """Lets the rule that chooses the shift see the reward."""
-        if not isinstance(self.shift, Rule):
-            return state
-        rule = self.shift.see(state.rule, reward, ended, self.gamma)
-        return state._replace(rule=rule, biases=Biases.of(self.shift.shifts(rule, self.gamma)))
+    def init_shared(self, key: PRNGKeyArray, spec: TaskSpec) -> dict[str, Any]:
+        """The fields of the state that every such agent has, before the first step."""
+        rule = self.shift.start() if isinstance(self.shift, Rule) else ()
+        return {
+            "lead": first_lead(len(self.members), jax.random.uniform(key)),
+            "normaliser": Normaliser.start(spec) if self.normalise else (),
+            "rule": jax.tree.map(jnp.float32, rule),
+            "biases": Biases.of(self.members),
+        }
 
-    def first_rule(self) -> Any:
-        """The state of the rule that chooses the shift; empty without a rule."""
-        return jax.tree.map(jnp.float32, self.shift.start()) if isinstance(self.shift, Rule) else ()
-
-    def told(self, state: Any) -> dict[str, Array]:
-        """Metrics of the rule that chooses the shift."""
-        return self.shift.told(state.rule) if isinstance(self.shift, Rule) else {}
-
-    def first_normaliser(self, spec: TaskSpec) -> Normaliser | tuple[()]:
-        """The normaliser before the first observation; empty if observations are not scaled."""
-        return init_normaliser(spec) if self.normalise else ()
+    def inputs(self, state: Any, observation: Array) -> Float[Array, "*batch features"]:
+        """Observations as the networks see them."""
+        floats = as_floats(observation)
+        return state.normaliser.scale(floats) if self.normalise else floats
 
     def observe(self, state: Any, observation: Array) -> tuple[Any, Float[Array, ""]]:
         """Updates the normaliser; there is no intrinsic reward."""
-        if isinstance(state.normaliser, Normaliser):
-            noted = take_note(state.normaliser, as_floats(observation))
-            state = state._replace(normaliser=noted)
+        if self.normalise:
+            state = state._replace(normaliser=state.normaliser.add(as_floats(observation)))
         return state, jnp.zeros(())
+
+    def adapt(self, state: Any, reward: Float[Array, ""], ended: Any) -> Any:
+        """Lets the rule that chooses the shift observe the reward."""
+        if not isinstance(self.shift, Rule):
+            return state
+        rule = self.shift.observe(state.rule, reward, ended, self.gamma)
+        return state._replace(rule=rule, biases=Biases.of(self.shift.shifts(rule, self.gamma)))
+
+    def rule_metrics(self, state: Any) -> dict[str, Array]:
+        """Metrics of the rule that chooses the shift."""
+        return self.shift.metrics(state.rule) if isinstance(self.shift, Rule) else {}
+
+    def mixing_weights(self, biases: Biases) -> Float[Array, " member"]:
+        """The weight of each member's value in the mix, which has the members' mean scale."""
+        bias, scale = biases
+        assert isinstance(self.selection, Mixing)
+        weights = jnp.asarray(self.selection.weights(bias / scale))
+        if weights.shape != bias.shape:
+            raise InputError(
+                f"weights of {shown(self.selection)} must return one number for each of"
+                f" {bias.size} members, got the shape {weights.shape}"
+            )
+        return weights / scale * scale.mean()
 
     @property
     def lifetime(self) -> float:
         """The lifetime of a shift, in updates; see `rewardshift.lifetime`."""
-        return lifetime(self.gamma, self.tau)
+        return lifetime(self.gamma, self.tau, self.period)
 
     def check_offline(self, updates: int) -> None:
         """See `Agent`."""
@@ -207,6 +221,10 @@ class Offline(Agent):
     def lifetime(self) -> float:
         """The lifetime of a shift, in updates; see `rewardshift.lifetime`."""
         return lifetime(self.gamma, self.tau)
+
+    def init_critics(self, key: PRNGKeyArray, spec: TaskSpec) -> Any:
+        """The parameters of two critics, `[twin, ...]`."""
+        return init_several(self.network, key, (2,), (spec, spec.action_size, 1, self.initial))
 
     def values(
         self, state: Any, observation: Array, action: Array | None = None

@@ -1,4 +1,8 @@
-"""Targets: the one place where agents shift the environment's rewards."""
+"""Targets: the one place where agents shift the environment's rewards.
+
+The shift is `r' = k r + b`, Remark 1 of https://arxiv.org/abs/2209.07288. The tabular agent has a
+line of its own for it, because the numbers of its shift are axes of the program.
+"""
 
 from typing import Any
 

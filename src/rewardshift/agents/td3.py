@@ -1,8 +1,13 @@
 """The whole TD3 family: one agent, whose members are critics that see shifted rewards.
 
-TD3 has one member with bias 0, Random Reward Shift several with different biases, Ensemble TD3
-several with bias 0. Bootstrapped TD3 gives every member its own actor. DDPG has one critic, no
-delay and no smoothing.
+- TD3, https://arxiv.org/abs/1802.09477, Algorithm 1: one member with bias 0.
+- Random Reward Shift, https://arxiv.org/abs/2209.07288: several members with different biases.
+- Ensemble TD3, of the same paper: several members with bias 0.
+- Bootstrapped TD3, after https://arxiv.org/abs/1602.04621: every member has its own actor.
+- DDPG, https://arxiv.org/abs/1509.02971: one critic, no delay and no smoothing. Its noise is
+  Gaussian, as in TD3, because correlated noise was found not to help there.
+
+The settings are those of TD3's authors. As in their code, nothing is learned in the warm-up.
 """
 
 from dataclasses import dataclass
@@ -14,17 +19,15 @@ import optax
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from rewardshift.agents.base import Batch, Biases
-from rewardshift.agents.ensemble import improve_critics, leading_value, member_values
+from rewardshift.agents.ensemble import ActorCritic
 from rewardshift.agents.learner import Learner
-from rewardshift.agents.networks import normal_from_uniform, side_by_side
-from rewardshift.agents.normaliser import Normaliser, see
-from rewardshift.agents.selection import Lead, Mixing, first_lead
-from rewardshift.agents.settings import Online
+from rewardshift.agents.networks import init_several, normal_from_uniform
+from rewardshift.agents.normaliser import Normaliser
+from rewardshift.agents.selection import Lead, Mixing
 from rewardshift.agents.targets import member_targets
 from rewardshift.checks import Count, Natural, NonNegative, Share
 from rewardshift.envs.tasks import TaskSpec
 from rewardshift.errors import InputError
-from rewardshift.optimism import lifetime
 
 
 class TD3State(NamedTuple):
@@ -45,7 +48,7 @@ class TD3State(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True)
-class TD3(Online):
+class TD3(ActorCritic):
     """Twin Delayed DDPG with one pair of critics per shift.
 
     All members learn from the same transitions, each on its own scale, with the minimum taken
@@ -74,7 +77,6 @@ class TD3(Online):
     own_actors: bool = False
 
     networks: ClassVar[tuple[str, ...]] = ("actors", "critics", "lead", "normaliser", "biases")
-    continuous: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -88,49 +90,28 @@ class TD3(Online):
         """Length of the update cycle."""
         return self.policy_delay
 
-    @property
-    def lifetime(self) -> float:
-        """The lifetime of a shift, in updates; see `rewardshift.lifetime`."""
-        return lifetime(self.gamma, self.tau, self.policy_delay)
-
     def init(self, key: PRNGKeyArray, spec: TaskSpec) -> TD3State:
         """Random networks, which depend on the key and not on the shifts."""
         actor_key, critic_key, lead_key = jax.random.split(key, 3)
-        members = len(self.members)
-
-        def make_actor(key: PRNGKeyArray) -> Any:
-            return self.network.init(key, spec, 0, spec.action_size, "random")
-
-        def make_critic(key: PRNGKeyArray) -> Any:
-            return self.network.init(key, spec, spec.action_size, 1, self.initial)
-
-        actors = side_by_side(make_actor, actor_key, (members if self.own_actors else 1,))
-        critics = side_by_side(make_critic, critic_key, (members, self.twins))
+        count = len(self.members) if self.own_actors else 1
+        actors = init_several(
+            self.network, actor_key, (count,), (spec, 0, spec.action_size, "random")
+        )
+        critics = self.init_critics(critic_key, spec, self.twins)
         adam = optax.adam(self.learning_rate)
         return TD3State(
             actors=Learner.start(actors, adam),
             target_actors=jax.tree.map(jnp.copy, actors),
             critics=Learner.start(critics, adam),
             target_critics=jax.tree.map(jnp.copy, critics),
-            lead=first_lead(members, jax.random.uniform(lead_key)),
-            normaliser=self.first_normaliser(spec),
-            rule=self.first_rule(),
-            biases=Biases.of(self.members),
+            **self.init_shared(lead_key, spec),
         )
 
     def greedy(self, state: TD3State, observation: Array) -> Float[Array, " size"]:
         """The action of the policy, without noise."""
         leader = state.lead.leader if self.own_actors else 0
         actor = jax.tree.map(lambda leaf: leaf[leader], state.actors.parameters)
-        return jnp.tanh(self.network.apply(actor, see(state.normaliser, observation)))
-
-    def values(
-        self, state: TD3State, observation: Array, action: Array | None = None
-    ) -> Float[Array, "member batch"]:
-        """Each member's values of actions, on its own scale: the lower of its twins."""
-        assert action is not None
-        seen = see(state.normaliser, observation)
-        return member_values(self.network, state.critics.parameters, seen, action[None]).min(axis=1)
+        return jnp.tanh(self.network.apply(actor, self.inputs(state, observation)))
 
     def draws(self, spec: TaskSpec) -> int:
         """The number of random numbers that `act` takes."""
@@ -149,33 +130,31 @@ class TD3(Online):
         noisy = jnp.clip(greedy + self.noise * deviate, -1.0, 1.0)
         return jnp.where(at_random, 2 * uniform - 1, noisy)
 
-    def exploration(self, step: int, steps: int) -> bool:
-        """Whether the step is in the warm-up, with random actions."""
-        return step < self.warm_up
-
     def update(
         self, state: TD3State, batch: Batch, key: PRNGKeyArray, turn: int
     ) -> tuple[TD3State, dict[str, Float[Array, ""]]]:
         """One step of every member on the same batch, and one of the policy at the last turn."""
-        observation = see(state.normaliser, batch.observation)
+        observation = self.inputs(state, batch.observation)
         target = self._target(state, batch, key)
-        critics, metrics = improve_critics(self, state.critics, (observation, batch.action), target)
+        critics, metrics = self.improve_critics(state.critics, observation, batch.action, target)
         state = state._replace(critics=critics)
         if turn == self.policy_delay - 1:
             state = self._improve_policy(state, observation)
-        return state, {**metrics, **self.told(state)}
+        return state, {**metrics, **self.rule_metrics(state)}
 
     def _target(
         self, state: TD3State, batch: Batch, key: PRNGKeyArray
     ) -> Float[Array, "member batch"]:
         """The members' targets."""
-        following = see(state.normaliser, batch.next_observation)
+        following = self.inputs(state, batch.next_observation)
         action = self._actions(state.target_actors, following)
         if self.target_noise:
+            # One noise for all actors, so that members differ in their values alone.
             noise = self.target_noise * jax.random.normal(key, action.shape[1:])
             noise = jnp.clip(noise, -self.target_noise_clip, self.target_noise_clip)
             action = jnp.clip(action + noise, -1.0, 1.0)
-        value = member_values(self.network, state.target_critics, following, action).min(axis=1)
+        # The minimum within a member: across members it would mix their scales.
+        value = self.member_values(state.target_critics, following, action).min(axis=1)
         return member_targets(self, state.biases, batch, value)
 
     def _improve_policy(self, state: TD3State, observation: Array) -> TD3State:
@@ -183,7 +162,7 @@ class TD3(Online):
 
         def loss(actors: Any) -> Array:
             action = self._actions(actors, observation)
-            return -self._leading_value(state, observation, action).mean(axis=-1).sum()
+            return -self._maximised(state, observation, action).mean(axis=-1).sum()
 
         gradient = jax.grad(loss)(state.actors.parameters)
         actors = state.actors.step(gradient, optax.adam(self.learning_rate))
@@ -200,14 +179,17 @@ class TD3(Online):
         """The actions of every actor, without noise."""
         return jnp.tanh(jax.vmap(self.network.apply, in_axes=(0, None))(actors, observation))
 
-    def _leading_value(
+    def _maximised(
         self, state: TD3State, observation: Array, action: Float[Array, "actor batch size"]
     ) -> Float[Array, "actor batch"]:
-        """The value that each actor maximises: its own member's, the leader's, or a mix."""
+        """The value that each actor maximises: its own member's, the leader's, or a mix.
+
+        It is that of the first critic of a pair, as in TD3's Algorithm 1.
+        """
         first = jax.tree.map(lambda leaf: leaf[:, :1], state.critics.parameters)
         if self.own_actors:
-            return member_values(self.network, first, observation, action)[:, 0]
-        return leading_value(self, state, first, observation, action[0])[None]
+            return self.member_values(first, observation, action)[:, 0]
+        return self.leading_value(state, first, observation, action[0])[None]
 
 
 def ddpg(**settings: Any) -> TD3:

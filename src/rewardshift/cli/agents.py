@@ -74,26 +74,21 @@ class RunOptions:
 
     def shifted(self, agent: Any) -> Agent:
         """The agent with this scale and treatment of terminal states in all its shifts."""
-        if self.scale == RunOptions.scale and self.terminal is None:
+        given = {"scale": self.scale, "terminal": self.terminal}
+        usual = {"scale": RunOptions.scale, "terminal": None}
+        changes = {name: value for name, value in given.items() if value != usual[name]}
+        if not changes:
             return cast("Agent", agent)
-        given = getattr(agent, "shift", None)
-        if isinstance(given, Rule | Cautious):
-            if self.scale != RunOptions.scale:
-                raise InputError(f"'auto' has a scale of its own, got --scale {self.scale:g}")
-            rule: Any = given  # a dataclass, which the contract of a rule does not say
-            changed = replace(rule, terminal=self.terminal or given.terminal)
-            return cast("Agent", replace(agent, shift=changed))
-        members = given if isinstance(given, tuple) else (given,)
-        if not all(isinstance(member, Shift) for member in members):
+        members = agent.shift if isinstance(agent.shift, tuple) else (agent.shift,)
+        if not all(isinstance(member, Shift | Rule | Cautious) for member in members):
             raise InputError(
                 f"--scale and --terminal are for agents that hold a Shift, {type(agent).__name__}"
                 " does not"
             )
-        changed = tuple(
-            replace(member, scale=self.scale, terminal=self.terminal or member.terminal)
-            for member in members
-        )
-        shift = changed if isinstance(given, tuple) else changed[0]
+        if "scale" in changes and not isinstance(members[0], Shift):
+            raise InputError(f"'auto' has a scale of its own, got --scale {self.scale:g}")
+        changed = tuple(replace(member, **changes) for member in members)
+        shift = changed if isinstance(agent.shift, tuple) else changed[0]
         return cast("Agent", replace(agent, shift=shift))
 
 
@@ -195,7 +190,9 @@ def by_agent(
 def _own_agent(command: str, name: str, others: tuple[type[Any], ...]) -> tuple[type[Any], Budget]:
     """A user's agent and its default budget; an agent with `act` learns in an environment."""
     kind = find_part(name)
-    budget = OnlineBudget() if hasattr(kind, "act") else OfflineBudget()
+    if not (isinstance(kind, type) and issubclass(kind, Agent)):
+        raise InputError(f"{name} must be an agent, a class that extends rewardshift.Agent")
+    budget = OfflineBudget() if kind.act is Agent.act else OnlineBudget()
     parts = (options_of(budget), type(budget), *others)
     taken = {flag.name for part in parts for flag in fields(part)} - {"shift"}
     for flag in fields(kind):
@@ -210,7 +207,6 @@ def _own_agent(command: str, name: str, others: tuple[type[Any], ...]) -> tuple[
 def _job_maker(kind: type[Any], default: Budget) -> Callable[..., Job]:
     """A function whose parameters tyro shows as flags."""
     raw_budget = unchecked(type(default))
-
     defaults = raw_budget(**values_of(default))
 
     def make(run: Any, agent: Any, budget: Any = defaults) -> Job:
@@ -229,16 +225,15 @@ def _unchecked(kind: type[Any], **changed: Any) -> type[Any]:
         changed: New defaults of some fields, or `HIDDEN` for a field that is no flag and keeps its
             default.
     """
-    same = {"__doc__": kind.__doc__, "__module__": kind.__module__, "__post_init__": _nothing}
-    plain = type(kind.__name__, (kind,), same)
-    known = {flag.name: flag for flag in fields(kind) if flag.name in changed}
-    if not known:
-        return plain
-    again: dict[str, Any] = {**same, "__annotations__": {name: known[name].type for name in known}}
-    for name, flag in known.items():
-        hidden = changed[name] is HIDDEN
-        again[name] = field(default=flag.default if hidden else changed[name], init=not hidden)
-    return dataclass(frozen=True, kw_only=True)(type(kind.__name__, (plain,), again))
+    same = {"__doc__": kind.__doc__, "__module__": kind.__module__, "__post_init__": lambda _: None}
+    body: dict[str, Any] = {**same, "__annotations__": {}}
+    for flag in fields(kind):
+        if flag.name in changed:
+            hidden = changed[flag.name] is HIDDEN
+            default = flag.default if hidden else changed[flag.name]
+            body["__annotations__"][flag.name] = flag.type
+            body[flag.name] = field(default=default, init=not hidden)
+    return dataclass(frozen=True, kw_only=True)(type(kind.__name__, (kind,), body))
 
 
 # The same class for the same arguments: tyro reads the source of each new one for its help.
@@ -256,10 +251,6 @@ def checked(kind: type[Any], raw: Any) -> Any:
 def values_of(config: Any) -> dict[str, Any]:
     """The fields that are flags, with their values."""
     return {flag.name: getattr(config, flag.name) for flag in fields(config) if flag.init}
-
-
-def _nothing(_: Any) -> None:
-    pass
 
 
 def options_of(budget: Budget) -> type[OnlineOptions | OfflineOptions]:

@@ -38,11 +38,14 @@ def run(arguments: Sequence[str]) -> None:
     Builds only the flags of the named command: building all of them takes much longer.
     """
     named = {name: COMMANDS[name] for name in arguments[:1] if name in COMMANDS}
-    train_agent.__annotations__["job"] = jobs(arguments)
-    sweep_constants.__annotations__["job"] = sweep_jobs(arguments)
+    commands = named or COMMANDS
+    if "train" in commands:
+        train_agent.__annotations__["job"] = jobs(arguments)
+    if "sweep" in commands:
+        sweep_constants.__annotations__["job"] = sweep_jobs(arguments)
     try:
         tyro.extras.subcommand_cli_from_dict(
-            named or COMMANDS,
+            commands,
             prog="rewardshift",
             description="Reward shifting for value-based agents, r' = k r + b. Agents, parts and"
             " environments of your own are found with: rewardshift --import MODULE COMMAND ...",

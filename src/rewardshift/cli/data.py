@@ -113,7 +113,10 @@ class Inspect:
         except ValueError as error:
             raise InputError(str(error)) from error
         if self.picture is not None:
-            _check_picture(self.picture)
+            if self.picture.suffix != ".png":
+                raise InputError(f"the picture must end in .png, got {str(self.picture)!r}")
+            if not self.picture.parent.is_dir():
+                raise InputError(f"no folder {str(self.picture.parent)!r} for the picture")
             require("matplotlib", "paper")
         dataset = load_dataset(self.source)
         lines = {
@@ -140,12 +143,12 @@ class ListSets:
 
     def run(self) -> None:
         """Prints a line for each data set."""
-        with warnings.catch_warnings(record=True) as told:  # about damaged data sets
+        with warnings.catch_warnings(record=True) as warned:  # about damaged data sets
             warnings.simplefilter("always")
             sets = local_sets()
         for name, text in sets.items():
             print(f"{plain(name)}  {plain(text)}")
-        for warning in told:
+        for warning in warned:
             print(f"rewardshift: {plain(str(warning.message))}", file=sys.stderr)
         if not sets:
             print("no data sets; make one with: rewardshift collect RUN --id ID")
@@ -188,10 +191,3 @@ def _print_suggestion(dataset: Dataset, gamma: float) -> None:
     else:
         print("No possible value is below 0: a Q that starts at 0 is cautious without a shift,")
         print("and any positive one makes it more so.")
-
-
-def _check_picture(path: Path) -> None:
-    if path.suffix != ".png":
-        raise InputError(f"the picture must end in .png, got {str(path)!r}")
-    if not path.parent.is_dir():
-        raise InputError(f"no folder {str(path.parent)!r} for the picture")

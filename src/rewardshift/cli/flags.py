@@ -2,7 +2,7 @@
 
 import shlex
 from collections.abc import Mapping
-from dataclasses import MISSING, Field, fields
+from dataclasses import MISSING, fields
 from typing import Any, get_type_hints
 
 from rewardshift.cli.parts import part_to_text, slot_of
@@ -26,7 +26,9 @@ def flags(config: Any, usual: Any = None, without: tuple[str, ...] = ()) -> list
     words: list[str] = []
     for field in fields(config):
         value = getattr(config, field.name)
-        default = _default(field) if usual is None else getattr(usual, field.name)
+        default = field.default if usual is None else getattr(usual, field.name)
+        if default is MISSING and field.default_factory is not MISSING:
+            default = field.default_factory()
         if field.init and field.name not in without and value != default:
             words += _flag(field.name.replace("_", "-"), value, hints[field.name])
     return words
@@ -42,12 +44,6 @@ def shift_flags(shift: Shift) -> list[str]:
         if value != getattr(usual, name)
         for word in (f"--{name}", str(value))
     ]
-
-
-def _default(field: Field[Any]) -> Any:
-    if field.default_factory is not MISSING:
-        return field.default_factory()
-    return field.default
 
 
 def _flag(name: str, value: Any, kind: Any) -> list[str]:

@@ -1,6 +1,6 @@
 """Parts and shifts as texts on the command line.
 
-A part is written as its name, with settings if they are not the defaults: `mean`,
+A part is written as its name, with settings if they are not the defaults: `uniform`,
 `rnd(shift=-1, width=64)`. Your own part is written as `mymodule:Mine(beta=2)`. Such a text never
 imports a module; `rewardshift --import mymodule` does.
 """
@@ -77,10 +77,12 @@ class PartError(Exception):
 def slot_of(kind: Any) -> Slot | None:
     """The slot of a type; None if its values are no parts."""
     kinds = get_args(kind) or (kind,)
-    alone = len(kinds) == 1 and is_dataclass(kind) and kind not in SLOTS
-    if alone or set(kinds) == {NoneType} or Shift in kinds or not all(map(_is_part, kinds)):
+    parts = [one for one in kinds if one is not NoneType]
+    nested = is_dataclass(kind) and kind not in SLOTS  # tyro makes flags of its fields
+    are_parts = all(is_dataclass(one) or getattr(one, "_is_protocol", False) for one in parts)
+    if nested or not parts or Shift in parts or not are_parts:
         return None
-    name, makers = next((SLOTS[kind] for kind in kinds if kind in SLOTS), ("a part", {}))
+    name, makers = next((SLOTS[one] for one in parts if one in SLOTS), ("a part", {}))
     return Slot(name, makers, NoneType in kinds)
 
 
@@ -163,10 +165,6 @@ def _part_or_error(text: str, slot: Slot) -> Any:
         raise PartError(one_line(error)) from error
 
 
-def _is_part(kind: Any) -> bool:
-    return kind is NoneType or is_dataclass(kind) or getattr(kind, "_is_protocol", False)
-
-
 def _defaults(make: Callable[..., Any]) -> dict[str, Any]:
     """The settings of a part of ours and their defaults."""
     return {name: one.default for name, one in inspect.signature(make).parameters.items()}
@@ -194,14 +192,6 @@ def _literals(text: str, what: str) -> dict[str, Any]:
         ) from error
 
 
-def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
-
-
 def _shift_from_texts(texts: list[str], several: bool, rule: bool) -> Any:
     """The shift of these words.
 
@@ -210,16 +200,21 @@ def _shift_from_texts(texts: list[str], several: bool, rule: bool) -> Any:
         several: Whether the agent takes several numbers, or a rule that follows its steps.
         rule: Whether it takes the rule for a data set.
     """
-    if several and len(texts) == 1 and not _is_number(texts[0]):
-        return _part_or_error(texts[0], CHOOSING)
-    if not several and rule and texts == [AUTO]:
-        return Cautious()
-    if not texts or (len(texts) > 1 and not several) or not all(map(_is_number, texts)):
-        choice = f" or {AUTO}" if rule else ""
-        more = ", or one for each member" if several else f"{choice} on a data set"
-        raise PartError(f"--shift must be a number{more}, got {' '.join(texts) or 'none'}")
-    biases = tuple(map(float, texts))
-    return biases if several else biases[0]
+    try:
+        biases = tuple(map(float, texts))
+    except ValueError:
+        if several and len(texts) == 1:
+            return _part_or_error(texts[0], CHOOSING)
+        if rule and texts == [AUTO]:
+            return Cautious()
+        biases = ()
+    if several and biases:
+        return biases
+    if len(biases) == 1:
+        return biases[0]
+    choice = f" or {AUTO}" if rule else ""
+    more = ", or one for each member" if several else f"{choice} on a data set"
+    raise PartError(f"--shift must be a number{more}, got {' '.join(texts) or 'none'}")
 
 
 def _shift_to_texts(shift: Any) -> list[str]:

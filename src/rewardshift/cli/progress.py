@@ -7,16 +7,15 @@ from collections.abc import Callable, Iterator, Sequence
 import numpy as np
 from rich.console import Console, Group
 from rich.live import Live
-from rich.markup import escape
 from rich.progress import (
     BarColumn,
     MofNCompleteColumn,
     Progress,
+    TaskID,
     TextColumn,
     TimeElapsedColumn,
     TimeRemainingColumn,
 )
-from rich.table import Table
 
 from rewardshift.lab.figure import Unit
 from rewardshift.lab.runner import Outcome, Place, Plan, run_units
@@ -81,27 +80,25 @@ def run_with_progress(plan: Plan, units: list[Unit], place: Place) -> list[Outco
     )
     bar = Progress(*columns)
     task = bar.add_task(f"{plan.figure}, {plan.preset}", total=len(units), running=0, failed=0)
-    work = Work(units, place)
-    failed: list[Outcome] = []
+    running, failed = RunningUnits(units, place), []
     console = Console(stderr=True)
-    # A log file gets a line for each unit instead of a moving bar.
-    log = not console.is_terminal
-    with Live(console=console, transient=log, get_renderable=lambda: Group(*work.tables(), bar)):
-        bar.update(task, running=len(work.running()))
+    log = not console.is_terminal  # a log file gets a line for each unit instead of a moving bar
+    with Live(Group(running, bar), console=console, transient=log):
+        bar.update(task, running=running.count())
         for number, outcome in enumerate(run_units(plan, units, place), start=1):
-            work.ended(outcome.unit)
+            running.end(outcome.unit)
+            text = f"{number}/{len(units)} done: {_name(outcome.unit)}" if log else ""
             if outcome.error is not None:
                 failed.append(outcome)
-                console.print(_failure(outcome), markup=False, highlight=False, soft_wrap=True)
-            elif log:
-                said = f"{number}/{len(units)} done: {_name(outcome.unit)}"
-                console.print(said, markup=False, highlight=False, soft_wrap=True)
-            bar.update(task, advance=1, running=len(work.running()), failed=len(failed))
+                text = f"failed: {_name(outcome.unit)}\n{outcome.error.rstrip()}"
+            if text:
+                console.print(text, markup=False, highlight=False, soft_wrap=True)
+            bar.update(task, advance=1, running=running.count(), failed=len(failed))
     return failed
 
 
-class Work:
-    """The units that are running: a place takes them in order, as many as it has slots.
+class RunningUnits(Progress):
+    """A line for each running unit: a place takes units in order, as many as it has slots.
 
     Args:
         units: All units, in the order in which the place takes them.
@@ -109,36 +106,25 @@ class Work:
     """
 
     def __init__(self, units: list[Unit], place: Place) -> None:
-        self.place = place
-        self._left = list(map(_name, units))
-        self._since: dict[str, float] = {}
+        super().__init__(TextColumn("{task.description}", markup=False), TimeElapsedColumn())
+        self._waiting, self._place = list(map(_name, units)), place
+        self._lines: dict[str, TaskID] = {}
 
-    def running(self) -> dict[str, float]:
-        """The running units, with their seconds so far."""
-        now = time.monotonic()
-        return {
-            name: now - self._since.setdefault(name, now)
-            for name in self._left[: self.place.slots()]
-        }
+    def count(self) -> int:
+        """The number of running units; adds a line for each new one."""
+        names = self._waiting[: self._place.slots()]
+        for name in names[:ROWS]:
+            if name not in self._lines:
+                self._lines[name] = self.add_task(name, total=None)
+        return len(names)
 
-    def ended(self, unit: Unit) -> None:
+    def end(self, unit: Unit) -> None:
         """Removes a unit that has ended."""
-        self._left.remove(_name(unit))
-
-    def tables(self) -> list[Table]:
-        """A table of the running units, if there are any."""
-        running = self.running()
-        table = Table("running", "for", box=None, padding=(0, 2, 0, 0))
-        for name, seconds in list(running.items())[:ROWS]:
-            table.add_row(escape(name), "{}:{:02}".format(*divmod(int(seconds), 60)))
-        if len(running) > ROWS:
-            table.add_row(f"and {len(running) - ROWS} more")
-        return [table] if running else []
+        name = _name(unit)
+        self._waiting.remove(name)
+        if name in self._lines:
+            self.remove_task(self._lines.pop(name))
 
 
 def _name(unit: Unit) -> str:
     return ", ".join((*unit.tasks, *unit.methods, *(f"seed {seed}" for seed in unit.seeds)))
-
-
-def _failure(outcome: Outcome) -> str:
-    return f"failed: {_name(outcome.unit)}\n{(outcome.error or '').rstrip()}"

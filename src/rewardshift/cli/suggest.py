@@ -52,7 +52,7 @@ def suggest(
         low, high = values
         suggestion = suggest_shift(goal, low, high, gamma=gamma, scale=scale)
         own = None if bias is None else Shift(bias, scale, gamma)
-        felt = None if tau is None else lifetime(gamma, tau, every)
+        lasting = None if tau is None else lifetime(gamma, tau, every)
     except ValueError as error:
         raise InputError(str(error)) from error
     needed = "b <= -(1 - gamma) k V_high" if goal == "explore" else "b >= -(1 - gamma) k V_low"
@@ -68,12 +68,11 @@ def suggest(
                 " (0: fully cautious, 1: fully optimistic)"
             )
     print("Exact for tasks that never terminate, or with terminal='absorbing'.")
-    if felt is not None:
-        _print_lifetime(felt, steps)
-
-
-def _print_lifetime(felt: float, steps: int | None) -> None:
-    print(f"A shift lasts {felt:.6g} updates where there is data: 1/e of it is left after them.")
+    if lasting is None:
+        return
+    print(f"A shift lasts {lasting:.6g} updates where there is data: 1/e of it is left after them.")
     if steps is not None:
-        left = math.exp(-steps / felt)
-        print(f"{steps} steps are {steps / felt:.3g} lifetimes; {100 * left:.3g}% is left then.")
+        count = steps / lasting
+        print(
+            f"{steps} steps are {count:.3g} lifetimes; {100 * math.exp(-count):.3g}% is left then."
+        )

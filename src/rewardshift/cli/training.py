@@ -30,7 +30,7 @@ def train_agent(job: Job) -> None:
         job: The agent: its name, or your own as MODULE:CLASS.
     """
     run = job.prepare()
-    if isinstance(getattr(job.agent, "shift", None), Cautious):
+    if isinstance(job.agent.shift, Cautious):
         _print_choice(run.config.agent)
     folder = job.options.out or Path("runs") / run.config.name
     with _training_bar(folder, run.config.budget.steps) as on_progress:
@@ -122,13 +122,13 @@ def _training_bar(folder: Path, steps: int) -> Iterator[OnProgress]:
 
     An interrupt says how to continue.
     """
-    reached, told = 0, False
+    reached, started = 0, False
 
     def on_progress(step: int, rows: Sequence[Any]) -> None:
-        nonlocal reached, told
+        nonlocal reached, started
         reached = step
-        if rows and not told:  # the file is there by the first evaluation
-            told, start = True, read_start(folder)
+        if rows and not started:  # the file is there by the first evaluation
+            started, start = True, read_start(folder)
             if start is not None:
                 print(start)
         count(step, lambda: [row.evaluation_return for row in _last_rows(rows)])

@@ -10,23 +10,18 @@ from typing import Any
 
 import numpy as np
 
-from rewardshift.data.columns import (
-    action_column,
-    flag_column,
-    observation_column,
-    reward_column,
-)
-from rewardshift.data.dataset import Dataset
+from rewardshift.data.dataset import Dataset, as_column
 from rewardshift.errors import InputError, one_line
 from rewardshift.files import DAMAGE, arrays_in
 
-COLUMNS = {
-    "observations": observation_column,
-    "actions": action_column,
-    "rewards": reward_column,
-    "terminals": flag_column,
-    "timeouts": flag_column,
-    "next_observations": observation_column,
+# The fields of a `Dataset` by their names in D4RL.
+D4RL_FIELDS = {
+    "observations": "observation",
+    "actions": "action",
+    "rewards": "reward",
+    "terminals": "terminated",
+    "timeouts": "truncated",
+    "next_observations": "next_observation",
 }
 OPTIONAL = ("timeouts", "next_observations")
 
@@ -47,7 +42,10 @@ def read_file(path: Path) -> Dataset:
     row before.
     """
     where = f"the file {str(path)!r}"
-    columns = {key: COLUMNS[key](values, where, key) for key, values in _read(path, where).items()}
+    columns = {
+        key: as_column(D4RL_FIELDS[key], values, where, key)
+        for key, values in _read(path, where).items()
+    }
     count = len(columns["rewards"])
     for key, values in columns.items():
         if len(values) != count:
@@ -95,7 +93,7 @@ def _read(path: Path, where: str) -> dict[str, np.ndarray]:
         with _opened(path) as file:
             there = set(file)
             _check_keys(there, where)
-            return {key: _array(file, key, where) for key in COLUMNS if key in there}
+            return {key: _array(file, key, where) for key in D4RL_FIELDS if key in there}
     except InputError:
         raise
     except DAMAGE as error:
@@ -112,7 +110,7 @@ def _opened(path: Path) -> Any:
 
 
 def _check_keys(there: set[str], where: str) -> None:
-    missing = [key for key in COLUMNS if key not in OPTIONAL and key not in there]
+    missing = [key for key in D4RL_FIELDS if key not in OPTIONAL and key not in there]
     if missing:
         raise InputError(
             f"{where} has no {missing[0]!r}; it has {', '.join(sorted(there)) or 'nothing'}"

@@ -22,7 +22,21 @@ def load_dataset(
         subset: The part to load; by default all of it.
         download: Whether Minari may download a data set that is missing.
     """
-    dataset = _load(source, download)
+    path, name = as_path("source", source), repr(str(source))
+    if str(source).startswith(PREFIX) or holds_minari(path):
+        dataset = read_minari(source, download)
+    elif path.suffix.lower() in ENDINGS:
+        if not path.is_file():
+            raise InputError(f"there is no file {name}")
+        dataset = read_file(path)
+    elif path.is_file():
+        raise InputError(f"the file {name} cannot be read: it must end in {', '.join(ENDINGS)}")
+    elif path.is_dir():
+        raise InputError(f"the folder {name} holds no Minari data set")
+    elif path.is_absolute():  # so it is not an id
+        raise InputError(f"there is no folder {name}")
+    else:
+        dataset = read_minari(source, download)
     return dataset if subset is None else dataset.subset(subset)
 
 
@@ -30,22 +44,3 @@ def whole_name(source: str) -> str:
     """The name of a source that is valid in every working folder: an absolute path for files."""
     is_path = not source.startswith(PREFIX) and Path(source).exists()
     return str(Path(source).absolute()) if is_path else source
-
-
-def _load(source: str | Path, download: bool) -> Dataset:
-    path = as_path("source", source)
-    if str(source).startswith(PREFIX) or holds_minari(path):
-        return read_minari(source, download)
-    if path.suffix.lower() in ENDINGS:
-        if not path.is_file():
-            raise InputError(f"there is no file {str(source)!r}")
-        return read_file(path)
-    if path.is_file():
-        raise InputError(
-            f"the file {str(source)!r} cannot be read: it must end in {', '.join(ENDINGS)}"
-        )
-    if path.is_dir():
-        raise InputError(f"the folder {str(source)!r} holds no Minari data set")
-    if path.is_absolute():  # so it is not an id
-        raise InputError(f"there is no folder {str(source)!r}")
-    return read_minari(source, download)

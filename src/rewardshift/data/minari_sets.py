@@ -11,13 +11,7 @@ import gymnasium as gym
 import numpy as np
 from gymnasium.envs.registration import EnvSpec
 
-from rewardshift.data.columns import (
-    action_column,
-    flag_column,
-    observation_column,
-    reward_column,
-)
-from rewardshift.data.dataset import Dataset
+from rewardshift.data.dataset import Dataset, as_column
 from rewardshift.envs.tasks import check_imported, find_env
 from rewardshift.errors import InputError, one_line
 from rewardshift.wrappers import recorded_shift
@@ -134,12 +128,7 @@ def read_minari(source: str | Path, download: bool) -> Dataset:
     columns: dict[str, Any] = {
         key: np.concatenate([episode[key] for episode in episodes]) for key in episodes[0]
     }
-    return Dataset(
-        name=str(source),
-        **columns,
-        env=env,
-        note=note,
-    )
+    return Dataset(name=str(source), **columns, env=env, note=note)
 
 
 def check_id(dataset_id: str) -> None:
@@ -176,7 +165,7 @@ def _minari_errors(what: str, hint: str = "") -> Iterator[None]:
     """Converts every error of Minari, from a missing package to a damaged file, to ours."""
     try:
         yield
-    except InputError:
+    except (InputError, MemoryError):  # a lack of memory is no fault of the file
         raise
     except Exception as error:
         raise InputError(f"{what}: {one_line(error)}{hint}") from error
@@ -223,14 +212,20 @@ def _episode(episode: "EpisodeData", where: str) -> dict[str, np.ndarray]:
     if actions.dtype.kind == "f":
         actions = actions.reshape(count, -1)
     flat = np.asarray(episode.observations).reshape(count + 1, -1)
-    observations = observation_column(flat, place, "observations")
+    observations = as_column("observation", flat, place, "observations")
+    columns = {
+        "action": (actions, "actions"),
+        "reward": (episode.rewards, "rewards"),
+        "terminated": (episode.terminations, "terminations"),
+        "truncated": (episode.truncations, "truncations"),
+    }
     return {
         "observation": observations[:-1],
-        "action": action_column(actions, place, "actions"),
-        "reward": reward_column(np.asarray(episode.rewards), place, "rewards"),
         "next_observation": observations[1:],
-        "terminated": flag_column(np.asarray(episode.terminations), place, "terminations"),
-        "truncated": flag_column(np.asarray(episode.truncations), place, "truncations"),
+        **{
+            field: as_column(field, np.asarray(values), place, key)
+            for field, (values, key) in columns.items()
+        },
     }
 
 

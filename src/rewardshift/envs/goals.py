@@ -142,7 +142,10 @@ def _look(task: gym.Env[Any, Any], reward: GoalReward) -> GoalTask:
     if wrong.size:
         _refuse(task, steps[wrong[0]], float(computed[wrong[0]]), paid[wrong[0]])
     rewards = np.unique(np.concatenate([computed, perfect]) + 0.0)  # no -0
-    return GoalTask(rewards.tolist(), _ends(task, steps[-1]["desired_goal"]), _longest(task))
+    ends, goal = _method(task, "compute_terminated"), steps[-1]["desired_goal"]
+    return GoalTask(
+        rewards.tolist(), None if ends is None else bool(ends(goal, goal, {})), _longest(task)
+    )
 
 
 def _refuse(task: gym.Env[Any, Any], raw: Any, computed: float, paid: float) -> NoReturn:
@@ -156,12 +159,6 @@ def _refuse(task: gym.Env[Any, Any], raw: Any, computed: float, paid: float) -> 
     raise InputError(
         f"compute_reward of {task} says {computed:g} where a step paid {paid:g}: {reason}"
     )
-
-
-def _ends(task: gym.Env[Any, Any], goal: Any) -> bool | None:
-    """Whether achieving a goal is terminal, by `compute_terminated`; None without one."""
-    compute = _method(task, "compute_terminated")
-    return None if compute is None else bool(compute(goal, goal, {}))
 
 
 class BitFlip(gym.Env[Observation, np.integer]):

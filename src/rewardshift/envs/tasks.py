@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable
 from functools import partial
 from types import FunctionType
-from typing import Any, Literal, NamedTuple, TypeGuard
+from typing import Any, Literal, NamedTuple, TypeGuard, get_type_hints
 
 import gymnasium as gym
 import numpy as np
@@ -51,27 +51,31 @@ class TaskSpec(NamedTuple):
     tells it.
     """
 
-    features: int
-    dtype: str
-    num_actions: int = 0
-    action_size: int = 0
-    goal_size: int = 0
-    shape: tuple[int, ...] = ()
-    low: tuple[float, ...] = ()
-    high: tuple[float, ...] = ()
+    features: Count
+    dtype: Literal["uint8", "float32"]
+    num_actions: Natural = 0
+    action_size: Natural = 0
+    goal_size: Natural = 0
+    shape: tuple[Natural, ...] = ()
+    low: tuple[Finite, ...] = ()
+    high: tuple[Finite, ...] = ()
     structure: Structure = ()
 
     def to_json(self) -> dict[str, Any]:
         """The fields, without an empty structure."""
         body = self._asdict()
-        return body if self.structure else {name: body[name] for name in KINDS}
+        if not self.structure:
+            del body["structure"]
+        return body
 
     @classmethod
     def from_json(cls, body: dict[str, Any]) -> "TaskSpec":
         """The spec from the result of `to_json`; raises ValueError if it is damaged."""
-        if set(body) - {"structure"} != set(KINDS):
-            raise ValueError(f"a task has the fields {', '.join(KINDS)}")
-        fields = {name: convert(kind, body[name]) for name, kind in KINDS.items()}
+        kinds = get_type_hints(cls, include_extras=True)
+        del kinds["structure"]
+        if set(body) - {"structure"} != set(kinds):
+            raise ValueError(f"a task has the fields {', '.join(kinds)}")
+        fields = {name: convert(kind, body[name]) for name, kind in kinds.items()}
         spec = cls(**fields, structure=frozen(body.get("structure", ())))
         if flat_size(spec._whole_structure()) != spec.features:
             raise ValueError(f"its observations do not have {spec.features} numbers")
@@ -114,19 +118,6 @@ class TaskSpec(NamedTuple):
     def desired(self, observation: np.ndarray) -> np.ndarray:
         """The desired goals in flat observations, as a view."""
         return observation[..., -self.goal_size :]
-
-
-# The types of a `TaskSpec`'s fields but the structure, to check those from a file.
-KINDS: dict[str, Any] = {
-    "features": Count,
-    "dtype": Literal["uint8", "float32"],
-    "num_actions": Natural,
-    "action_size": Natural,
-    "goal_size": Natural,
-    "shape": tuple[Natural, ...],
-    "low": tuple[Finite, ...],
-    "high": tuple[Finite, ...],
-}
 
 
 def find_env(env: str) -> gym.envs.registration.EnvSpec:
@@ -206,17 +197,24 @@ def _made(name: str, make: MakeEnv) -> gym.Env[Any, Any]:
         made = make()
     if not isinstance(made, gym.Env):
         raise InputError(f"the {name} must make a gymnasium.Env, it made {shown(made)}")
-    return _in_unit_box(_with_array(made))
+    return _adapted(made)
 
 
-def _with_array(env: gym.Env[Any, Any]) -> gym.Env[Any, Any]:
-    """The environment; observations other than an array, goals or MiniGrid's are flattened."""
-    space = env.observation_space
-    if isinstance(space, gym.spaces.Dict) and (set(space) >= GOALS or set(space) == MINIGRID):
-        return env
-    if not flat_size(structure_of(space)):  # which refuses spaces that cannot be flattened
-        raise InputError(f"observations must hold a number at least; {env} has {space}")
-    return env if isinstance(space, gym.spaces.Box) else FlatObservation(env)
+def _adapted(env: gym.Env[Any, Any]) -> gym.Env[Any, Any]:
+    """The environment with flat observations and continuous actions in [-1, 1].
+
+    Observations that are an array, goals or MiniGrid's stay as they are: `flatten` reads them.
+    """
+    space, actions = env.observation_space, env.action_space
+    names = set(space) if isinstance(space, gym.spaces.Dict) else set()
+    if not (names >= GOALS or names == MINIGRID):
+        if not flat_size(structure_of(space)):  # which refuses spaces that cannot be flattened
+            raise InputError(f"observations must hold a number at least; {env} has {space}")
+        if not isinstance(space, gym.spaces.Box):
+            env = FlatObservation(env)
+    if _is_continuous(actions) and not ((actions.low == -1).all() and (actions.high == 1).all()):
+        return UnitBox(env, np.float32(-1), np.float32(1))
+    return env
 
 
 def env_name(env: str | MakeEnv) -> str:
@@ -232,15 +230,6 @@ def _function_name(function: Any) -> str:
     if isinstance(function, FunctionType | type):
         return f"{function.__module__}.{function.__qualname__}"
     return repr(function)
-
-
-def _in_unit_box(env: gym.Env[Any, Any]) -> gym.Env[Any, Any]:
-    space = env.action_space
-    if not _is_continuous(space):
-        return env
-    if (space.low == -1).all() and (space.high == 1).all():
-        return env
-    return UnitBox(env, np.float32(-1), np.float32(1))
 
 
 def _is_continuous(space: gym.Space[Any]) -> TypeGuard[gym.spaces.Box]:

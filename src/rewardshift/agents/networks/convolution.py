@@ -12,7 +12,6 @@ from rewardshift.agents.networks.perceptron import (
     Layer,
     MLPParameters,
     apply_mlp,
-    check_pairs,
     check_range,
     init_layer,
     init_mlp,
@@ -53,7 +52,6 @@ class Convolution:
 
     def __post_init__(self) -> None:
         check(self)
-        check_pairs(self.input_range)
         if not len(self.filters) == len(self.kernels) == len(self.strides) > 0:
             raise InputError(
                 "filters, kernels and strides must have one number for each convolution, got"

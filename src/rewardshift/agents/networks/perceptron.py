@@ -1,20 +1,26 @@
 """The network slot, and the perceptron that fills it by default."""
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple, Protocol, runtime_checkable
+from typing import Annotated, Any, Literal, NamedTuple, Protocol, runtime_checkable
 
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from rewardshift.checks import Count, Finite, Widths, check
+from rewardshift.checks import Count, Finite, Must, Widths, check
 from rewardshift.envs.tasks import TaskSpec
 from rewardshift.errors import InputError
 
 Initial = Literal["random", "zero"]
-InputRange = tuple[tuple[Finite, Finite], ...]
+InputRange = Annotated[
+    tuple[tuple[Finite, Finite], ...],
+    Must(
+        "pairs of a lower and a higher number",
+        lambda pairs: all(low < high for low, high in pairs),
+    ),
+]
 
 # Replaces a uniform number of 0, which would give an infinite normal number. Uniform numbers are
 # multiples of 2^-24.
@@ -102,7 +108,6 @@ class MLP:
 
     def __post_init__(self) -> None:
         check(self)
-        check_pairs(self.input_range)
 
     def init(
         self, key: PRNGKeyArray, spec: TaskSpec, others: int, outputs: int, initial: Initial
@@ -121,14 +126,6 @@ class MLP:
     ) -> Float[Array, "... outputs"]:
         """See `Network`."""
         return apply_mlp(parameters, to_range(observation, self.input_range), others)
-
-
-def check_pairs(input_range: InputRange) -> None:
-    """Raises if a range has its lower end not below its higher end."""
-    if any(not low < high for low, high in input_range):
-        raise InputError(
-            f"input_range must be pairs of a lower and a higher number, got {input_range}"
-        )
 
 
 def check_range(input_range: InputRange, spec: TaskSpec) -> None:
@@ -220,13 +217,27 @@ def _normalise(norm: Norm, inputs: Float[Array, "*batch width"]) -> Float[Array,
     return centred * jax.lax.rsqrt(variance + SMALLEST_VARIANCE) * norm.scale + norm.offset
 
 
-def side_by_side(
-    make: Callable[[PRNGKeyArray], Any], key: PRNGKeyArray, axes: tuple[Count, ...]
+def init_several(
+    network: Network,
+    key: PRNGKeyArray,
+    axes: tuple[Count, ...],
+    task: tuple[TaskSpec, int, int, Initial],
 ) -> Any:
-    """The parameters of several networks, stacked along leading axes of these lengths."""
+    """The parameters of several networks, stacked along leading axes of these lengths.
+
+    Args:
+        network: The network.
+        key: The source of randomness.
+        axes: The lengths of the axes.
+        task: The other arguments of the network's `init`.
+    """
+
+    def init(key: PRNGKeyArray) -> Any:
+        return network.init(key, *task)
+
     for _ in axes:
-        make = jax.vmap(make)
-    return make(jax.random.split(key, axes))
+        init = jax.vmap(init)
+    return init(jax.random.split(key, axes))
 
 
 def twin_values(
