@@ -16,9 +16,9 @@ from stable_baselines3.common.env_util import make_vec_env
 from stable_baselines3.common.vec_env import VecNormalize
 
 from rewardshift import Shift, ShiftReward
-from rewardshift.doctor.sb3 import DoctorCallback, doctor
 from rewardshift.errors import InputError
 from rewardshift.integrations.sb3 import VecShiftReward
+from rewardshift.integrations.sb3_doctor import DoctorCallback, doctor
 
 SMALL: dict[str, Any] = {
     "learning_starts": 20,
@@ -163,6 +163,14 @@ def test_values_on_the_scale_of_the_shift(wrapped: str) -> None:
     assert found.start.initial is not None
     assert found.ends is not None
     assert found.ends.excess == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize("terminal", ["absorbing", "goal"])
+def test_rewards_of_the_replay_are_primal_however_ends_are_treated(terminal: Any) -> None:
+    shift = Shift(-0.5, gamma=0.9, terminal=terminal)
+    model = made(DQN, VecShiftReward(make_vec_env(discrete), shift), gamma=0.9).learn(60)
+    signal = doctor(model, discrete(), episodes=1).signal
+    assert (signal.lowest_reward, signal.highest_reward) == pytest.approx((0.0, 1.0), abs=1e-6)
 
 
 def test_a_normaliser_outside_of_the_shift_is_told() -> None:

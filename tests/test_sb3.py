@@ -24,10 +24,10 @@ from stable_baselines3.common.vec_env import (
 )
 
 from rewardshift import Shift, ShiftReward
-from rewardshift.doctor.sb3 import DoctorCallback
 from rewardshift.envs.goals import BitFlip
 from rewardshift.errors import InputError
 from rewardshift.integrations.sb3 import OverestimationCallback, VecShiftReward, check
+from rewardshift.integrations.sb3_doctor import DoctorCallback
 
 GAMMA = 0.9
 EXACT = Shift(-0.5, scale=2.0, gamma=GAMMA, terminal="absorbing")

@@ -1,11 +1,11 @@
 """The picture of a diagnosis: estimates against returns, and seen against unseen actions."""
 
 import io
+import warnings
 from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from rewardshift.data.picture import plain_texts
 from rewardshift.doctor.diagnosis import Diagnosis
 from rewardshift.extras import needs
 
@@ -32,12 +32,13 @@ def draw(found: Diagnosis, history: History = (), title: str = "") -> bytes:
     Args:
         found: The diagnosis.
         history: Earlier ones with their steps, as a `DoctorCallback` keeps them, or the values
-            that `runs.values_over_time` reads: with two or more, the values of seen and unseen
+            that `values_over_time` reads: with two or more, the values of seen and unseen
             actions are drawn over time.
         title: A title.
     """
     picture = io.BytesIO()
-    with plain_texts():
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Glyph", UserWarning)  # a title that the font lacks
         canvas = Figure(figsize=(8, 3.6), layout="constrained")
         left, right = canvas.subplots(1, 2)
         _estimates(left, found)
@@ -47,7 +48,7 @@ def draw(found: Diagnosis, history: History = (), title: str = "") -> bytes:
             _bars(right, found)
         for axis in (left, right):
             axis.spines[["top", "right"]].set_visible(False)
-        canvas.suptitle(title, fontweight="bold")
+        canvas.suptitle(title, fontweight="bold", parse_math=False)
         canvas.savefig(picture, format="png", dpi=150, metadata={"Software": None})
     return picture.getvalue()
 

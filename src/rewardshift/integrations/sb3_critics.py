@@ -82,6 +82,14 @@ def fresh_critics(model: BaseAlgorithm, seed: int = 0) -> Critics | None:
     return Critics(kind, made)
 
 
+def policy_actions(model: BaseAlgorithm, observations: Any) -> np.ndarray:
+    """The policy's actions without exploration, in the form of a replay buffer."""
+    policy: Any = model.policy
+    actions, _ = policy.predict(observations, deterministic=True)
+    continuous = isinstance(model.action_space, gym.spaces.Box)
+    return np.asarray(policy.scale_action(actions) if continuous else actions)
+
+
 @torch.no_grad()
 def _of_q_network(policy: Any, network: Any, observations: Any, actions: np.ndarray) -> np.ndarray:
     values = network(policy.obs_to_tensor(observations)[0])

@@ -7,9 +7,9 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 
-from rewardshift.doctor import Diagnosis, Target, Transitions, View, diagnose
-from rewardshift.doctor.diagnosis import numbers_known
-from rewardshift.doctor.untouched import same_randomness
+from rewardshift.doctor import AgentView, Diagnosis, Target, Transitions, diagnose
+from rewardshift.doctor.diagnosis import scalar_names
+from rewardshift.doctor.randomness import same_randomness
 from rewardshift.errors import InputError, shown
 from rewardshift.extras import needs
 from rewardshift.integrations.d3rlpy import is_shifted, trained_shift
@@ -54,8 +54,8 @@ def doctor(
     rng = np.random.default_rng([0xD3, seed])
     with same_randomness():
         data = _transitions(dataset, trained, rng)
-        view = _view(algo, trained, _space(algo, data, env))
-        return diagnose(view, env, data, episodes=episodes, states=states, seed=seed)
+        agent = _agent_view(algo, trained, _space(algo, data, env))
+        return diagnose(agent, env, data, episodes=episodes, states=states, seed=seed)
 
 
 def evaluators(
@@ -71,8 +71,8 @@ def evaluators(
         options: Other arguments of `doctor`.
     """
     for name in numbers:
-        if name not in numbers_known():
-            raise InputError(f"no number {name!r}; there are {', '.join(numbers_known())}")
+        if name not in scalar_names():
+            raise InputError(f"no number {name!r}; there are {', '.join(scalar_names())}")
     latest: dict[tuple[int, int], Diagnosis] = {}
 
     def evaluator(name: str) -> Callable[[Any, Any], float]:
@@ -88,11 +88,10 @@ def evaluators(
     return {f"doctor_{name.replace('/', '_')}": evaluator(name) for name in numbers}
 
 
-def _view(algo: Any, trained: Shift, space: gym.Space[Any]) -> View:
-    discrete = isinstance(space, gym.spaces.Discrete)
+def _agent_view(algo: Any, trained: Shift, space: gym.Space[Any]) -> AgentView:
     fresh = algo.config.create(device=False)
     fresh.create_impl(algo.observation_shape, algo.action_size)
-    return View(
+    return AgentView(
         value=algo.predict_value,
         act=lambda observations: np.asarray(algo.predict(observations)),
         actions=space,
@@ -100,9 +99,15 @@ def _view(algo: Any, trained: Shift, space: gym.Space[Any]) -> View:
         shift=Shift(trained.bias, trained.scale, None, trained.terminal),
         fresh=fresh.predict_value,
         target=_target(algo),
-        see=lambda raw: np.asarray(raw, np.float32 if np.asarray(raw).dtype.kind == "f" else None),
-        do=int if discrete else np.asarray,
+        agent_observation=_single_precision,
+        env_action=int if isinstance(space, gym.spaces.Discrete) else np.asarray,
     )
+
+
+def _single_precision(observation: Any) -> np.ndarray:
+    """An observation as d3rlpy's networks take it; whole numbers, such as pixels, stay."""
+    array = np.asarray(observation)
+    return array.astype(np.float32) if array.dtype.kind == "f" else array
 
 
 def _target(algo: Any) -> Target | None:
@@ -169,5 +174,4 @@ def _primal(episode: EpisodeBase, trained: Shift) -> np.ndarray:
     if not is_shifted(episode):
         return rewards
     last = np.arange(len(rewards)) == len(rewards) - 1
-    offset = trained.reward(np.zeros(len(rewards)), last & episode.terminated)
-    return np.asarray((rewards - offset) / trained.scale)
+    return np.asarray(trained.to_primal_reward(rewards, last & episode.terminated))
