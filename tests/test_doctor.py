@@ -22,6 +22,7 @@ from rewardshift.doctor import (
     diagnose,
     rules,
 )
+from rewardshift.doctor.measure import tried_actions
 from rewardshift.errors import InputError
 from rewardshift.optimism import value_bounds
 
@@ -146,6 +147,13 @@ def test_seen_and_unseen_discrete_actions() -> None:
     assert everything.unseen is None  # in every state both actions were taken
 
 
+def test_the_actions_tried_in_each_state() -> None:
+    observations = np.array([[1, 2], [3, 4], [1, 2], [1, 2]], np.uint8)
+    first, taken = tried_actions(observations, np.array([0, 1, 2, 0]), 3)
+    found = {tuple(s.tolist()): t.tolist() for s, t in zip(observations[first], taken, strict=True)}
+    assert found == {(1, 2): [True, False, True], (3, 4): [False, True, False]}
+
+
 def test_seen_nearby_and_unseen_continuous_actions() -> None:
     env = Aim(LENGTH, goal=1.0)
     data = replay(action=np.ones((3 * LENGTH, 1), np.float32))
@@ -247,29 +255,21 @@ def test_observations_of_another_task_are_refused() -> None:
         diagnose(agent(act=act), corridor())
 
 
-def test_values_where_they_began_are_not_called_too_high() -> None:
-    def costly(**more: Any) -> Diagnosis:
-        data = replay(reward=-1.0)
-        return diagnose(
-            agent(zeros, 0.0, fresh=zeros, **more), Probe(LENGTH, pays=(-1.0, -1.0)), data
-        )
+@pytest.mark.parametrize(
+    ("pays", "start", "illness"),
+    [(-1.0, "optimistic", "overestimation"), (1.0, "cautious", "underestimation")],
+)
+def test_values_where_they_began_are_not_called_wrong(
+    pays: float, start: str, illness: str
+) -> None:
+    def zero(target: Target) -> Diagnosis:
+        one = agent(zeros, 0.0, fresh=zeros, target=target)
+        return diagnose(one, Probe(LENGTH, pays=(pays, pays)), replay(reward=pays))
 
-    fresh = costly(target=Target(0.005, 1, 10))
-    assert [finding.name for finding in fresh.findings] == []
-    assert "train longer" in fresh.sentences[-1]
-    late = costly(target=Target(0.5, 1, 10_000))
-    assert "overestimation" in [finding.name for finding in late.findings]
-
-
-def test_values_where_they_began_are_not_called_too_low() -> None:
-    def modest(**more: Any) -> Diagnosis:
-        return diagnose(agent(zeros, 0.0, fresh=zeros, **more), corridor(), replay())
-
-    fresh = modest(target=Target(0.005, 1, 10))
-    assert [finding.name for finding in fresh.findings] == []
-    assert "its cautious start explains" in fresh.sentences[-1]
-    late = modest(target=Target(0.5, 1, 10_000))
-    assert [finding.name for finding in late.findings] == ["underestimation"]
+    fresh, late = zero(Target(0.005, 1, 10)), zero(Target(0.5, 1, 10_000))
+    assert fresh.findings == ()
+    assert f"its {start} start explains: train longer" in fresh.sentences[-1]
+    assert illness in [finding.name for finding in late.findings]
     assert "train longer" not in late.sentences[-1]
 
 

@@ -22,7 +22,6 @@ from rewardshift.agents.dqn import DQN
 from rewardshift.agents.intrinsic import RND
 from rewardshift.agents.networks import MLP
 from rewardshift.cli import main
-from rewardshift.doctor.measure import tried_actions
 from rewardshift.errors import InputError, TrainingError
 from rewardshift.training.online import OnlineBudget
 from rewardshift.training.run_folder import how_to_resume, read_config
@@ -209,13 +208,6 @@ def test_the_mechanism_is_visible() -> None:
         assert row.disagreement_unvisited is not None
         assert row.disagreement_visited is not None
         assert row.disagreement_unvisited > row.disagreement_visited
-
-
-def test_visited_pairs_are_told_exactly() -> None:
-    observations = np.array([[1, 2], [3, 4], [1, 2], [1, 2]], np.uint8)
-    first, taken = tried_actions(observations, np.array([0, 1, 2, 0]), 3)
-    found = {tuple(s.tolist()): t.tolist() for s, t in zip(observations[first], taken, strict=True)}
-    assert found == {(1, 2): [True, False, True], (3, 4): [False, True, False]}
 
 
 class Broken(Probe):

@@ -7,7 +7,7 @@ It is the only code that measures values: `measure` holds what training loops an
 alone, a picture needs the extra `paper`.
 """
 
-from typing import Any
+from typing import Any, TypedDict
 
 import gymnasium as gym
 import numpy as np
@@ -21,6 +21,16 @@ from rewardshift.doctor.transitions import OnEpisode, Transitions, check_env, pl
 from rewardshift.errors import InputError
 
 __all__ = ["AgentView", "Diagnosis", "Earlier", "Finding", "Target", "Transitions", "diagnose"]
+
+
+class Options(TypedDict, total=False):
+    """Arguments of `diagnose` that the doctor of every library takes, too."""
+
+    episodes: int
+    steps: int
+    states: int
+    seed: int
+    on_episode: OnEpisode | None
 
 
 def diagnose(

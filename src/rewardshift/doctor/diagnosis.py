@@ -64,7 +64,7 @@ class Diagnosis:
         """Every known number by `group/name`, for a log."""
         return {
             f"{name}/{field.name}": float(value)
-            for name, kind in KINDS.items()
+            for name, kind in QUESTIONS.items()
             if (numbers := getattr(self, name)) is not None
             for field in dataclasses.fields(kind)
             if isinstance(value := getattr(numbers, field.name), int | float)
@@ -82,7 +82,7 @@ class Diagnosis:
     def table(self) -> str:
         """The numbers, one per line, under the question that they answer."""
         lines = []
-        for name, kind in KINDS.items():
+        for name, kind in QUESTIONS.items():
             numbers = getattr(self, name)
             lines.append(kind.question)
             if numbers is None:
@@ -96,7 +96,7 @@ class Diagnosis:
         return "\n".join((self.table(), "", *self.sentences))
 
 
-KINDS: dict[str, type[Numbers]] = {
+QUESTIONS: dict[str, type[Numbers]] = {
     "signal": Signal,
     "belief": Belief,
     "untried": Untried,
@@ -111,7 +111,7 @@ def scalar_names() -> tuple[str, ...]:
     """The names of all numbers, as `Diagnosis.scalars` has them."""
     return tuple(
         f"{name}/{field.name}"
-        for name, kind in KINDS.items()
+        for name, kind in QUESTIONS.items()
         for field in dataclasses.fields(kind)
         if field.name not in ("source", "points")
     )

@@ -2,17 +2,18 @@
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Unpack
 
 import gymnasium as gym
 import numpy as np
 
-from rewardshift.doctor import AgentView, Diagnosis, Target, Transitions, diagnose
+from rewardshift.checks import Natural, checked
+from rewardshift.doctor import AgentView, Diagnosis, Options, Target, Transitions, diagnose
 from rewardshift.doctor.diagnosis import scalar_names
 from rewardshift.doctor.randomness import same_randomness
 from rewardshift.errors import InputError, shown
 from rewardshift.extras import needs
-from rewardshift.integrations.d3rlpy import is_shifted, trained_shift
+from rewardshift.integrations.d3rlpy import primal_rewards, trained_shift
 from rewardshift.shift import Shift, as_single_shift
 
 with needs("d3rlpy"):
@@ -30,9 +31,7 @@ def doctor(
     env: gym.Env[Any, Any] | None = None,
     *,
     shift: float | Shift | None = None,
-    episodes: int = 10,
-    states: int = 512,
-    seed: int = 0,
+    **options: Unpack[Options],
 ) -> Diagnosis:
     """A diagnosis of an algorithm with a Q function; values are the mean of its critics.
 
@@ -42,7 +41,7 @@ def doctor(
         env: An environment for episodes of the policy. Without one, estimates are compared with
             the returns in the data.
         shift: The shift of the training; by default that of the data set or of the reward scaler.
-        episodes, states, seed: See `diagnose`.
+        options: `episodes`, `steps`, `states`, `seed` and `on_episode` of `diagnose`.
     """
     if not isinstance(algo, QLearningAlgoBase):
         raise InputError(f"expected an algorithm of d3rlpy with a Q function, got {shown(algo)}")
@@ -51,11 +50,11 @@ def doctor(
     if not isinstance(dataset, ReplayBuffer) or not dataset.episodes:
         raise InputError("the doctor needs the data set of d3rlpy that the algorithm learned from")
     trained = trained_shift(algo, dataset) if shift is None else as_single_shift(shift)
-    rng = np.random.default_rng([0xD3, seed])
+    rng = np.random.default_rng([0xD3, checked("seed", Natural, options.get("seed", 0))])
     with same_randomness():
-        data = _transitions(dataset, trained, rng)
+        data = _transitions(dataset, rng)
         agent = _agent_view(algo, trained, _space(algo, data, env))
-        return diagnose(agent, env, data, episodes=episodes, states=states, seed=seed)
+        return diagnose(agent, env, data, **options)
 
 
 def evaluators(
@@ -130,7 +129,7 @@ def _space(algo: Any, data: Transitions, env: gym.Env[Any, Any] | None) -> gym.S
     return gym.spaces.Box(low.astype(np.float32), high.astype(np.float32), dtype=np.float32)
 
 
-def _transitions(dataset: ReplayBuffer, trained: Shift, rng: np.random.Generator) -> Transitions:
+def _transitions(dataset: ReplayBuffer, rng: np.random.Generator) -> Transitions:
     """Whole episodes, as many as are looked at, with the rewards of all."""
     every = list(dataset.episodes)
     if isinstance(every[0].observations, tuple | list):
@@ -141,22 +140,27 @@ def _transitions(dataset: ReplayBuffer, trained: Shift, rng: np.random.Generator
             break
         chosen.append(every[number])
         count += len(every[number])
-    columns = zip(*map(_columns, chosen), strict=True)
-    observation, action, following, terminated, ended = map(np.concatenate, columns)
-    rewards = [_primal(one, trained) for one in chosen]
-    whole = [_primal(one, trained) for one in every]
-    ends = [_columns(one)[3] for one in every]
+    observation, action, following, ended = _joined(_columns, chosen)
+    reward, terminated = _joined(_rewards, chosen)
+    rewards, ends = _joined(_rewards, every)
     if action.dtype.kind in "iu" and action.ndim == 2:
         action = action[:, 0]
     return Transitions(
         observation=observation,
         action=action,
-        reward=np.concatenate(rewards),
+        reward=reward,
         terminated=terminated,
         next_observation=following,
         ended=ended,
-        whole=(np.concatenate(whole), np.concatenate(ends)),
+        whole=(rewards, ends),
     )
+
+
+def _joined(
+    columns: Callable[[EpisodeBase], tuple[np.ndarray, ...]], episodes: Sequence[EpisodeBase]
+) -> tuple[np.ndarray, ...]:
+    """The columns of all episodes, one after the other."""
+    return tuple(map(np.concatenate, zip(*map(columns, episodes), strict=True)))
 
 
 def _columns(episode: EpisodeBase) -> tuple[np.ndarray, ...]:
@@ -165,13 +169,11 @@ def _columns(episode: EpisodeBase) -> tuple[np.ndarray, ...]:
     count = episode.transition_count
     last = np.arange(count) == count - 1
     following = seen[np.minimum(np.arange(1, count + 1), len(seen) - 1)]
-    return seen[:count], actions[:count], following, last & episode.terminated, last
+    return seen[:count], actions[:count], following, last
 
 
-def _primal(episode: EpisodeBase, trained: Shift) -> np.ndarray:
-    """The primal rewards of an episode's transitions."""
-    rewards = np.asarray(episode.rewards, np.float64)[: episode.transition_count, 0]
-    if not is_shifted(episode):
-        return rewards
-    last = np.arange(len(rewards)) == len(rewards) - 1
-    return np.asarray(trained.to_primal_reward(rewards, last & episode.terminated))
+def _rewards(episode: EpisodeBase) -> tuple[np.ndarray, np.ndarray]:
+    """The primal rewards and the terminal flags of an episode's transitions."""
+    count = episode.transition_count
+    last = np.arange(count) == count - 1
+    return primal_rewards(episode)[:count, 0], last & episode.terminated

@@ -7,15 +7,14 @@ replay, nor a random state, so training goes on with the same bits.
 import contextlib
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any
+from typing import Any, Unpack
 
 import gymnasium as gym
 import numpy as np
 
 from rewardshift.checks import Count, checked
-from rewardshift.doctor import AgentView, Diagnosis, Earlier, Target, Transitions, diagnose
+from rewardshift.doctor import AgentView, Diagnosis, Earlier, Options, Target, Transitions, diagnose
 from rewardshift.doctor.randomness import same_randomness
-from rewardshift.doctor.transitions import OnEpisode
 from rewardshift.errors import InputError, one_line, shown
 from rewardshift.extras import needs
 from rewardshift.integrations.sb3 import check, shifts_around
@@ -43,10 +42,7 @@ def doctor(
     *,
     shift: float | Shift | None = None,
     earlier: Earlier | None = None,
-    episodes: int = 10,
-    states: int = 512,
-    seed: int = 0,
-    on_episode: OnEpisode | None = None,
+    **options: Unpack[Options],
 ) -> Diagnosis:
     """A diagnosis of a trained model with a Q function and its replay.
 
@@ -56,7 +52,7 @@ def doctor(
             model trains in. A shift around it is undone.
         shift: The shift that the model was trained with; by default that around its environments.
         earlier: The Q function of an earlier time, for the movement; see `DoctorCallback`.
-        episodes, states, seed, on_episode: See `diagnose`.
+        options: `episodes`, `steps`, `states`, `seed` and `on_episode` of `diagnose`.
 
     >>> from stable_baselines3 import DQN
     >>> model = DQN("MlpPolicy", "CartPole-v1", learning_starts=50, seed=0).learn(200)
@@ -67,15 +63,7 @@ def doctor(
     agent = replace(agent_view(model, shift), earlier=earlier)
     data = _replay(model, _own_shift(model, shift))
     with _untouched(model), _opened(model, env) as made:
-        return diagnose(
-            agent,
-            made,
-            data,
-            episodes=episodes,
-            states=states,
-            seed=seed,
-            on_episode=on_episode,
-        )
+        return diagnose(agent, made, data, **options)
 
 
 class DoctorCallback(BaseCallback):
@@ -109,8 +97,10 @@ class DoctorCallback(BaseCallback):
     ) -> None:
         super().__init__()
         self._env, self._every = env, checked("every", Count, every)
-        sizes = {"episodes": episodes, "states": states}
-        self._size = {name: checked(name, Count, size) for name, size in sizes.items()}
+        self._size: Options = {
+            "episodes": checked("episodes", Count, episodes),
+            "states": checked("states", Count, states),
+        }
         self.history: list[tuple[int, Diagnosis]] = []
         self._before: tuple[Critics, int] | None = None
 

@@ -5,7 +5,7 @@ import math
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
 import gymnasium as gym
 import jax
@@ -13,8 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from rewardshift.agents.base import Agent
-from rewardshift.doctor import AgentView, Diagnosis, Earlier, Target, Transitions, diagnose
-from rewardshift.doctor.transitions import OnEpisode
+from rewardshift.doctor import AgentView, Diagnosis, Earlier, Options, Target, Transitions, diagnose
 from rewardshift.envs.tasks import (
     MakeEnv,
     TaskSpec,
@@ -35,8 +34,8 @@ from rewardshift.training.replay import RecordLayout
 from rewardshift.training.run_folder import how_to_resume, read_config
 
 KEPT = 20_000  # transitions of a replay that are looked at
-# The kind of actions that each column of the metrics values, of trainings online and offline.
-KINDS = {"q_visited": "seen", "q_unvisited": "unseen", "q_seen": "seen", "q_unseen": "unseen"}
+# Columns of the metrics with the values of seen and unseen actions, online and offline.
+COLUMNS = {"q_visited": "seen", "q_unvisited": "unseen", "q_seen": "seen", "q_unseen": "unseen"}
 
 
 def doctor(
@@ -44,10 +43,7 @@ def doctor(
     run_seed: int | None = None,
     *,
     env: str | MakeEnv | None = None,
-    episodes: int = 10,
-    states: int = 512,
-    seed: int = 0,
-    on_episode: OnEpisode | None = None,
+    **options: Unpack[Options],
 ) -> Diagnosis:
     """A diagnosis of a run at its last checkpoint.
 
@@ -56,8 +52,7 @@ def doctor(
         run_seed: The run's seed to examine; by default its first.
         env: The environment, if it is not the run's own: a registered name, or a function that
             makes it.
-        episodes, states, on_episode: See `diagnose`.
-        seed: The seed of the episodes and samples.
+        options: `episodes`, `steps`, `states`, `seed` and `on_episode` of `diagnose`.
     """
     folder = as_path("folder", folder)
     config = read_config(folder)
@@ -65,15 +60,7 @@ def doctor(
     agent = _agent_view(config, _policies(folder, config, row))
     data = _data(folder, config, row)
     with _opened(config.env if env is None else env, config.spec) as made:
-        return diagnose(
-            agent,
-            made,
-            data,
-            episodes=episodes,
-            states=states,
-            seed=seed,
-            on_episode=on_episode,
-        )
+        return diagnose(agent, made, data, **options)
 
 
 def values_over_time(
@@ -81,7 +68,7 @@ def values_over_time(
 ) -> list[tuple[int, dict[str, float]]]:
     """The values of seen and unseen actions at each evaluation of a run, with its step.
 
-    It is empty for a run that does not log them: see `KINDS`.
+    It is empty for a run that does not log them: see `COLUMNS`.
 
     Args:
         folder: The run's folder, which is only read.
@@ -103,7 +90,7 @@ def values_over_time(
 
 def _logged(line: dict[str, str]) -> dict[str, float]:
     """The values of actions in a line of the metrics, by kind."""
-    values = {kind: float(cell) for name, kind in KINDS.items() if (cell := line.get(name))}
+    values = {kind: float(cell) for name, kind in COLUMNS.items() if (cell := line.get(name))}
     return {kind: value for kind, value in values.items() if math.isfinite(value)}
 
 
