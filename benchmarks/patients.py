@@ -14,7 +14,7 @@ import numpy as np
 from rewardshift import DQN, MLP, SAC, TD3, Dataset, load_dataset, train, train_offline
 from rewardshift.doctor import Diagnosis
 from rewardshift.doctor.rules import Illness
-from rewardshift.doctor.runs import doctor
+from rewardshift.training.doctor import doctor
 from rewardshift.training.offline import OfflineBudget
 from rewardshift.training.online import OnlineBudget
 
@@ -188,13 +188,13 @@ def normalised(algorithm: str, env: str, steps: int) -> Examine:
         from stable_baselines3.common.env_util import make_vec_env  # noqa: PLC0415
         from stable_baselines3.common.vec_env import VecNormalize  # noqa: PLC0415
 
-        from rewardshift.doctor import sb3  # noqa: PLC0415
+        from rewardshift.integrations import sb3_doctor  # noqa: PLC0415
         from rewardshift.integrations.sb3 import VecShiftReward  # noqa: PLC0415
 
         for seed in seeds:
             venv = VecNormalize(VecShiftReward(make_vec_env(env, seed=seed), -0.5))
             model = getattr(stable_baselines3, algorithm)("MlpPolicy", venv, seed=seed)
-            yield Look(sb3.doctor(model.learn(steps), env, episodes=3))
+            yield Look(sb3_doctor.doctor(model.learn(steps), env, episodes=3))
 
     return examine
 

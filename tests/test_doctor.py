@@ -13,8 +13,16 @@ from hypothesis import strategies as st
 from probes import Aim, Probe, delayed_value
 
 from rewardshift import Shift, ShiftReward
-from rewardshift.doctor import Diagnosis, Earlier, Target, Transitions, View, diagnose, rules
-from rewardshift.doctor.diagnosis import QUESTIONS
+from rewardshift.doctor import (
+    AgentView,
+    Diagnosis,
+    Earlier,
+    Target,
+    Transitions,
+    diagnose,
+    rules,
+)
+from rewardshift.doctor.measure import tried_actions
 from rewardshift.errors import InputError
 from rewardshift.optimism import value_bounds
 
@@ -39,9 +47,9 @@ def first_action(observations: Any) -> np.ndarray:
     return np.zeros(len(observations), np.int64)
 
 
-def view(value: Any = None, shift: Any = SHIFT, **more: Any) -> View:
+def agent(value: Any = None, shift: Any = SHIFT, **more: Any) -> AgentView:
     given = {"act": first_action, "actions": gym.spaces.Discrete(2), "gamma": GAMMA}
-    return View(value=value or exact(SHIFT), shift=shift, **{**given, **more})
+    return AgentView(value=value or exact(SHIFT), shift=shift, **{**given, **more})
 
 
 def corridor(**more: Any) -> Probe:
@@ -86,7 +94,7 @@ def two_members(_: Any, actions: Any) -> Any:
 @pytest.mark.parametrize("terminal", ["zero", "absorbing"])
 def test_overestimation_is_what_is_added_to_the_truth(above: float, terminal: Any) -> None:
     shift = Shift(-0.5, 2.0, GAMMA, terminal)
-    found = diagnose(view(exact(shift, above), shift), corridor(), episodes=2)
+    found = diagnose(agent(exact(shift, above), shift), corridor(), episodes=2)
     assert found.belief is not None
     assert found.belief.source == "episodes"
     assert found.belief.states == 2 * LENGTH
@@ -107,7 +115,7 @@ class Steady(Probe):
 def test_a_time_limit_is_bootstrapped() -> None:
     forever = Shift(0.0, gamma=GAMMA).reward(1.0) / (1 - GAMMA)  # 1 a step, without an end
     env = Steady(LENGTH, terminates=False, pays=(1.0, 1.0))
-    one = view(lambda observations, _: np.full(len(observations), forever), 0.0)
+    one = agent(lambda observations, _: np.full(len(observations), forever), 0.0)
     found = diagnose(one, env, episodes=3)
     assert found.belief is not None
     assert found.belief.overestimation == pytest.approx(0.0, abs=1e-9)
@@ -115,35 +123,42 @@ def test_a_time_limit_is_bootstrapped() -> None:
 
 
 def test_a_shift_around_the_environment_is_undone() -> None:
-    plain = diagnose(view(), corridor(), episodes=2)
-    shifted = diagnose(view(), ShiftReward(corridor(), -0.5), episodes=2)
+    plain = diagnose(agent(), corridor(), episodes=2)
+    shifted = diagnose(agent(), ShiftReward(corridor(), -0.5), episodes=2)
     assert groups(plain) == groups(shifted)
 
 
 def test_returns_in_the_data_are_used_without_an_environment() -> None:
-    found = diagnose(view(exact(SHIFT, 1.0)), data=replay())
+    found = diagnose(agent(exact(SHIFT, 1.0)), data=replay())
     assert found.belief is not None
     assert found.belief.source == "data"
     assert found.belief.overestimation == pytest.approx(1.0)
 
 
 def test_seen_and_unseen_discrete_actions() -> None:
-    found = diagnose(view(by_action, act=lambda o: np.ones(len(o), np.int64)), data=replay())
+    found = diagnose(agent(by_action, act=lambda o: np.ones(len(o), np.int64)), data=replay())
     untried = found.untried
     assert untried is not None
     assert (untried.seen, untried.unseen, untried.policy) == (1.0, 5.0, 5.0)
     assert untried.nearby is None
     both = replay(action=np.array([0, 1, 0])[np.repeat(np.arange(3), LENGTH)])
-    everything = diagnose(view(by_action), data=both).untried
+    everything = diagnose(agent(by_action), data=both).untried
     assert everything is not None
     assert everything.unseen is None  # in every state both actions were taken
+
+
+def test_the_actions_tried_in_each_state() -> None:
+    observations = np.array([[1, 2], [3, 4], [1, 2], [1, 2]], np.uint8)
+    first, taken = tried_actions(observations, np.array([0, 1, 2, 0]), 3)
+    found = {tuple(s.tolist()): t.tolist() for s, t in zip(observations[first], taken, strict=True)}
+    assert found == {(1, 2): [True, False, True], (3, 4): [False, True, False]}
 
 
 def test_seen_nearby_and_unseen_continuous_actions() -> None:
     env = Aim(LENGTH, goal=1.0)
     data = replay(action=np.ones((3 * LENGTH, 1), np.float32))
     act = lambda observations: np.full((len(observations), 1), 2.0, np.float32)  # noqa: E731
-    one = View(value=distance, act=act, actions=env.action_space, gamma=GAMMA)
+    one = AgentView(value=distance, act=act, actions=env.action_space, gamma=GAMMA)
     untried = diagnose(one, env, data, episodes=1).untried
     assert untried is not None
     assert (untried.seen, untried.policy) == (0.0, -1.0)
@@ -153,20 +168,20 @@ def test_seen_nearby_and_unseen_continuous_actions() -> None:
 
 
 def test_where_it_began_and_what_is_left() -> None:
-    start = diagnose(view(fresh=zeros, target=Target(1.0, 10, 100)), corridor(), episodes=1).start
+    start = diagnose(agent(fresh=zeros, target=Target(1.0, 10, 100)), corridor(), episodes=1).start
     assert start.initial == pytest.approx(5.0)  # 0.5 / (1 - 0.9)
     assert start.spread == pytest.approx(0.0)
     assert start.optimism == pytest.approx(5.0)  # of a range from 0 to 1
     assert start.lifetime == pytest.approx(100)
     assert start.left == pytest.approx(np.exp(-1))
-    spread = diagnose(view(fresh=by_action), corridor(), episodes=8).start.spread
+    spread = diagnose(agent(fresh=by_action), corridor(), episodes=8).start.spread
     assert spread is not None
     assert 0 < spread <= 2  # actions are worth 1 or 5
 
 
 def test_members_and_motion() -> None:
     earlier = Earlier(exact(SHIFT, -3.0), 500)
-    one = view(members=two_members, earlier=earlier, target=Target(0.01, 2, 1000))
+    one = agent(members=two_members, earlier=earlier, target=Target(0.01, 2, 1000))
     found = diagnose(one, data=replay())
     assert found.members is not None
     assert (found.members.count, found.members.seen) == (2, 1.0)
@@ -190,39 +205,39 @@ def test_no_return_is_beyond_the_bounds(rewards: list[float], ends: bool, gamma:
 
 
 def test_nothing_but_zeros_is_no_signal() -> None:
-    found = diagnose(view(shift=0.0), data=replay(reward=0.0))
+    found = diagnose(agent(shift=0.0), data=replay(reward=0.0))
     assert found.signal.informative == 0
     (finding,) = found.findings
     assert finding.name == "no signal"
     assert "-0.1 times" in finding.advice
-    assert diagnose(view(), data=replay()).findings == ()
+    assert diagnose(agent(), data=replay()).findings == ()
 
 
 def test_a_diagnosis_is_text_json_and_scalars() -> None:
-    found = diagnose(view(), corridor(), replay(), episodes=1)
+    found = diagnose(agent(), corridor(), replay(), episodes=1)
     body = json.loads(json.dumps(found.to_json(), allow_nan=False))
     assert body["belief"]["overestimation"] == pytest.approx(0.0, abs=1e-6)
     assert body["findings"] == []
     assert found.scalars()["belief/share"] == body["belief"]["share"]
     assert str(found).splitlines()[-1].startswith("Nothing stands out")
-    assert diagnose(view(), corridor(), replay(), episodes=1) == found
+    assert diagnose(agent(), corridor(), replay(), episodes=1) == found
 
 
 @pytest.mark.parametrize(
     ("call", "match"),
     [
-        (lambda: diagnose(view()), "an environment, or transitions"),
-        (lambda: diagnose(view(), corridor(), episodes=0), "episodes must be .* got 0"),
-        (lambda: diagnose(view(), corridor(), seed=-1), "seed must be .* got -1"),
-        (lambda: diagnose(view(), gym.make("Pendulum-v1")), "does not fit the environment"),
-        (lambda: diagnose(view(), NAME), "one Gymnasium environment, got 'CartPole-v1'"),
-        (lambda: view(gamma=1.0), r"gamma must be in \[0, 1\), got 1.0"),
-        (lambda: view(shift=Shift(0.0, gamma=0.5)), "gamma=0.9, but the shift"),
-        (lambda: view(actions=gym.spaces.Box(-np.inf, np.inf, (1,))), "finite bounds"),
-        (lambda: view(actions=gym.spaces.MultiBinary(2)), "Discrete actions and Box"),
-        (lambda: diagnose(view(lambda *_: np.zeros(1)), data=replay()), "one value for each"),
-        (lambda: diagnose(view(lambda _, actions: np.nan * actions), data=replay()), "diverged"),
-        (lambda: diagnose(view(act=lambda _: 0), corridor()), r"batch of actions, .* \(\) for 1"),
+        (lambda: diagnose(agent()), "an environment, or transitions"),
+        (lambda: diagnose(agent(), corridor(), episodes=0), "episodes must be .* got 0"),
+        (lambda: diagnose(agent(), corridor(), seed=-1), "seed must be .* got -1"),
+        (lambda: diagnose(agent(), gym.make("Pendulum-v1")), "does not fit the environment"),
+        (lambda: diagnose(agent(), NAME), "one Gymnasium environment, got 'CartPole-v1'"),
+        (lambda: agent(gamma=1.0), r"gamma must be in \[0, 1\), got 1.0"),
+        (lambda: agent(shift=Shift(0.0, gamma=0.5)), "gamma=0.9, but the shift"),
+        (lambda: agent(actions=gym.spaces.Box(-np.inf, np.inf, (1,))), "finite bounds"),
+        (lambda: agent(actions=gym.spaces.MultiBinary(2)), "Discrete actions and Box"),
+        (lambda: diagnose(agent(lambda *_: np.zeros(1)), data=replay()), "one value for each"),
+        (lambda: diagnose(agent(lambda _, actions: np.nan * actions), data=replay()), "diverged"),
+        (lambda: diagnose(agent(act=lambda _: 0), corridor()), r"batch of actions, .* \(\) for 1"),
         (lambda: Transitions(STATES[:0], STATES[:0], STATES[:0], STATES[:0]), "no transitions"),
         (lambda: Transitions(STATES, first_action(STATES), np.ones(4), np.ones(3)), "3 rows of"),
     ],
@@ -237,32 +252,24 @@ def test_observations_of_another_task_are_refused() -> None:
         return first_action(observations @ np.ones((3, 1)))
 
     with pytest.raises(InputError, match="cannot act on observations"):
-        diagnose(view(act=act), corridor())
+        diagnose(agent(act=act), corridor())
 
 
-def test_values_where_they_began_are_not_called_too_high() -> None:
-    def costly(**more: Any) -> Diagnosis:
-        data = replay(reward=-1.0)
-        return diagnose(
-            view(zeros, 0.0, fresh=zeros, **more), Probe(LENGTH, pays=(-1.0, -1.0)), data
-        )
+@pytest.mark.parametrize(
+    ("pays", "start", "illness"),
+    [(-1.0, "optimistic", "overestimation"), (1.0, "cautious", "underestimation")],
+)
+def test_values_where_they_began_are_not_called_wrong(
+    pays: float, start: str, illness: str
+) -> None:
+    def zero(target: Target) -> Diagnosis:
+        one = agent(zeros, 0.0, fresh=zeros, target=target)
+        return diagnose(one, Probe(LENGTH, pays=(pays, pays)), replay(reward=pays))
 
-    fresh = costly(target=Target(0.005, 1, 10))
-    assert [finding.name for finding in fresh.findings] == []
-    assert "train longer" in fresh.sentences[-1]
-    late = costly(target=Target(0.5, 1, 10_000))
-    assert "overestimation" in [finding.name for finding in late.findings]
-
-
-def test_values_where_they_began_are_not_called_too_low() -> None:
-    def modest(**more: Any) -> Diagnosis:
-        return diagnose(view(zeros, 0.0, fresh=zeros, **more), corridor(), replay())
-
-    fresh = modest(target=Target(0.005, 1, 10))
-    assert [finding.name for finding in fresh.findings] == []
-    assert "its cautious start explains" in fresh.sentences[-1]
-    late = modest(target=Target(0.5, 1, 10_000))
-    assert [finding.name for finding in late.findings] == ["underestimation"]
+    fresh, late = zero(Target(0.005, 1, 10)), zero(Target(0.5, 1, 10_000))
+    assert fresh.findings == ()
+    assert f"its {start} start explains: train longer" in fresh.sentences[-1]
+    assert illness in [finding.name for finding in late.findings]
     assert "train longer" not in late.sentences[-1]
 
 
@@ -270,8 +277,8 @@ def test_the_symptoms_have_the_numbers_and_thresholds_of_the_rules() -> None:
     page = (Path(__file__).parents[1] / "docs" / "should-i-shift.md").read_text()
     cells = [line.split(" | ")[1] for line in page.splitlines() if line.startswith("| **")]
     assert all(cells)
-    words = {name for _, _, rows in QUESTIONS for name in rows.values()}
-    assert {name for cell in cells for name in re.findall("`(.+?)`", cell)} <= words
+    table = diagnose(agent(), corridor(), replay(), episodes=1).table()
+    assert all(name in table for cell in cells for name in re.findall("`(.+?)`", cell))
     share = f"above {rules.OVERESTIMATION} (*overestimation*)"
     pull = f"above {rules.PULL} (*untried actions*)"
     possible = f"between -{rules.UNDERESTIMATION} and {rules.OVERESTIMATION}"

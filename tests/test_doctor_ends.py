@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from test_doctor import GAMMA, LENGTH, STATES, Steady, corridor, first_action, view
+from test_doctor import GAMMA, LENGTH, STATES, Steady, agent, corridor, first_action
 
 from rewardshift.doctor import Diagnosis, Earlier, Target, Transitions, diagnose
 
@@ -19,7 +19,7 @@ def test_ends_that_the_data_does_not_know_are_told() -> None:
         terminated=np.zeros(len(rows), bool),
         next_observation=STATES[np.minimum(rows + 1, LENGTH - 1)],
     )
-    found = diagnose(view(), corridor(), wrong, episodes=2)
+    found = diagnose(agent(), corridor(), wrong, episodes=2)
     assert [finding.name for finding in found.findings] == ["ends"]
     assert found.ends is not None
     assert (found.ends.stored, found.ends.lived) == (0, 2)
@@ -28,7 +28,7 @@ def test_ends_that_the_data_does_not_know_are_told() -> None:
 def valued_ends(known: np.ndarray, earlier: Earlier | None = None, **more: Any) -> Diagnosis:
     """A diagnosis of these values of the states of a corridor that pays 1 at each step."""
     target = Target(0.5, 1, 10_000)  # a lifetime of 20 updates
-    one = view(lambda seen, _: known[seen.argmax(axis=-1)], 0.0, earlier=earlier, target=target)
+    one = agent(lambda seen, _: known[seen.argmax(axis=-1)], 0.0, earlier=earlier, target=target)
     rows = np.tile(np.arange(LENGTH), 2)
     data = Transitions(
         observation=STATES[rows],
@@ -63,7 +63,7 @@ def test_ends_that_are_new_to_the_agent_and_impossible_values_do_not_count() -> 
     none = valued_ends(FLAT, settled=first & (np.arange(2 * LENGTH) != LENGTH - 1))
     assert none.ends is not None
     assert (none.ends.transitions, none.ends.stored, none.ends.excess) == (0, 2, None)
-    one = view(lambda seen, _: FLAT[seen.argmax(axis=-1)], 0.0)
+    one = agent(lambda seen, _: FLAT[seen.argmax(axis=-1)], 0.0)
     alone = diagnose(one, Steady(LENGTH, pays=(1.0, 1.0)), episodes=2)
     assert alone.ends is not None
     assert alone.ends.source == "episodes"

@@ -15,10 +15,10 @@ from probes import Aim, Probe
 
 from rewardshift import CQL, DQN, MLP, RND, SAC, TD3, Shift, train, train_offline
 from rewardshift.cli import main
-from rewardshift.doctor import Transitions, View, diagnose
+from rewardshift.doctor import AgentView, Transitions, diagnose
 from rewardshift.doctor.picture import draw
-from rewardshift.doctor.runs import doctor, values_over_time
 from rewardshift.errors import InputError
+from rewardshift.training.doctor import doctor, values_over_time
 from rewardshift.training.offline import OfflineBudget
 from rewardshift.training.online import OnlineBudget
 
@@ -192,7 +192,7 @@ def test_pictures_of_all_that_is_known(run: Path) -> None:
     assert draw(found, [(10, known), (20, known)], "over time") == over_time
     assert draw(found, [(10, {"seen": 1.0}), (20, {"seen": 2.0})], "over time") != over_time
     little = diagnose(
-        View(
+        AgentView(
             value=lambda seen, _: np.zeros(len(seen)),
             act=lambda seen: np.zeros(len(seen), np.int64),
             actions=corridor().action_space,

@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 from test_fuzz_files import Damage, damaged_bytes, damaged_csv, damaged_json
 
 from rewardshift import DQN, MLP, InputError, OnlineBudget, train
-from rewardshift.doctor.runs import doctor
 from rewardshift.files import read_sealed, write_sealed
 from rewardshift.lab.figure import Curve
 from rewardshift.lab.results import UnitResult, save_unit
@@ -24,6 +23,7 @@ from rewardshift.lab.sweep.task import SweepTask, make_sweep
 from rewardshift.report import write_figure
 from rewardshift.report.watch import page_of
 from rewardshift.training.checkpoint import FORMAT
+from rewardshift.training.doctor import doctor
 
 SHARED = [HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
 TINY: dict[str, Any] = {"network": MLP((4,)), "batch_size": 2}

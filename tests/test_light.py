@@ -50,7 +50,7 @@ def test_the_core_loads_nothing_heavy(statement: str) -> None:
     ("ours", "theirs"),
     [
         ("rewardshift.integrations.sb3", "stable_baselines3"),
-        ("rewardshift.doctor.sb3", "stable_baselines3"),
+        ("rewardshift.integrations.sb3_doctor", "stable_baselines3"),
         ("rewardshift.integrations.minari", "minari"),
     ],
 )
@@ -125,7 +125,7 @@ def test_a_shift_is_a_pytree_in_either_order_of_imports(imports: str) -> None:
         ("matplotlib", "import rewardshift.report", "paper"),
         ("minari", "import rewardshift.integrations.minari", "minari"),
         ("stable_baselines3", "import rewardshift.integrations.sb3", "sb3"),
-        ("stable_baselines3", "import rewardshift.doctor.sb3", "sb3"),
+        ("stable_baselines3", "import rewardshift.integrations.sb3_doctor", "sb3"),
         ("matplotlib", "import rewardshift.doctor.picture", "paper"),
     ],
 )

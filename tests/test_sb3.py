@@ -24,10 +24,10 @@ from stable_baselines3.common.vec_env import (
 )
 
 from rewardshift import Shift, ShiftReward
-from rewardshift.doctor.sb3 import DoctorCallback
 from rewardshift.envs.goals import BitFlip
 from rewardshift.errors import InputError
 from rewardshift.integrations.sb3 import OverestimationCallback, VecShiftReward, check
+from rewardshift.integrations.sb3_doctor import DoctorCallback
 
 GAMMA = 0.9
 EXACT = Shift(-0.5, scale=2.0, gamma=GAMMA, terminal="absorbing")
@@ -91,21 +91,17 @@ def test_a_second_shift_is_refused() -> None:
 
 
 @pytest.mark.parametrize(
-    ("shift", "error", "match"),
+    ("make", "shift", "match"),
     [
-        (float("nan"), ValueError, "nan"),
-        (Shift(np.array([0.0, 1.0])), ValueError, "one bias"),
-        ({"bias": 1.0, "offset": 2}, ValueError, "offset"),
+        (DummyVecEnv, float("nan"), "nan"),
+        (DummyVecEnv, Shift(np.array([0.0, 1.0])), "one bias"),
+        (DummyVecEnv, {"bias": 1.0, "offset": 2}, "offset"),
+        (lambda makers: makers[0](), -0.5, "ShiftReward takes one environment"),
     ],
 )
-def test_a_bad_shift_is_refused(shift: Any, error: type[Exception], match: str) -> None:
-    with pytest.raises(error, match=match):
-        VecShiftReward(DummyVecEnv([short_cartpole]), shift)
-
-
-def test_a_single_environment_is_refused() -> None:
-    with pytest.raises(ValueError, match="ShiftReward takes one environment"):
-        VecShiftReward(short_cartpole(), -0.5)  # type: ignore[arg-type]
+def test_what_cannot_be_wrapped_is_refused(make: Any, shift: Any, match: str) -> None:
+    with pytest.raises(InputError, match=match):
+        VecShiftReward(make([short_cartpole]), shift)
 
 
 def test_environments_in_processes_of_their_own() -> None:

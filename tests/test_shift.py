@@ -60,6 +60,47 @@ def test_arrays_agree_with_floats_and_keep_their_dtype(kind: str, shift: Shift) 
     assert shift.multistep_return(array, np.array([1, 2, 3]), flags).dtype == array.dtype
 
 
+@given(
+    terminal=st.sampled_from(["zero", "absorbing", "goal"]),
+    numbers=st.tuples(biases, scales, gammas),
+    reward=st.floats(-100, 100),
+    ended=st.booleans(),
+)
+def test_to_primal_reward_is_the_inverse_of_reward(
+    terminal: Any, numbers: tuple[float, float, float], reward: float, ended: bool
+) -> None:
+    shift = Shift(*numbers, terminal)
+    shifted = shift.reward(reward, ended)
+    size = max(abs(reward), (abs(shifted) + abs(shift.value_offset)) / shift.scale)
+    try:
+        assert shift.to_primal_reward(shifted, ended) == pytest.approx(reward, abs=1e-12 * size)
+    except InputError:
+        assert (terminal, ended) == ("goal", True)
+        assert shift.bias > 0
+
+
+@pytest.mark.parametrize("kind", CONTAINERS)
+@pytest.mark.parametrize("terminal", ["zero", "absorbing", "goal"])
+def test_primal_rewards_of_arrays(kind: str, terminal: Any) -> None:
+    shift = dataclasses.replace(absorbing, terminal=terminal)
+    rewards, ends = CONTAINERS[kind]([-1.0, 0.0, 2.0, 0.0, 1e-9]), [False, True, True, False, True]
+    primal = shift.to_primal_reward(shift.reward(rewards, ends), ends)
+    assert type(primal) is type(rewards)
+    assert primal.dtype == rewards.dtype
+    np.testing.assert_allclose(np.asarray(primal), np.asarray(rewards), atol=1e-6)
+    if kind == "jax":
+        traced = jax.jit(shift.to_primal_reward)
+        both = traced(shift.reward(rewards, ends), jnp.asarray(ends))
+        np.testing.assert_allclose(both, primal, atol=1e-6)
+
+
+def test_primal_rewards_that_are_unknown_are_refused() -> None:
+    shift = Shift(0.5, gamma=0.9, terminal="goal")
+    assert shift.to_primal_reward([1.0, 6.0], [False, True]).tolist() == [0.5, 5.5]
+    with pytest.raises(InputError, match="goals and of other ends to the same numbers"):
+        shift.to_primal_reward(shift.reward(1.0, True), True)
+
+
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32"])
 def test_low_precision_stays_low(dtype: str) -> None:
     array = jnp.ones(3, dtype)

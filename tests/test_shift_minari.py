@@ -55,14 +55,9 @@ def few(minari_root: Path) -> minari.MinariDataset:
             episode([6.0, 7.0], True, True),
         ],
         env="CartPole-v1",
-        eval_env="CartPole-v1",
         ref_min_score=0.0,
         ref_max_score=10.0,
-        algorithm_name="Chance",
-        description="Ends of every kind.",
-        code_permalink="none",
-        author="somebody",
-        author_email="none",
+        **CREDITS,
     )
 
 

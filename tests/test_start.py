@@ -12,7 +12,7 @@ from probes import Aim, Probe
 
 from rewardshift import DQN, MLP, RND, SAC, TD3, Auto, OnlineBudget, train, train_offline
 from rewardshift.cli import main
-from rewardshift.doctor.runs import doctor
+from rewardshift.training.doctor import doctor
 from rewardshift.training.offline import OfflineBudget
 from rewardshift.training.start import START, read_start
 

@@ -26,7 +26,6 @@ from rewardshift.errors import InputError, TrainingError
 from rewardshift.training.online import OnlineBudget
 from rewardshift.training.run_folder import how_to_resume, read_config
 from rewardshift.training.runs import resume, train
-from rewardshift.training.visits import visited_pairs
 
 AGENT = DQN(shift=(-0.5, 0.5), network=MLP((8,)), batch_size=8, intrinsic=RND(-1.0, width=8))
 BUDGET = OnlineBudget(
@@ -209,13 +208,6 @@ def test_the_mechanism_is_visible() -> None:
         assert row.disagreement_unvisited is not None
         assert row.disagreement_visited is not None
         assert row.disagreement_unvisited > row.disagreement_visited
-
-
-def test_visited_pairs_are_told_exactly() -> None:
-    observations = np.array([[1, 2], [3, 4], [1, 2], [1, 2]], np.uint8)
-    first, taken = visited_pairs(observations, np.array([0, 1, 2, 0]), 3)
-    found = {tuple(s.tolist()): t.tolist() for s, t in zip(observations[first], taken, strict=True)}
-    assert found == {(1, 2): [True, False, True], (3, 4): [False, True, False]}
 
 
 class Broken(Probe):

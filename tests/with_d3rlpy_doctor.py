@@ -21,9 +21,9 @@ from d3rlpy_makers import (
 )
 
 from rewardshift import Shift
-from rewardshift.doctor.d3rlpy import doctor, evaluators
 from rewardshift.errors import InputError
 from rewardshift.integrations.d3rlpy import shift_dataset, to_d3rlpy
+from rewardshift.integrations.d3rlpy_doctor import doctor, evaluators
 
 
 class FourStates(gym.Env[np.ndarray, Any]):
@@ -56,8 +56,9 @@ def test_values_of_the_data_on_the_scale_of_the_scaler() -> None:
     assert found.untried is not None
 
 
-def test_a_shifted_data_set_is_read_on_the_primal_scale() -> None:
-    raw, shift = replay(), Shift(-0.5, 2.0, GAMMA, "absorbing")
+@pytest.mark.parametrize("terminal", ["absorbing", "goal"])
+def test_a_shifted_data_set_is_read_on_the_primal_scale(terminal: Any) -> None:
+    raw, shift = replay(), Shift(-0.5, 2.0, GAMMA, terminal)
     plain = doctor(fit(raw, steps=20), raw).signal
     shifted = doctor(fit(shift_dataset(raw, shift), steps=20), shift_dataset(raw, shift))
     assert shifted.shift == shift

@@ -113,9 +113,42 @@ class Shift:
         check_shape("terminated", ended, "reward", reward)
         if self.terminal == "goal":
             ended = like(ended, shifted) * like(reward <= 0, shifted)
-        credit = self.gamma * self.bias / (1 - self.gamma)
-        paid = like(credit, shifted) * like(ended, shifted)
+        paid = like(self._credit, shifted) * like(ended, shifted)
         return shifted + like(paid, shifted)
+
+    def to_primal_reward(self, reward: Any, terminated: Any = False) -> Any:
+        """The primal reward of a shifted one: the inverse of `reward`.
+
+        With `terminal="goal"` and a bias above 0, two terminal rewards can have the same shifted
+        reward, one of a goal and one of another end. Such a reward is refused.
+
+        Args:
+            reward: The shifted reward, a number, a list or an array.
+            terminated: As in `reward`.
+
+        >>> shift = Shift(-0.5, gamma=0.99, terminal="goal")
+        >>> shift.to_primal_reward(shift.reward(1.0, True), True)
+        1.0
+        """
+        reward, ended = as_numbers("reward", reward), as_numbers("terminated", terminated)
+        primal = (reward - like(self.bias, reward)) / like(self.scale, reward)
+        if not self.credits_ends:
+            return primal
+        self.need_discount()
+        check_shape("terminated", ended, "reward", reward)
+        credit = like(self._credit / self.scale, primal)
+        if self.terminal == "goal":
+            _check_goals(primal, ended, credit)
+            # A goal has no credit, so it is above 0 here. With a bias below 0, other ends are at
+            # the credit or below: half of it tells the two apart, whatever the rounding.
+            ended = like(ended, primal) * like(primal <= credit / 2, primal)
+        paid = credit * like(ended, primal)
+        return primal - like(paid, primal)
+
+    @property
+    def _credit(self) -> Any:
+        """The shift of all steps after an end, `gamma b / (1 - gamma)`."""
+        return self.gamma * self.bias / (1 - self.gamma)
 
     def prepared(self) -> Callable[[Any, Any], Any]:
         """A fast function equal to `reward`, for wrappers, which call it at every step."""
@@ -260,6 +293,19 @@ def _check(
         return
     if not (np.all(np.isfinite(array)) and np.all(holds(array))):
         raise InputError(f"{name} must be {requirement}, got {value!r}")
+
+
+def _check_goals(primal: Any, ended: Any, credit: Any) -> None:
+    """Refuses concrete rewards of ends that a goal and another end can have."""
+    try:
+        values, ends, most = as_numpy(primal), as_numpy(ended).astype(bool), as_numpy(credit)
+    except (TypeError, RuntimeError):  # arrays without numbers
+        return
+    if (ends & (values > 0) & (values <= most)).any():
+        raise InputError(
+            "terminal='goal' with a bias above 0 shifts the rewards of goals and of other ends to"
+            " the same numbers, so primal rewards are unknown"
+        )
 
 
 def _add(bias: float, reward: Any, _: Any) -> Any:

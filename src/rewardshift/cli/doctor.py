@@ -9,9 +9,9 @@ import tyro
 
 from rewardshift.cli.agents import RunSeed
 from rewardshift.cli.progress import counting_bar
-from rewardshift.doctor.runs import doctor, values_over_time
 from rewardshift.errors import InputError
 from rewardshift.files import writable_folder, write_atomic
+from rewardshift.training.doctor import doctor, values_over_time
 
 
 def examine(

@@ -1,11 +1,11 @@
 """The picture of a diagnosis: estimates against returns, and seen against unseen actions."""
 
 import io
+import warnings
 from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from rewardshift.data.picture import plain_texts
 from rewardshift.doctor.diagnosis import Diagnosis
 from rewardshift.extras import needs
 
@@ -13,14 +13,13 @@ with needs("paper"):
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-COLORS = {"seen": "#08519c", "policy": "#238b45", "nearby": "#6a51a3", "unseen": "#d94801"}
-LABELS = {
-    "seen": "in the data",
-    "policy": "the policy's",
-    "nearby": "nearby",
-    "unseen": "others",
+# The label and the colour of each kind of actions.
+KINDS = {
+    "seen": ("in the data", "#08519c"),
+    "policy": ("the policy's", "#238b45"),
+    "nearby": ("nearby", "#6a51a3"),
+    "unseen": ("others", "#d94801"),
 }
-
 
 # Steps, each with a diagnosis or with the values of actions by kind.
 History = Sequence[tuple[int, Diagnosis | Mapping[str, float]]]
@@ -32,12 +31,13 @@ def draw(found: Diagnosis, history: History = (), title: str = "") -> bytes:
     Args:
         found: The diagnosis.
         history: Earlier ones with their steps, as a `DoctorCallback` keeps them, or the values
-            that `runs.values_over_time` reads: with two or more, the values of seen and unseen
+            that `values_over_time` reads: with two or more, the values of seen and unseen
             actions are drawn over time.
         title: A title.
     """
     picture = io.BytesIO()
-    with plain_texts():
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Glyph", UserWarning)  # a title that the font lacks
         canvas = Figure(figsize=(8, 3.6), layout="constrained")
         left, right = canvas.subplots(1, 2)
         _estimates(left, found)
@@ -47,7 +47,7 @@ def draw(found: Diagnosis, history: History = (), title: str = "") -> bytes:
             _bars(right, found)
         for axis in (left, right):
             axis.spines[["top", "right"]].set_visible(False)
-        canvas.suptitle(title, fontweight="bold")
+        canvas.suptitle(title, fontweight="bold", parse_math=False)
         canvas.savefig(picture, format="png", dpi=150, metadata={"Software": None})
     return picture.getvalue()
 
@@ -69,14 +69,12 @@ def _estimates(axis: Axes, found: Diagnosis) -> None:
 def _bars(axis: Axes, found: Diagnosis) -> None:
     axis.set_title("values of actions, in states of the data", fontsize=9)
     axis.set_ylabel("mean value")
-    known = _kinds(found)
+    known = _values(found)
     if not known:
         _say(axis, "no data to compare with")
         return
-    names = list(known)
-    axis.bar(
-        [LABELS[name] for name in names], list(known.values()), color=[COLORS[n] for n in names]
-    )
+    labels, colors = zip(*(KINDS[name] for name in known), strict=True)
+    axis.bar(labels, list(known.values()), color=colors)
     axis.axhline(0, color="black", linewidth=0.8)
 
 
@@ -85,20 +83,19 @@ def _over_time(axis: Axes, history: History) -> None:
     axis.set_xlabel("training steps")
     axis.locator_params(axis="x", nbins=6)
     axis.set_ylabel("mean value")
-    for name, color in COLORS.items():
-        points = [
-            (step, known[name]) for step, found in history if name in (known := _kinds(found))
-        ]
+    for name, (label, color) in KINDS.items():
+        values = ((step, _values(found).get(name)) for step, found in history)
+        points = [(step, value) for step, value in values if value is not None]
         if points:
-            axis.plot(*zip(*points, strict=True), "o-", ms=3, color=color, label=LABELS[name])
+            axis.plot(*zip(*points, strict=True), "o-", ms=3, color=color, label=label)
     axis.legend(frameon=False, fontsize=8, loc="best")
 
 
-def _kinds(found: Diagnosis | Mapping[str, float]) -> Mapping[str, float]:
+def _values(found: Diagnosis | Mapping[str, float]) -> Mapping[str, float]:
     """The known values of actions of each kind."""
     if not isinstance(found, Diagnosis):
         return found
-    values = {name: getattr(found.untried, name, None) for name in COLORS}
+    values = {name: getattr(found.untried, name, None) for name in KINDS}
     return {name: value for name, value in values.items() if value is not None}
 
 

@@ -6,7 +6,7 @@ which thresholds were checked on other seeds and tasks than those of their table
 
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
-from rewardshift.doctor.groups import Belief, Ends
+from rewardshift.doctor.numbers import Belief, Ends
 from rewardshift.optimism import suggest_shift
 
 if TYPE_CHECKING:

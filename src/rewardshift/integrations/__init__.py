@@ -1,4 +1,1 @@
-"""Adapters to other libraries.
-
-Each module imports its library. Of the other rooms, only the doctor imports them.
-"""
+"""Adapters to other libraries: each module imports its library, and no other room imports it."""

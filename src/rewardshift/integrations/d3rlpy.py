@@ -135,9 +135,12 @@ def trained_shift(algo: QLearningAlgoBase[Any, Any], dataset: ReplayBuffer) -> S
     return Shift(bias, one - bias)
 
 
-def is_shifted(episode: EpisodeBase) -> bool:
-    """Whether an episode is one of `shift_dataset`."""
-    return isinstance(episode, _ShiftedEpisode)
+def primal_rewards(episode: EpisodeBase) -> np.ndarray:
+    """The primal rewards of an episode, also of one that `shift_dataset` has shifted."""
+    rewards = np.asarray(episode.rewards, np.float64)
+    if not isinstance(episode, _ShiftedEpisode):
+        return rewards
+    return np.asarray(episode.shift.to_primal_reward(rewards, _terminal_flags(episode)))
 
 
 class _CheckedScaler(ConstantShiftRewardScaler):  # type: ignore[misc]
@@ -180,13 +183,17 @@ class _ShiftedEpisode(Episode):  # type: ignore[misc]
         raise InputError("shifted rewards are not kept: dump the data set before the shift")
 
 
+def _terminal_flags(episode: EpisodeBase) -> np.ndarray:
+    flags = np.zeros(np.shape(episode.rewards), dtype=bool)
+    flags[-1] = episode.terminated
+    return flags
+
+
 def _shift_episode(episode: EpisodeBase, shift: Shift) -> _ShiftedEpisode:
-    terminal = np.zeros(np.shape(episode.rewards), dtype=bool)
-    terminal[-1] = episode.terminated
     return _ShiftedEpisode(
         observations=episode.observations,
         actions=episode.actions,
-        rewards=shift.reward(episode.rewards, terminal),
+        rewards=shift.reward(episode.rewards, _terminal_flags(episode)),
         terminated=episode.terminated,
         shift=shift,
     )

@@ -1,15 +1,14 @@
 """The shift for Stable-Baselines3 and SBX, and a log of its effect on their values."""
 
-from collections.abc import Iterable, Mapping, Sequence
-from itertools import accumulate
+from collections.abc import Iterable, Mapping
 from typing import Any
 
-import gymnasium as gym
 import numpy as np
 
+from rewardshift.doctor.measure import discounted_returns, mean_gap
 from rewardshift.errors import InputError
 from rewardshift.extras import needs
-from rewardshift.integrations.sb3_values import critics_of
+from rewardshift.integrations.sb3_critics import critics_of, policy_actions
 from rewardshift.shift import Shift
 from rewardshift.wrappers import METADATA_KEY, ShiftArgument, Shifting, refuse_second_shift
 
@@ -193,26 +192,19 @@ class OverestimationCallback(BaseCallback):
         if not info.get("TimeLimit.truncated", False):
             return 0.0
         last = info["terminal_observation"]
-        action, _ = self.model.policy.predict(last, deterministic=True)
-        if isinstance(self.model.action_space, gym.spaces.Box):
-            action = self.model.policy.scale_action(action)
-        return float(self._critics.value(last, np.asarray(action)[None])[0])
+        action = policy_actions(self.model, last)
+        return float(self._critics.value(last, action[None])[0])
 
     def _log(self, row: int, following: float) -> None:
-        expected = float(np.mean(self._estimates[row]))
-        returns = _discounted_returns(self._rewards[row], self.model.gamma, following)
-        followed = float(np.mean(returns))
-        self.logger.record_mean("shift/q_estimate", expected)
-        self.logger.record_mean("shift/return_that_followed", followed)
-        self.logger.record_mean("shift/overestimation", expected - followed)
+        estimates, rewards = np.array(self._estimates[row]), np.array(self._rewards[row])
+        last = np.arange(len(rewards)) == len(rewards) - 1
+        returns = discounted_returns(rewards, self.model.gamma, last, following * last)
+        gap = mean_gap(estimates, returns)
+        self.logger.record_mean("shift/q_estimate", float(gap.estimate))
+        self.logger.record_mean("shift/return_that_followed", float(gap.followed))
+        self.logger.record_mean("shift/overestimation", float(gap.overestimation))
         self._estimates[row].clear()
         self._rewards[row].clear()
-
-
-def _discounted_returns(rewards: Sequence[float], gamma: float, following: float) -> list[float]:
-    """The return from each step on, for the last step first."""
-    steps = reversed(rewards)
-    return list(accumulate(steps, lambda later, now: now + gamma * later, initial=following))[1:]
 
 
 def _terminated(infos: Mapping[str, Any] | Iterable[Mapping[str, Any]]) -> Any:

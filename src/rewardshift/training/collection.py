@@ -9,8 +9,8 @@ import numpy as np
 
 from rewardshift.checks import Count, Natural, NonNegative, Share, checked
 from rewardshift.data.dataset import Dataset
-from rewardshift.envs.stepping import episode_steps
 from rewardshift.envs.tasks import TaskSpec, UnitBox, env_maker, env_name, flatten
+from rewardshift.episodes import episode_steps
 from rewardshift.errors import InputError, blaming, shown
 from rewardshift.training.policy import Policy
 from rewardshift.training.seeding import derive_seed

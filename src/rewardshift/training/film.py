@@ -14,8 +14,8 @@ import imageio.v3 as imageio
 import numpy as np
 
 from rewardshift.checks import Natural, checked
-from rewardshift.envs.stepping import episode_steps
 from rewardshift.envs.tasks import MakeEnv, env_maker, env_name, flatten
+from rewardshift.episodes import episode_steps
 from rewardshift.errors import InputError, TrainingError, blaming, one_line, shown
 from rewardshift.extras import require
 from rewardshift.files import writable_folder, write_atomic

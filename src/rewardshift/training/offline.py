@@ -18,8 +18,8 @@ from rewardshift.checks import Count, check
 from rewardshift.data.dataset import Dataset
 from rewardshift.envs.tasks import MakeEnv, TaskSpec
 from rewardshift.errors import InputError
-from rewardshift.training.estimates import Estimator
 from rewardshift.training.evaluation import Evaluator
+from rewardshift.training.logged_values import OfflineEstimates
 from rewardshift.training.memory import (
     agent_needs,
     check_memory,
@@ -121,7 +121,7 @@ class OfflineTrainer:
         )
         self._data, self._call = data, agent.period
         self.evaluator = Evaluator(agent, env, seeds, budget.evaluation_episodes, spec)
-        self._estimate = Estimator(agent, data) if agent.tells_policy_value else None
+        self._estimate = OfflineEstimates(agent, data) if agent.tells_policy_value else None
         keys = jax.vmap(lambda seed: jax.random.split(jax.random.key(seed)))(jnp.asarray(seeds))
         self._update_keys = keys[:, 1]
         self.state = jax.jit(jax.vmap(lambda key: agent.init(key, spec)))(keys[:, 0])

@@ -25,6 +25,7 @@ from rewardshift.training.compiled import begin, update_and_act
 from rewardshift.training.draws import Draws, block_bytes, draws_from
 from rewardshift.training.evaluation import Evaluator
 from rewardshift.training.hindsight import Hindsight, HindsightReplay
+from rewardshift.training.logged_values import values_by_tried
 from rewardshift.training.memory import (
     agent_needs,
     check_memory,
@@ -35,7 +36,6 @@ from rewardshift.training.metrics import find_columns, finite_metrics
 from rewardshift.training.replay import RecordLayout, Replay
 from rewardshift.training.seeding import derive_seed
 from rewardshift.training.trainer import OnProgress, Seen, Snapshot
-from rewardshift.training.visited import VisitedValues, look_at_visited
 
 
 @dataclass(frozen=True)
@@ -257,12 +257,10 @@ class OnlineTrainer:
         episodes = self.evaluator(self.state, self.step, hear)
         returns = episodes.returns.mean(axis=1)
         successes = episodes.success.mean(axis=1)
-        looks: list[list[float]] = [[] for _ in self.seeds]
+        looks: list[dict[str, float]] = [{} for _ in self.seeds]
         if self.budget.diagnose:
             actions = self.envs.spec.num_actions
-            looks = np.array(
-                look_at_visited(self.agent, self.state, self.replay, actions)
-            ).T.tolist()
+            looks = values_by_tried(self.agent, self.state, self.replay, actions)
         for row, seed in enumerate(self.seeds):
             finished = int(self.finished[row])
             self.rows.append(
@@ -275,7 +273,7 @@ class OnlineTrainer:
                     if finished
                     else None,
                     success_rate=None if np.isnan(successes[row]) else float(successes[row]),
-                    **dict(zip(VisitedValues._fields, looks[row], strict=False)),
+                    **looks[row],
                     metrics=seen[row],
                 )
             )

@@ -5,7 +5,7 @@ import math
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
 import gymnasium as gym
 import jax
@@ -13,8 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from rewardshift.agents.base import Agent
-from rewardshift.doctor import Diagnosis, Earlier, Target, Transitions, View, diagnose
-from rewardshift.doctor.walk import OnEpisode
+from rewardshift.doctor import AgentView, Diagnosis, Earlier, Options, Target, Transitions, diagnose
 from rewardshift.envs.tasks import (
     MakeEnv,
     TaskSpec,
@@ -35,7 +34,7 @@ from rewardshift.training.replay import RecordLayout
 from rewardshift.training.run_folder import how_to_resume, read_config
 
 KEPT = 20_000  # transitions of a replay that are looked at
-# Columns of the metrics with the values of actions, of trainings online and offline.
+# Columns of the metrics with the values of seen and unseen actions, online and offline.
 COLUMNS = {"q_visited": "seen", "q_unvisited": "unseen", "q_seen": "seen", "q_unseen": "unseen"}
 
 
@@ -44,10 +43,7 @@ def doctor(
     run_seed: int | None = None,
     *,
     env: str | MakeEnv | None = None,
-    episodes: int = 10,
-    states: int = 512,
-    seed: int = 0,
-    on_episode: OnEpisode | None = None,
+    **options: Unpack[Options],
 ) -> Diagnosis:
     """A diagnosis of a run at its last checkpoint.
 
@@ -56,24 +52,15 @@ def doctor(
         run_seed: The run's seed to examine; by default its first.
         env: The environment, if it is not the run's own: a registered name, or a function that
             makes it.
-        episodes, states, on_episode: See `diagnose`.
-        seed: The seed of the episodes and samples.
+        options: `episodes`, `steps`, `states`, `seed` and `on_episode` of `diagnose`.
     """
     folder = as_path("folder", folder)
     config = read_config(folder)
     row = row_of(config, config.seeds[0] if run_seed is None else run_seed)
-    view = _view(config, _policies(folder, config, row))
+    agent = _agent_view(config, _policies(folder, config, row))
     data = _data(folder, config, row)
     with _opened(config.env if env is None else env, config.spec) as made:
-        return diagnose(
-            view,
-            made,
-            data,
-            episodes=episodes,
-            states=states,
-            seed=seed,
-            on_episode=on_episode,
-        )
+        return diagnose(agent, made, data, **options)
 
 
 def values_over_time(
@@ -145,45 +132,33 @@ def _greedy(agent: Agent, state: Any, observations: Any) -> Any:
     return jax.vmap(lambda observation: agent.greedy(state, observation))(observations)
 
 
-def _view(config: RunConfig, policies: list[Policy]) -> View:
-    """The view of the last policy; the one before it is its past."""
+def _agent_view(config: RunConfig, policies: list[Policy]) -> AgentView:
+    """The last policy as the doctor sees it; the one before it is its past."""
     fresh, *before, last = policies
     agent, spec = config.agent, config.spec
     leader = int(getattr(getattr(last.state, "lead", None), "leader", 0))
-    shift = last.value(*_one_pair(spec)).shifts[leader]
     warm_up = agent.warm_up if config.data is None else 0
     updates = max(0, last.step - warm_up)
     tau = getattr(agent, "tau", None)
     since = updates - max(0, before[-1].step - warm_up) if before else 0
-    return View(
+    return AgentView(
         value=_leading(last, leader),
         act=lambda seen: spec.own_scale(np.asarray(_greedy(agent, last.state, seen))),
         actions=_own_actions(spec),
         gamma=agent.gamma,
-        shift=shift,
+        shift=last.shifts[leader],
         members=lambda observations, actions: last.value(observations, actions).primal,
         fresh=_leading(fresh, leader),
         target=None if tau is None else Target(tau, agent.period, updates),
         earlier=Earlier(_leading(before[-1], leader), since) if before else None,
-        see=lambda raw: flatten(raw, spec),
-        do=_plain,
+        agent_observation=lambda raw: flatten(raw, spec),
+        env_action=lambda action: int(action) if np.ndim(action) == 0 else action,
     )
 
 
 def _leading(policy: Policy, leader: int) -> Any:
     """The Q function of the leading member, on its own scale."""
     return lambda observations, actions: policy.value(observations, actions).shifted[leader]
-
-
-def _plain(action: Any) -> Any:
-    """An action as the environment takes it."""
-    return int(action) if np.ndim(action) == 0 else action
-
-
-def _one_pair(spec: TaskSpec) -> tuple[np.ndarray, np.ndarray]:
-    """A pair of an observation and an action, as a batch; only for the shape of its values."""
-    drawn = np.zeros(1, np.int64) if spec.num_actions else np.asarray([spec.low], np.float32)
-    return np.zeros((1, spec.features), spec.dtype), drawn
 
 
 def _own_actions(spec: TaskSpec) -> gym.Space[Any]:
@@ -196,7 +171,7 @@ def _own_actions(spec: TaskSpec) -> gym.Space[Any]:
 def _data(folder: Path, config: RunConfig, row: int) -> Transitions:
     """The transitions that the run learned from."""
     if config.data is None:
-        return _replayed(folder, config, row)
+        return _replay(folder, config, row)
     data = config.data.load()
     return Transitions(
         observation=data.observation,
@@ -207,7 +182,7 @@ def _data(folder: Path, config: RunConfig, row: int) -> Transitions:
     )
 
 
-def _replayed(folder: Path, config: RunConfig, row: int) -> Transitions:
+def _replay(folder: Path, config: RunConfig, row: int) -> Transitions:
     """A sample of the replay, read part by part, with the rewards of all of it."""
     spec = config.spec
     record = RecordLayout(spec.features, spec.dtype, spec.action_size).record

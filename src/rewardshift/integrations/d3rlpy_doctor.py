@@ -2,17 +2,18 @@
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Unpack
 
 import gymnasium as gym
 import numpy as np
 
-from rewardshift.doctor import Diagnosis, Target, Transitions, View, diagnose
-from rewardshift.doctor.diagnosis import numbers_known
-from rewardshift.doctor.untouched import same_randomness
+from rewardshift.checks import Natural, checked
+from rewardshift.doctor import AgentView, Diagnosis, Options, Target, Transitions, diagnose
+from rewardshift.doctor.diagnosis import scalar_names
+from rewardshift.doctor.randomness import same_randomness
 from rewardshift.errors import InputError, shown
 from rewardshift.extras import needs
-from rewardshift.integrations.d3rlpy import is_shifted, trained_shift
+from rewardshift.integrations.d3rlpy import primal_rewards, trained_shift
 from rewardshift.shift import Shift, as_single_shift
 
 with needs("d3rlpy"):
@@ -30,9 +31,7 @@ def doctor(
     env: gym.Env[Any, Any] | None = None,
     *,
     shift: float | Shift | None = None,
-    episodes: int = 10,
-    states: int = 512,
-    seed: int = 0,
+    **options: Unpack[Options],
 ) -> Diagnosis:
     """A diagnosis of an algorithm with a Q function; values are the mean of its critics.
 
@@ -42,7 +41,7 @@ def doctor(
         env: An environment for episodes of the policy. Without one, estimates are compared with
             the returns in the data.
         shift: The shift of the training; by default that of the data set or of the reward scaler.
-        episodes, states, seed: See `diagnose`.
+        options: `episodes`, `steps`, `states`, `seed` and `on_episode` of `diagnose`.
     """
     if not isinstance(algo, QLearningAlgoBase):
         raise InputError(f"expected an algorithm of d3rlpy with a Q function, got {shown(algo)}")
@@ -51,11 +50,11 @@ def doctor(
     if not isinstance(dataset, ReplayBuffer) or not dataset.episodes:
         raise InputError("the doctor needs the data set of d3rlpy that the algorithm learned from")
     trained = trained_shift(algo, dataset) if shift is None else as_single_shift(shift)
-    rng = np.random.default_rng([0xD3, seed])
+    rng = np.random.default_rng([0xD3, checked("seed", Natural, options.get("seed", 0))])
     with same_randomness():
-        data = _transitions(dataset, trained, rng)
-        view = _view(algo, trained, _space(algo, data, env))
-        return diagnose(view, env, data, episodes=episodes, states=states, seed=seed)
+        data = _transitions(dataset, rng)
+        agent = _agent_view(algo, trained, _space(algo, data, env))
+        return diagnose(agent, env, data, **options)
 
 
 def evaluators(
@@ -71,8 +70,8 @@ def evaluators(
         options: Other arguments of `doctor`.
     """
     for name in numbers:
-        if name not in numbers_known():
-            raise InputError(f"no number {name!r}; there are {', '.join(numbers_known())}")
+        if name not in scalar_names():
+            raise InputError(f"no number {name!r}; there are {', '.join(scalar_names())}")
     latest: dict[tuple[int, int], Diagnosis] = {}
 
     def evaluator(name: str) -> Callable[[Any, Any], float]:
@@ -88,11 +87,10 @@ def evaluators(
     return {f"doctor_{name.replace('/', '_')}": evaluator(name) for name in numbers}
 
 
-def _view(algo: Any, trained: Shift, space: gym.Space[Any]) -> View:
-    discrete = isinstance(space, gym.spaces.Discrete)
+def _agent_view(algo: Any, trained: Shift, space: gym.Space[Any]) -> AgentView:
     fresh = algo.config.create(device=False)
     fresh.create_impl(algo.observation_shape, algo.action_size)
-    return View(
+    return AgentView(
         value=algo.predict_value,
         act=lambda observations: np.asarray(algo.predict(observations)),
         actions=space,
@@ -100,9 +98,15 @@ def _view(algo: Any, trained: Shift, space: gym.Space[Any]) -> View:
         shift=Shift(trained.bias, trained.scale, None, trained.terminal),
         fresh=fresh.predict_value,
         target=_target(algo),
-        see=lambda raw: np.asarray(raw, np.float32 if np.asarray(raw).dtype.kind == "f" else None),
-        do=int if discrete else np.asarray,
+        agent_observation=_single_precision,
+        env_action=int if isinstance(space, gym.spaces.Discrete) else np.asarray,
     )
+
+
+def _single_precision(observation: Any) -> np.ndarray:
+    """An observation as d3rlpy's networks take it; whole numbers, such as pixels, stay."""
+    array = np.asarray(observation)
+    return array.astype(np.float32) if array.dtype.kind == "f" else array
 
 
 def _target(algo: Any) -> Target | None:
@@ -125,7 +129,7 @@ def _space(algo: Any, data: Transitions, env: gym.Env[Any, Any] | None) -> gym.S
     return gym.spaces.Box(low.astype(np.float32), high.astype(np.float32), dtype=np.float32)
 
 
-def _transitions(dataset: ReplayBuffer, trained: Shift, rng: np.random.Generator) -> Transitions:
+def _transitions(dataset: ReplayBuffer, rng: np.random.Generator) -> Transitions:
     """Whole episodes, as many as are looked at, with the rewards of all."""
     every = list(dataset.episodes)
     if isinstance(every[0].observations, tuple | list):
@@ -136,22 +140,27 @@ def _transitions(dataset: ReplayBuffer, trained: Shift, rng: np.random.Generator
             break
         chosen.append(every[number])
         count += len(every[number])
-    columns = zip(*map(_columns, chosen), strict=True)
-    observation, action, following, terminated, ended = map(np.concatenate, columns)
-    rewards = [_primal(one, trained) for one in chosen]
-    whole = [_primal(one, trained) for one in every]
-    ends = [_columns(one)[3] for one in every]
+    observation, action, following, ended = _joined(_columns, chosen)
+    reward, terminated = _joined(_rewards, chosen)
+    rewards, ends = _joined(_rewards, every)
     if action.dtype.kind in "iu" and action.ndim == 2:
         action = action[:, 0]
     return Transitions(
         observation=observation,
         action=action,
-        reward=np.concatenate(rewards),
+        reward=reward,
         terminated=terminated,
         next_observation=following,
         ended=ended,
-        whole=(np.concatenate(whole), np.concatenate(ends)),
+        whole=(rewards, ends),
     )
+
+
+def _joined(
+    columns: Callable[[EpisodeBase], tuple[np.ndarray, ...]], episodes: Sequence[EpisodeBase]
+) -> tuple[np.ndarray, ...]:
+    """The columns of all episodes, one after the other."""
+    return tuple(map(np.concatenate, zip(*map(columns, episodes), strict=True)))
 
 
 def _columns(episode: EpisodeBase) -> tuple[np.ndarray, ...]:
@@ -160,14 +169,11 @@ def _columns(episode: EpisodeBase) -> tuple[np.ndarray, ...]:
     count = episode.transition_count
     last = np.arange(count) == count - 1
     following = seen[np.minimum(np.arange(1, count + 1), len(seen) - 1)]
-    return seen[:count], actions[:count], following, last & episode.terminated, last
+    return seen[:count], actions[:count], following, last
 
 
-def _primal(episode: EpisodeBase, trained: Shift) -> np.ndarray:
-    """The primal rewards of an episode's transitions."""
-    rewards = np.asarray(episode.rewards, np.float64)[: episode.transition_count, 0]
-    if not is_shifted(episode):
-        return rewards
-    last = np.arange(len(rewards)) == len(rewards) - 1
-    offset = trained.reward(np.zeros(len(rewards)), last & episode.terminated)
-    return np.asarray((rewards - offset) / trained.scale)
+def _rewards(episode: EpisodeBase) -> tuple[np.ndarray, np.ndarray]:
+    """The primal rewards and the terminal flags of an episode's transitions."""
+    count = episode.transition_count
+    last = np.arange(count) == count - 1
+    return primal_rewards(episode)[:count, 0], last & episode.terminated

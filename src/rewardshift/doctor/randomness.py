@@ -1,4 +1,4 @@
-"""Random generators that stay as they are while the doctor looks."""
+"""Random generators that a diagnosis leaves as they are."""
 
 import contextlib
 import random

@@ -7,24 +7,24 @@ replay, nor a random state, so training goes on with the same bits.
 import contextlib
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any
+from typing import Any, Unpack
 
 import gymnasium as gym
 import numpy as np
 
 from rewardshift.checks import Count, checked
-from rewardshift.doctor import Diagnosis, Earlier, Target, Transitions, View, diagnose
-from rewardshift.doctor.untouched import same_randomness
-from rewardshift.doctor.walk import OnEpisode
+from rewardshift.doctor import AgentView, Diagnosis, Earlier, Options, Target, Transitions, diagnose
+from rewardshift.doctor.randomness import same_randomness
 from rewardshift.errors import InputError, one_line, shown
 from rewardshift.extras import needs
 from rewardshift.integrations.sb3 import check, shifts_around
-from rewardshift.integrations.sb3_values import (
+from rewardshift.integrations.sb3_critics import (
     READABLE,
     Critics,
     critics_of,
     fresh_critics,
     frozen_critics,
+    policy_actions,
 )
 from rewardshift.shift import Shift, as_single_shift
 
@@ -42,10 +42,7 @@ def doctor(
     *,
     shift: float | Shift | None = None,
     earlier: Earlier | None = None,
-    episodes: int = 10,
-    states: int = 512,
-    seed: int = 0,
-    on_episode: OnEpisode | None = None,
+    **options: Unpack[Options],
 ) -> Diagnosis:
     """A diagnosis of a trained model with a Q function and its replay.
 
@@ -55,7 +52,7 @@ def doctor(
             model trains in. A shift around it is undone.
         shift: The shift that the model was trained with; by default that around its environments.
         earlier: The Q function of an earlier time, for the movement; see `DoctorCallback`.
-        episodes, states, seed, on_episode: See `diagnose`.
+        options: `episodes`, `steps`, `states`, `seed` and `on_episode` of `diagnose`.
 
     >>> from stable_baselines3 import DQN
     >>> model = DQN("MlpPolicy", "CartPole-v1", learning_starts=50, seed=0).learn(200)
@@ -63,18 +60,10 @@ def doctor(
     >>> found.untried.states, found.signal.high
     (200, 100.0)
     """
-    view = replace(view_of(model, shift), earlier=earlier)
-    data = _replayed(model, _own_shift(model, shift))
+    agent = replace(agent_view(model, shift), earlier=earlier)
+    data = _replay(model, _own_shift(model, shift))
     with _untouched(model), _opened(model, env) as made:
-        return diagnose(
-            view,
-            made,
-            data,
-            episodes=episodes,
-            states=states,
-            seed=seed,
-            on_episode=on_episode,
-        )
+        return diagnose(agent, made, data, **options)
 
 
 class DoctorCallback(BaseCallback):
@@ -108,14 +97,16 @@ class DoctorCallback(BaseCallback):
     ) -> None:
         super().__init__()
         self._env, self._every = env, checked("every", Count, every)
-        sizes = {"episodes": episodes, "states": states}
-        self._size = {name: checked(name, Count, size) for name, size in sizes.items()}
+        self._size: Options = {
+            "episodes": checked("episodes", Count, episodes),
+            "states": checked("states", Count, states),
+        }
         self.history: list[tuple[int, Diagnosis]] = []
         self._before: tuple[Critics, int] | None = None
 
     def _init_callback(self) -> None:
         check(self.model)
-        view_of(self.model)
+        agent_view(self.model)
         with same_randomness(), _opened(self.model, self._env):
             pass
         self._next = self.num_timesteps + self._every
@@ -139,8 +130,8 @@ class DoctorCallback(BaseCallback):
             self.logger.record(f"doctor/{name}", value)
 
 
-def view_of(model: BaseAlgorithm, shift: float | Shift | None = None) -> View:
-    """The doctor's view of a model; actions are in the form of its replay buffer."""
+def agent_view(model: BaseAlgorithm, shift: float | Shift | None = None) -> AgentView:
+    """A model as the doctor sees it; actions are in the form of its replay buffer."""
     if not isinstance(model, BaseAlgorithm):
         raise InputError(f"expected a model of Stable-Baselines3 or SBX, got {shown(model)}")
     if not isinstance(model, OffPolicyAlgorithm):
@@ -151,28 +142,22 @@ def view_of(model: BaseAlgorithm, shift: float | Shift | None = None) -> View:
     critics, fresh = critics_of(model), fresh_critics(model)
     own, sigma = _own_shift(model, shift), _divisor(model)
     trained = Shift(own.bias / sigma, own.scale / sigma, model.gamma, own.terminal)
-    space = model.action_space
-    continuous = isinstance(space, gym.spaces.Box)
-    policy: Any = model.policy
-
-    def act(observations: Any) -> np.ndarray:
-        actions, _ = policy.predict(_normalised(model, observations), deterministic=True)
-        return np.asarray(policy.scale_action(actions) if continuous else actions)
+    space, policy = model.action_space, model.policy
 
     def members(observations: Any, actions: np.ndarray) -> np.ndarray:
         values = critics.each(_normalised(model, observations), actions)
         return np.asarray(trained.to_primal(values.astype(np.float64)))
 
-    return View(
+    return AgentView(
         value=_value(model, critics),
-        act=act,
+        act=lambda observations: policy_actions(model, _normalised(model, observations)),
         actions=_stored_space(space),
         gamma=model.gamma,
         shift=trained,
         members=members,
         fresh=None if fresh is None else _value(model, fresh),
         target=_target(model),
-        do=policy.unscale_action if continuous else int,
+        env_action=policy.unscale_action if isinstance(space, gym.spaces.Box) else int,
         normaliser="none" if sigma == 1.0 else "outside",
     )
 
@@ -225,7 +210,7 @@ def _stored(model: Any) -> int:
     return 0 if model.replay_buffer is None else int(model.replay_buffer.size())
 
 
-def _replayed(model: Any, shift: Shift) -> Transitions:
+def _replay(model: Any, shift: Shift) -> Transitions:
     """The transitions of the replay buffer, with primal rewards; observations are not copied."""
     size, buffer = _stored(model), model.replay_buffer
     if size == 0:
@@ -246,7 +231,7 @@ def _replayed(model: Any, shift: Shift) -> Transitions:
     return Transitions(
         observation=flat(buffer.observations),
         action=actions[:, 0] if isinstance(model.action_space, gym.spaces.Discrete) else actions,
-        reward=(rewards - shift.reward(np.zeros(len(rewards)), terminated)) / shift.scale,
+        reward=shift.to_primal_reward(rewards, terminated),
         terminated=terminated,
         next_observation=None if compact else flat(buffer.next_observations),
         settled=np.repeat(age >= size / 2, buffer.n_envs),

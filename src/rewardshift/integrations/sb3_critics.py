@@ -82,32 +82,31 @@ def fresh_critics(model: BaseAlgorithm, seed: int = 0) -> Critics | None:
     return Critics(kind, made)
 
 
+def policy_actions(model: BaseAlgorithm, observations: Any) -> np.ndarray:
+    """The policy's actions without exploration, in the form of a replay buffer."""
+    policy: Any = model.policy
+    actions, _ = policy.predict(observations, deterministic=True)
+    continuous = isinstance(model.action_space, gym.spaces.Box)
+    return np.asarray(policy.scale_action(actions) if continuous else actions)
+
+
 @torch.no_grad()
-def _of_q_network(policy: Any, network: Any, observations: Any, actions: np.ndarray) -> np.ndarray:
+def _of_actions(policy: Any, network: Any, observations: Any, actions: np.ndarray) -> np.ndarray:
+    """The values by a network with a value for each action, or with quantiles of it."""
     values = network(policy.obs_to_tensor(observations)[0])
+    if values.ndim == 3:  # [batch, quantile, action]
+        values = values.mean(dim=1)
     return _taken(values.cpu().numpy(), actions)
 
 
 @torch.no_grad()
-def _of_quantiles(policy: Any, network: Any, observations: Any, actions: np.ndarray) -> np.ndarray:
-    quantiles = network(policy.obs_to_tensor(observations)[0])  # [batch, quantile, action]
-    return _taken(quantiles.mean(dim=1).cpu().numpy(), actions)
-
-
-@torch.no_grad()
-def _of_critics(policy: Any, critic: Any, observations: Any, actions: np.ndarray) -> np.ndarray:
+def _of_pairs(policy: Any, critic: Any, observations: Any, actions: np.ndarray) -> np.ndarray:
+    """The values by critics of pairs: a tuple of values, or the quantiles of all critics."""
     taken = torch.as_tensor(actions, device=policy.device)
     values = critic(policy.obs_to_tensor(observations)[0], taken)
-    return torch.cat(values, dim=1).T.cpu().numpy()
-
-
-@torch.no_grad()
-def _of_quantile_critics(
-    policy: Any, critic: Any, observations: Any, actions: np.ndarray
-) -> np.ndarray:
-    taken = torch.as_tensor(actions, device=policy.device)
-    quantiles = critic(policy.obs_to_tensor(observations)[0], taken)  # [batch, critic, quantile]
-    return quantiles.mean(dim=2).T.cpu().numpy()
+    # Quantiles are [batch, critic, quantile].
+    each = torch.cat(values, dim=1) if isinstance(values, tuple) else values.mean(dim=2)
+    return each.T.cpu().numpy()
 
 
 def _of_sbx(policy: Any, state: Any, observations: Any, actions: np.ndarray) -> np.ndarray:
@@ -121,11 +120,11 @@ def _taken(values: np.ndarray, actions: np.ndarray) -> np.ndarray:
     return np.take_along_axis(values, actions.reshape(-1, 1), axis=1).T
 
 
-Q_NETWORK = Kind("q_net", _of_q_network, np.min)
-CRITICS = Kind("critic", _of_critics, np.min)
+Q_NETWORK = Kind("q_net", _of_actions, np.min)
+CRITICS = Kind("critic", _of_pairs, np.min)
 # The value of a distribution is its mean; TQC's critics are pooled, so theirs is the mean of all.
-QUANTILES = Kind("quantile_net", _of_quantiles, np.mean)
-QUANTILE_CRITICS = Kind("critic", _of_quantile_critics, np.mean)
+QUANTILES = Kind("quantile_net", _of_actions, np.mean)
+QUANTILE_CRITICS = Kind("critic", _of_pairs, np.mean)
 SBX = Kind("qf_state", _of_sbx, np.min)
 
 

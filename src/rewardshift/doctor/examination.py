@@ -1,0 +1,299 @@
+"""The examination of an agent: the numbers of a diagnosis, measured on transitions."""
+
+import math
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+
+from rewardshift.doctor.agent_view import AgentView, QFunction, values_at
+from rewardshift.doctor.measure import (
+    discounted_returns,
+    mean_gap,
+    means_by_tried,
+    spread_rows,
+    tried_actions,
+)
+from rewardshift.doctor.numbers import (
+    Belief,
+    Disagreement,
+    Ends,
+    InitialValues,
+    Motion,
+    Signal,
+    Untried,
+)
+from rewardshift.doctor.transitions import Transitions, rows_in, take
+from rewardshift.errors import InputError
+from rewardshift.optimism import Bounds, value_bounds
+
+POINTS = 512  # states in a picture and in the JSON
+NEARBY = 0.1  # the standard deviation of a nearby action, in half widths of the action space
+MOSTLY_SEEN = 0.5  # a return of which more than this is a bootstrap says little about it
+
+
+class Examination:
+    """An agent with its transitions; each method answers one question of a diagnosis.
+
+    Args:
+        agent: The agent.
+        data: Transitions that it learned from.
+        played: Transitions of its episodes; one of the two may be missing.
+        states: The number of states in a sample.
+        rng: The generator of the samples.
+    """
+
+    def __init__(
+        self,
+        agent: AgentView,
+        data: Transitions | None,
+        played: Transitions | None,
+        states: int,
+        rng: np.random.Generator,
+    ) -> None:
+        self.agent, self.data, self.played = agent, data, played
+        self._states, self._rng = states, rng
+        parts = [part for part in (data, played) if part is not None]
+        self._any, self._newest = parts[0], parts[-1]
+        columns = zip(*(part.rewards for part in parts), strict=True)
+        reward, ended = (np.concatenate(column) for column in columns)
+        trained = np.asarray(agent.trained.reward(reward, ended))
+        self.bounds = value_bounds(trained, ended, agent.gamma)
+        self.signal = self._signal(reward, ended)
+
+    def _signal(self, reward: np.ndarray, ended: np.ndarray) -> Signal:
+        primal = value_bounds(reward, ended, self.agent.gamma)
+        kinds, counts = np.unique(reward, return_counts=True)
+        common = kinds[counts.argmax()]
+        # A reward of 0 teaches nothing by ending either: all values are 0.
+        teaches = (reward != common) | (ended & bool(common != 0))
+        return Signal(
+            transitions=len(reward),
+            lowest_reward=float(kinds[0]),
+            highest_reward=float(kinds[-1]),
+            terminations=int(ended.sum()),
+            informative=int(teaches.sum()),
+            low=primal.low,
+            high=primal.high,
+            width=self.bounds.width if teaches.any() else 0.0,
+        )
+
+    def belief(self) -> Belief | None:
+        """Estimates beside returns, in the episodes, or else in data with the ends of episodes."""
+        source, steps = ("data", self.data) if self.played is None else ("episodes", self.played)
+        if steps is None or steps.ended is None:
+            return None
+        followed, unseen = self._returns(steps)
+        estimate = self._values(steps)
+        known = unseen <= MOSTLY_SEEN
+        if known.any():
+            followed, estimate = followed[known], estimate[known]
+        gap, width = mean_gap(estimate, followed), self.signal.width
+        room = 0.1 * width
+        outside = (estimate > self.bounds.high + room) | (estimate < self.bounds.low - room)
+        some = spread_rows(len(estimate), POINTS)
+        return Belief(
+            source=source,
+            states=len(estimate),
+            estimate=float(gap.estimate),
+            followed=float(gap.followed),
+            overestimation=float(gap.overestimation),
+            spread=float((estimate - followed).std()),
+            share=_share(gap.overestimation, width),
+            beyond=float(outside.mean()) if width else None,
+            points=tuple(zip(estimate[some].tolist(), followed[some].tolist(), strict=True)),
+        )
+
+    def _returns(self, steps: Transitions) -> tuple[np.ndarray, np.ndarray]:
+        """The return after each step on the trained scale, and its share that is not seen.
+
+        Beyond a time limit, a return goes on with the estimate of the last state.
+        """
+        assert steps.ended is not None
+        agent, ended = self.agent, np.array(steps.ended, bool)
+        ended[-1] = True
+        cut = ended & ~np.asarray(steps.terminated, bool)
+        beyond = np.zeros(len(steps))
+        if cut.any():
+            if steps.next_observation is None:
+                raise InputError("an episode was cut: returns beyond it need 'next_observation'")
+            last = take(steps.next_observation, np.flatnonzero(cut))
+            beyond[cut] = values_at(agent.value, last, np.asarray(agent.act(last)), "the agent")
+        reward = np.asarray(steps.reward, np.float64)
+        shifted = np.asarray(agent.trained.reward(reward, steps.terminated))
+        followed = discounted_returns(shifted, agent.gamma, ended, beyond)
+        unseen = discounted_returns(np.zeros(len(steps)), agent.gamma, ended, cut * 1.0)
+        return followed, unseen
+
+    def untried(self) -> Untried | None:
+        """Values of seen and unseen actions, on a sample of the data."""
+        agent, data, bounds, width = self.agent, self.data, self.bounds, self.signal.width
+        if data is None:
+            return None
+        rows = self._sample(data, self._states)
+        at, action = take(data.observation, rows), np.asarray(data.action)[rows]
+        seen = values_at(agent.value, at, action, "the agent").mean()
+        policy = self._mean(at, np.asarray(agent.act(at)))
+        beyond = max(0.0, seen - bounds.high, bounds.low - seen)
+        if isinstance(agent.actions, gym.spaces.Discrete):
+            tried, unseen, nearby = *self._by_tried(data, agent.actions), None
+        else:
+            tried, unseen = float(seen), self._mean(at, agent.random_actions(len(rows), self._rng))
+            nearby = self._mean(at, _nearby(agent.actions, action, self._rng))
+        return Untried(
+            states=len(rows),
+            seen=tried,
+            unseen=unseen,
+            nearby=nearby,
+            policy=policy,
+            advantage=None if unseen is None else _share(unseen - tried, width),
+            pull=_share(policy - seen, width and width + beyond),
+        )
+
+    def _by_tried(
+        self, data: Transitions, actions: gym.spaces.Discrete
+    ) -> tuple[float, float | None]:
+        """The mean values of taken and of all other actions, in distinct states."""
+        # More rows than states, to know which actions were taken.
+        rows = self._sample(data, 20 * self._states)
+        observed, count = take(data.observation, rows), int(actions.n)
+        parts = list(observed.values()) if isinstance(observed, dict) else [observed]
+        flat = np.concatenate([np.reshape(part, (len(rows), -1)) for part in parts], axis=1)
+        taken = np.asarray(data.action)[rows].reshape(-1) - actions.start
+        first, tried = tried_actions(flat, taken, count)
+        chosen = self._rng.permutation(len(first))[: self._states]
+        at = take(observed, np.repeat(first[chosen], count))
+        every = np.tile(np.arange(count) + actions.start, len(chosen))
+        values = values_at(self.agent.value, at, every, "the agent").reshape(-1, count)
+        seen, unseen = means_by_tried(values, tried[chosen])
+        return seen, None if math.isnan(unseen) else unseen
+
+    def ends(self) -> Ends | None:
+        """The values of terminal transitions, of the first source that has any."""
+        parts = {"data": self.data, "episodes": self.played}
+        stored, lived = (
+            None if part is None else int(part.rewards[1].sum()) for part in parts.values()
+        )
+        for source, part in parts.items():
+            if part is None or not np.any(part.terminated):
+                continue
+            ended = np.asarray(part.terminated, bool)
+            settled = np.ones(len(part), bool) if part.settled is None else part.settled
+            terminal, other = (self._some(which & settled) for which in (ended, ~ended))
+            excess, ordinary = (
+                self._excess(self.agent.value, part, rows) for rows in (terminal, other)
+            )
+            return Ends(
+                stored=stored,
+                lived=lived,
+                source=source,
+                transitions=len(terminal),
+                excess=excess,
+                ordinary=ordinary,
+                share=_ratio(excess, ordinary, 0.01 * self.signal.width),
+                far=None if excess is None else _share(excess, self.signal.width),
+                shrinking=self._shrinking(part, terminal, excess),
+            )
+        return None
+
+    def _excess(self, value: QFunction, part: Transitions, rows: np.ndarray) -> float | None:
+        """The mean of the values of rows minus their rewards; None without any."""
+        if not rows.size:
+            return None
+        reward = self.agent.trained.reward(np.asarray(part.reward)[rows], part.terminated[rows])
+        return float((self._values(part, rows, value) - np.asarray(reward)).mean())
+
+    def _shrinking(self, part: Transitions, rows: np.ndarray, excess: float | None) -> float | None:
+        """The share of an excess that goes away in a lifetime, by the earlier Q function."""
+        lifetime, earlier = self.agent.lifetime, self.agent.earlier
+        if lifetime is None or earlier is None or earlier.updates < 1 or excess is None:
+            return None
+        before = self._excess(earlier.value, part, rows)
+        return (1 - abs(excess / before)) * lifetime / earlier.updates if before else None
+
+    def start(self) -> InitialValues:
+        """The values of a fresh network, and the lifetime of their offset."""
+        agent, possible = self.agent, Bounds(self.signal.low, self.signal.high)
+        initial = spread = optimism = left = None
+        if agent.fresh is not None:
+            first = self._newest.first_observations
+            drawn = agent.random_actions(rows_in(first), self._rng)
+            values = values_at(agent.fresh, first, drawn, "a fresh network")
+            primal = agent.trained.to_primal(values)
+            initial, spread = float(primal.mean()), float(primal.std())
+            optimism = possible.optimism(initial)
+        if agent.target is not None and agent.lifetime is not None:
+            left = math.exp(-agent.target.updates / agent.lifetime)
+        return InitialValues(initial, spread, optimism, agent.lifetime, left)
+
+    def members(self) -> Disagreement | None:
+        """The disagreement of members about the actions in the data and about random ones."""
+        agent, data = self.agent, self._any
+        if agent.members is None:
+            return None
+        rows = self._sample(data, self._states)
+        about_seen = self._values(data, rows, agent.members, "a member")
+        if len(about_seen) == 1:
+            return None
+        drawn = agent.random_actions(len(rows), self._rng)
+        about_drawn = values_at(agent.members, take(data.observation, rows), drawn, "a member")
+        seen, unseen = (float(each.std(axis=0).mean()) for each in (about_seen, about_drawn))
+        share = _share(seen, self.signal.high - self.signal.low)
+        return Disagreement(len(about_seen), seen, unseen, share)
+
+    def motion(self) -> Motion | None:
+        """The change of values since the earlier Q function."""
+        agent, data, earlier = self.agent, self._any, self.agent.earlier
+        if earlier is None or earlier.updates < 1:
+            return None
+        rows = self._sample(data, self._states)
+        now = self._values(data, rows)
+        then = self._values(data, rows, earlier.value, "the earlier agent")
+        per_1000 = float(np.abs(now - then).mean() * 1000 / earlier.updates)
+        if agent.target is None:
+            return Motion(per_1000, None, None)
+        reward = np.asarray(agent.trained.reward(*data.rewards))
+        moves = 1000 * agent.target.tau / agent.target.every
+        allowed = float(moves * np.abs(reward).max())
+        return Motion(per_1000, allowed, _share(per_1000, allowed))
+
+    def _values(
+        self,
+        part: Transitions,
+        rows: Any = slice(None),
+        function: QFunction | None = None,
+        of: str = "the agent",
+    ) -> np.ndarray:
+        """The values of the actions taken in rows, by default by the agent's Q function."""
+        at, action = take(part.observation, rows), np.asarray(part.action)[rows]
+        return values_at(function or self.agent.value, at, action, of)
+
+    def _mean(self, observations: Any, actions: np.ndarray) -> float:
+        return float(values_at(self.agent.value, observations, actions, "the agent").mean())
+
+    def _sample(self, data: Transitions, count: int) -> np.ndarray:
+        """Some rows, in their order."""
+        size = min(count, len(data))
+        return np.sort(self._rng.choice(len(data), size, replace=False, shuffle=False))
+
+    def _some(self, which: np.ndarray) -> np.ndarray:
+        """Some of the rows that are marked, in their order."""
+        return np.sort(self._rng.permutation(np.flatnonzero(which))[: self._states])
+
+
+def _nearby(space: gym.Space[Any], action: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """Actions with a little noise, within their space."""
+    assert isinstance(space, gym.spaces.Box)
+    noise = NEARBY * (space.high - space.low) / 2 * rng.normal(size=action.shape)
+    return np.clip(action + noise, space.low, space.high).astype(action.dtype)
+
+
+def _ratio(excess: float | None, ordinary: float | None, least: float) -> float | None:
+    """The one divided by the other; None if that is unknown or about 0."""
+    if excess is None or ordinary is None or not 0 < least < abs(ordinary):
+        return None
+    return excess / ordinary
+
+
+def _share(value: float, whole: float) -> float | None:
+    return float(value / whole) if whole else None

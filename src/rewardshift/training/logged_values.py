@@ -1,0 +1,113 @@
+"""The values that the loops log at every evaluation, measured by the doctor's arithmetic.
+
+Optimism shows online: an optimistic agent values untried actions above tried ones, a cautious agent
+below. Members with different shifts agree where there is data and disagree where there is none.
+This is the paper's argument for their disagreement as a bonus. Caution shows offline, in the values
+of the policy and of unseen actions.
+"""
+
+from dataclasses import replace
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+from rewardshift.agents.base import Agent, Batch, as_floats
+from rewardshift.doctor.measure import (
+    episode_returns,
+    mean_gap,
+    means_by_tried,
+    spread_rows,
+    tried_actions,
+)
+from rewardshift.shift import Shift
+from rewardshift.training.evaluation import Episodes
+from rewardshift.training.replay import Replay
+
+REPLAY_STATES = 256  # distinct states of a replay whose actions are compared
+DATA_ROWS = 512  # transitions of a data set whose actions are compared with unseen ones
+
+
+def values_by_tried(
+    agent: Agent, states: Any, replay: Replay, num_actions: int
+) -> list[dict[str, float]]:
+    """The columns of `OnlineRow` with means over states in the replay and actions, for each seed.
+
+    The values are those of the first member, on its shifted scale. The disagreement is the
+    standard deviation between the members on the primal scale; it is 0 for a single member.
+    A mean over no pairs is NaN.
+    """
+    rng = np.random.default_rng(replay.added)  # the sample depends on the step alone
+    columns = []
+    for row, records in enumerate(replay.records[:, : replay.size]):
+        seen = records["observation"]
+        first, tried = tried_actions(seen, records["action"], num_actions)
+        chosen = rng.permutation(len(first))[:REPLAY_STATES]
+        state = jax.tree.map(lambda leaf, row=row: leaf[row], states)
+        values = np.asarray(agent.values(state, as_floats(jnp.asarray(seen[first[chosen]]))))
+        axes = (slice(None), None, None)
+        biases, scales = (
+            np.array([getattr(member, name) for member in agent.shifts(state)])[axes]
+            for name in ("bias", "scale")
+        )
+        primal = Shift(biases, scales, agent.gamma).to_primal(values.astype(np.float64))
+        visited, unvisited = means_by_tried(values[0], tried[chosen])
+        disagreement = means_by_tried(primal.std(axis=0), tried[chosen])
+        columns.append(
+            {
+                "q_visited": visited,
+                "q_unvisited": unvisited,
+                "disagreement_visited": disagreement[0],
+                "disagreement_unvisited": disagreement[1],
+            }
+        )
+    return columns
+
+
+def unseen_actions(shape: tuple[int, ...]) -> Float[Array, "..."]:
+    """Random actions, from a seed that is unlikely to have made a data set."""
+    generator = np.random.default_rng([0x5EED, 7])
+    return jnp.asarray(generator.uniform(-1, 1, shape), jnp.float32)
+
+
+class OfflineEstimates:
+    """Compares an agent's estimates with real returns, and seen actions with unseen ones.
+
+    Args:
+        agent: The agent.
+        data: The data that the agent learns from.
+    """
+
+    def __init__(self, agent: Agent, data: Batch) -> None:
+        self._shift = replace(agent.members[0], gamma=agent.gamma)
+        rows = spread_rows(len(data.reward), DATA_ROWS)
+        observation, action = data.observation[rows], data.action[rows]
+        random = unseen_actions(action.shape)
+
+        def estimate(state: Any, first: Any, last: Any) -> Any:
+            policy = [jax.vmap(lambda one: agent.value(state, one))(at) for at in (first, last)]
+            actions = [agent.values(state, observation, one)[0] for one in (action, random)]
+            return *policy, actions[0].mean(), actions[1].mean()
+
+        self._estimate = jax.jit(jax.vmap(estimate))
+
+    def __call__(self, state: Any, episodes: Episodes) -> list[dict[str, float]]:
+        """The columns of `OfflineRow` for every seed, given its greedy episodes."""
+        values = self._estimate(state, episodes.first, episodes.last)
+        first, last, seen, unseen = (np.asarray(value) for value in values)
+        shift, ended = self._shift, (episodes.lengths, episodes.terminated)
+        gap = mean_gap(first, episode_returns(shift, episodes.discounted, *ended, last), axis=1)
+        columns = {
+            "estimate": gap.estimate,
+            "shifted_return": gap.followed,
+            "overestimation": gap.overestimation / shift.scale,
+            "q_seen": seen,
+            "q_unseen": unseen,
+            "unseen_advantage": (unseen - seen) / shift.scale,
+        }
+        return [
+            {name: float(column[row]) for name, column in columns.items()}
+            for row in range(len(seen))
+        ]
