@@ -57,7 +57,6 @@ reproduce: $(VENV)/paper.done
 	$(BIN)/rewardshift reproduce terminal-treatment --preset quick --out results
 	$(BIN)/rewardshift reproduce lifetime --preset quick --out results
 	$(BIN)/rewardshift reproduce initial-values --preset quick --out results
-	$(BIN)/rewardshift reproduce auto-development --preset quick --out results
 	$(BIN)/rewardshift reproduce auto --preset quick --out results
 	$(BIN)/rewardshift reproduce auto-control --preset quick --out results
 	$(BIN)/rewardshift reproduce auto-offline --preset quick --out results

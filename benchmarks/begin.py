@@ -26,7 +26,7 @@ BUDGET = OnlineBudget(steps=STEPS, evaluate_every=STEPS, evaluation_episodes=1)
 
 def agents() -> Iterator[tuple[str, str, Any]]:
     """The tasks of the figures, with their environments and their agents without a shift."""
-    for name in ("auto-development", "auto", "auto-control"):
+    for name in ("auto", "auto-control"):
         figure = FIGURES[name]
         quick = figure.presets["quick"].budget
         without = next(method.agent for method in figure.methods if method.name == "none")

@@ -88,6 +88,31 @@ class Fading:
         return Seen(state.total + 1)
 
 
+class Mean(NamedTuple):
+    seen: Any
+    mean: Any
+
+
+@dataclass(frozen=True)
+class Centred:
+    """A rule for the shift: rewards minus their mean so far. It never stops moving."""
+
+    terminal: ClassVar[Literal["absorbing"]] = "absorbing"
+
+    def start(self) -> Mean:
+        return Mean(0.0, 0.0)
+
+    def see(self, state: Mean, reward: Any, ended: Any, gamma: float) -> Mean:
+        seen = state.seen + 1
+        return Mean(seen, state.mean + (reward - state.mean) / seen)
+
+    def shifts(self, state: Mean, gamma: float) -> tuple[Shift, ...]:
+        return (Shift(-state.mean, 1.0, gamma, self.terminal),)
+
+    def told(self, state: Mean) -> dict[str, Any]:
+        return {"mean_reward": state.mean}
+
+
 class Frequencies(NamedTuple):
     angles: jax.Array
     output: jax.Array

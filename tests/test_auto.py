@@ -11,6 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from fuzzing import as_installed
+from outside import Centred
 
 from rewardshift import (
     DQN,
@@ -19,9 +20,7 @@ from rewardshift import (
     SAC,
     TD3,
     Auto,
-    Centred,
     InputError,
-    LargestReturn,
     OnlineBudget,
     Shift,
     ShiftReward,
@@ -119,15 +118,6 @@ def test_an_agent_learns_whatever_is_paid(paid: tuple[float, ...]) -> None:
     assert done.policy().shifts[0].scale == pytest.approx(1 / (abs(paid[0]) or 1.0))
 
 
-@pytest.mark.parametrize("every", [60, 7])
-def test_the_largest_return_is_that_of_an_episode(every: int) -> None:
-    """A checkpoint every 7 steps cuts the episodes of 10, and a new one begins."""
-    budget, paid = replace(BUDGET, checkpoint_every=every), Paying().paid
-    returns = train(DQN(shift=LargestReturn(), gamma=0.5, **TINY), Paying, budget=budget)
-    sums = np.cumsum([0.5**t * paid[t % 4] for t in range(min(every, 10))])
-    assert returns.rows[-1].metrics["return_size"] == pytest.approx(abs(sums).max())
-
-
 def test_an_agent_learns_with_the_state_of_its_rule() -> None:
     """The metrics are those of the last update, which follows the last reward."""
     budget = replace(BUDGET, checkpoint_every=60)  # a checkpoint would cut an episode
@@ -183,7 +173,7 @@ def test_seeds_choose_apart() -> None:
     assert (low.bias, high.bias) == (0.0, pytest.approx(-0.01))
 
 
-@pytest.mark.parametrize("rule", ["auto", LargestReturn((0.0, 1.0)), Centred()])
+@pytest.mark.parametrize("rule", ["auto", Auto((0.0, 1.0)), Centred()])
 def test_a_stopped_run_goes_on_as_if_it_had_not_stopped(rule: Any, tmp_path: Path) -> None:
     agent = TD3(shift=rule, warm_up=30, **TINY)
     whole, cut = tmp_path / "whole", tmp_path / "cut"
@@ -217,7 +207,6 @@ def test_a_stopped_run_goes_on_as_if_it_had_not_stopped(rule: Any, tmp_path: Pat
         (lambda: ShiftReward(Paying(), Auto((0.0, 1.0)), gamma=0.9), "one optimism"),
         (lambda: ShiftReward(Paying(), -0.5, gamma=0.9), "gamma is for"),
         (lambda: ShiftReward(Paying(), MOVING, gamma=0.9), "needs a constant shift"),
-        (lambda: LargestReturn(steps=0), "steps must be"),
         (lambda: ShiftReward(Paying(), WRONG), "'auto'"),
     ],
 )
@@ -231,8 +220,7 @@ def test_the_command_line_takes_auto(tmp_path: Path, capsys: pytest.CaptureFixtu
     for text, rule in (
         ("auto", Auto()),
         ("auto(optimism=(0, 1))", Auto((0.0, 1.0))),
-        ("largest-return(steps=20)", LargestReturn(steps=20)),
-        ("centred", Centred()),
+        ("outside:Centred", Centred()),
     ):
         out = tmp_path / str(len(text))
         arguments = ["--env=CartPole-v1", f"--shift={text}", f"--out={out}"]

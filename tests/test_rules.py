@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from test_auto import FIRST, Paying
 
-from rewardshift import Auto, Centred, InputError, LargestReturn, Shift, ShiftReward
+from rewardshift import Auto, InputError, Shift, ShiftReward
 
 rewards = st.floats(-1e6, 1e6).filter(lambda reward: reward == 0 or abs(reward) > 1e-6)
 
@@ -30,41 +30,6 @@ def test_the_first_reward_decides_and_no_other(seen: list[float], gamma: float) 
     assert shift == Shift(gamma - 1, 1 / first if first else 1.0, gamma, "goal")
     # A zero-initialised value stands for one such reward.
     assert shift.initial_value == pytest.approx(first or 1.0)
-
-
-@given(
-    st.lists(st.tuples(rewards, st.booleans()), max_size=20),
-    st.floats(0.0, 0.99),
-    st.integers(1, 20),
-)
-def test_the_largest_return_of_the_first_steps_is_the_unit(
-    steps: list[tuple[float, bool]], gamma: float, counted: int
-) -> None:
-    rule = LargestReturn(2.0, steps=counted)
-    state, compiled = rule.start(), jax.tree.map(jnp.float32, rule.start())
-    sums, time, total = [0.0], 0, 0.0
-    for reward, ended in steps:
-        state = rule.observe(state, reward, ended, gamma)
-        compiled = rule.observe(compiled, jnp.float32(reward), jnp.asarray(ended), gamma)
-        total += gamma**time * reward
-        sums.append(abs(total))
-        time, total = (0, 0.0) if ended else (time + 1, total)
-    largest = max(sums[: counted + 1])
-    assert state.largest == pytest.approx(largest, rel=1e-9, abs=1e-9)
-    np.testing.assert_allclose(compiled.largest, largest, rtol=1e-4, atol=1e-3)
-    (shift,) = rule.shifts(state, gamma)
-    assert shift.initial_value == pytest.approx(2 * max(largest, 1.0))
-    assert shift.terminal == "absorbing"
-
-
-@given(st.lists(rewards, min_size=1, max_size=20))
-def test_centred_rewards_have_a_mean_of_zero(seen: list[float]) -> None:
-    rule, state = Centred(), Centred().start()
-    assert rule.shifts(state, 0.9) == (Shift(0.0, 1.0, 0.9, "absorbing"),)
-    for reward in seen:
-        state = rule.observe(state, reward, False, 0.9)
-    (shift,) = rule.shifts(state, 0.9)
-    assert np.mean([shift.reward(reward) for reward in seen]) == pytest.approx(0.0, abs=1e-6)
 
 
 @given(rewards, st.floats(0.1, 10.0))

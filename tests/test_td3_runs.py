@@ -192,7 +192,7 @@ def test_from_the_command_line(tmp_path: Any, capsys: pytest.CaptureFixture[str]
     assert main(["train", "td3", "--env=MountainCar-v0"]) == 2
     assert "TD3 needs continuous actions" in capsys.readouterr().err
     assert main(["train", "td3", "--env=Pendulum-v1", "--shift", "many"]) == 2
-    assert "must be one of auto, largest-return, centred" in capsys.readouterr().err
+    assert "must be one of auto, MODULE:CLASS" in capsys.readouterr().err
 
 
 AIM = partial(Aim, 3, goal=0.0)

@@ -4,7 +4,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 from rewardshift import envs  # noqa: F401  registers the environments
-from rewardshift.auto import Auto, Cautious, Centred, LargestReturn
+from rewardshift.auto import Auto, Cautious
 from rewardshift.errors import InputError
 from rewardshift.extras import needs
 from rewardshift.optimism import equivalent_bias, lifetime, optimistic_value, suggest_shift
@@ -44,13 +44,11 @@ __all__ = [
     "Agent",
     "Auto",
     "Cautious",
-    "Centred",
     "Constants",
     "Convolution",
     "Dataset",
     "Hindsight",
     "InputError",
-    "LargestReturn",
     "OfflineBudget",
     "OnlineBudget",
     "Policy",

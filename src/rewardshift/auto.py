@@ -2,11 +2,11 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
-from typing import Any, NamedTuple, Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
-from rewardshift.checks import Count, Discount, Finite, NonNegative, check, checked
+from rewardshift.checks import Discount, Finite, NonNegative, check, checked
 from rewardshift.errors import InputError, shown
 from rewardshift.optimism import value_bounds
 from rewardshift.shift import Shift, Terminal
@@ -64,8 +64,8 @@ class Auto:
     starts at zero starts at `optimism` units. With `least=0` and `optimism=1` this is
     domain-independent optimistic initialisation (Machado, Srinivasan and Bowling, 2015), which is
     exact from the first step on: before the first reward, the scale makes no difference. The
-    defaults were chosen for networks, by the figure `auto-development`: these forget a part of
-    their optimism, and a first reward is often a small cost.
+    defaults were chosen for networks, which forget a part of their optimism, and for tasks whose
+    first reward is a small cost.
 
     It fits a task that pays once, at its goal. Where every step pays, a return is many rewards, and
     the optimism is small.
@@ -90,7 +90,8 @@ class Auto:
 
     def __post_init__(self) -> None:
         check(self)
-        _check_levels(self.optimism)
+        if self.optimism == ():
+            raise InputError("optimism must be at least one number, got ()")
 
     def start(self) -> float:
         """See `Rule`."""
@@ -102,134 +103,14 @@ class Auto:
 
     def shifts(self, state: Any, gamma: float) -> tuple[Shift, ...]:
         """See `Rule`."""
-        return _in_units(self.optimism, _at_least(self.least, state), gamma, self.terminal)
+        unit = state + (state < self.least) * (self.least - state)
+        unit = unit + (unit == 0)  # 1 before the first reward, without a least unit
+        levels = self.optimism if isinstance(self.optimism, tuple) else (self.optimism,)
+        return tuple(Shift(o * (gamma - 1), 1 / unit, gamma, self.terminal) for o in levels)
 
     def metrics(self, state: Any) -> dict[str, Any]:
         """See `Rule`."""
         return {"reward_size": state}
-
-
-class Sum(NamedTuple):
-    """The state of `LargestReturn`.
-
-    Args:
-        steps: The steps so far, as long as they count.
-        total: The discounted sum of the rewards of the running episode.
-        discount: The discount of its next reward.
-        largest: The largest size of such a sum.
-    """
-
-    steps: Any
-    total: Any
-    discount: Any
-    largest: Any
-
-
-@dataclass(frozen=True)
-class LargestReturn:
-    """A rule for the shift: the largest discounted return so far is the unit of the values.
-
-    Like `Auto`, but with returns in place of rewards, so that it also fits tasks that pay at every
-    step. It looks at the first steps of a training and then stays. Until then the shift moves,
-    which takes a replay of primal rewards: our agents have one, a wrapper does not.
-
-    Args:
-        optimism: The initial value in units of that return, or several, one for each member.
-        terminal: As in `Shift`.
-        least: The smallest unit. As long as all returns are smaller, this is the unit.
-        steps: The number of steps that it looks at.
-
-    >>> rule = LargestReturn(optimism=1.0)
-    >>> state = rule.start()
-    >>> for ended in (False, True):
-    ...     state = rule.observe(state, 2.0, ended, gamma=0.5)
-    >>> state.largest
-    3.0
-    >>> rule.shifts(state, gamma=0.5)[0].initial_value
-    3.0
-    """
-
-    optimism: Finite | tuple[Finite, ...] = 5.0
-    terminal: Terminal = "absorbing"
-    least: NonNegative = 1.0
-    steps: Count = 1000
-
-    def __post_init__(self) -> None:
-        check(self)
-        _check_levels(self.optimism)
-
-    def start(self) -> Sum:
-        """See `Rule`."""
-        return Sum(0.0, 0.0, 1.0, 0.0)
-
-    def observe(self, state: Sum, reward: Any, ended: Any, gamma: float) -> Sum:
-        """See `Rule`."""
-        counts = state.steps < self.steps
-        total = state.total + state.discount * reward
-        larger = counts * (abs(total) > state.largest)
-        return Sum(
-            steps=state.steps + counts,
-            total=total * (1 - ended),
-            discount=state.discount * gamma * (1 - ended) + ended,
-            largest=state.largest + larger * (abs(total) - state.largest),
-        )
-
-    def shifts(self, state: Sum, gamma: float) -> tuple[Shift, ...]:
-        """See `Rule`."""
-        return _in_units(self.optimism, _at_least(self.least, state.largest), gamma, self.terminal)
-
-    def metrics(self, state: Sum) -> dict[str, Any]:
-        """See `Rule`."""
-        return {"return_size": state.largest}
-
-
-class Mean(NamedTuple):
-    """The state of `Centred`: the number of rewards so far, and their mean."""
-
-    seen: Any
-    mean: Any
-
-
-@dataclass(frozen=True)
-class Centred:
-    """A rule for the shift: rewards minus their mean so far.
-
-    This is reward centering (Naik, Wan, Tomar and Sutton, 2024), with the mean of the rewards that
-    the agent has received. It removes the part of the values that all states share, and is neither
-    optimistic nor cautious by itself: where nothing is paid yet, there is no shift. The shift never
-    stops moving, which takes a replay of primal rewards: our agents have one, a wrapper does not.
-
-    Args:
-        terminal: As in `Shift`.
-
-    >>> rule, state = Centred(), Centred().start()
-    >>> for reward in (1.0, 3.0):
-    ...     state = rule.observe(state, reward, ended=False, gamma=0.5)
-    >>> rule.shifts(state, gamma=0.5)
-    (Shift(bias=-2.0, scale=1.0, gamma=0.5, terminal='absorbing'),)
-    """
-
-    terminal: Terminal = "absorbing"
-
-    def __post_init__(self) -> None:
-        check(self)
-
-    def start(self) -> Mean:
-        """See `Rule`."""
-        return Mean(0.0, 0.0)
-
-    def observe(self, state: Mean, reward: Any, ended: Any, gamma: float) -> Mean:
-        """See `Rule`."""
-        seen = state.seen + 1
-        return Mean(seen, state.mean + (reward - state.mean) / seen)
-
-    def shifts(self, state: Mean, gamma: float) -> tuple[Shift, ...]:
-        """See `Rule`."""
-        return (Shift(-state.mean, 1.0, gamma, self.terminal),)
-
-    def metrics(self, state: Mean) -> dict[str, Any]:
-        """See `Rule`."""
-        return {"mean_reward": state.mean}
 
 
 @dataclass(frozen=True)
@@ -272,14 +153,6 @@ class Cautious:
         return Shift(max(0.0, (discount - 1) * lowest), 1.0, discount, self.terminal)
 
 
-# The rules by their names on the command line.
-RULES: dict[str, type[Auto | LargestReturn | Centred]] = {
-    AUTO: Auto,
-    "largest-return": LargestReturn,
-    "centred": Centred,
-}
-
-
 def as_rule(value: Any) -> Rule | None:
     """The rule that a shift stands for: `"auto"`, or a rule as in JSON; None if it is a number."""
     if isinstance(value, str):
@@ -300,22 +173,3 @@ def rule_on_data(shift: Any) -> Cautious | None:
     if isinstance(shift, Auto) and replace(shift, terminal=Auto.terminal) == Auto():
         return Cautious() if shift.terminal == Auto.terminal else Cautious(shift.terminal)
     return shift if isinstance(shift, Cautious) else None
-
-
-def _check_levels(optimism: float | tuple[float, ...]) -> None:
-    if optimism == ():
-        raise InputError("optimism must be at least one number, got ()")
-
-
-def _at_least(least: float, size: Any) -> Any:
-    """The larger of the two; 1 if both are 0."""
-    unit = size + (size < least) * (least - size)
-    return unit + (unit == 0)
-
-
-def _in_units(
-    optimism: float | tuple[float, ...], unit: Any, gamma: float, terminal: Terminal
-) -> tuple[Shift, ...]:
-    """The shifts of members that start at some units each."""
-    levels = optimism if isinstance(optimism, tuple) else (optimism,)
-    return tuple(Shift(o * (gamma - 1), 1 / unit, gamma, terminal) for o in levels)

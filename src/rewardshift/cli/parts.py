@@ -23,7 +23,7 @@ from tyro.constructors import (
 from rewardshift.agents.intrinsic import RND, Intrinsic
 from rewardshift.agents.networks import MLP, Convolution, Network
 from rewardshift.agents.selection import SELECTIONS, Drawing
-from rewardshift.auto import AUTO, RULES, Cautious, Rule
+from rewardshift.auto import AUTO, Auto, Cautious, Rule
 from rewardshift.errors import InputError, one_line, shown
 from rewardshift.shift import Shift
 from rewardshift.training.hindsight import Hindsight
@@ -66,7 +66,7 @@ SLOTS: dict[Any, tuple[str, Makers]] = {
         {name: partial(Hindsight, name) for name in ("future", "final", "episode")},
     ),
 }
-CHOOSING = Slot("shift", dict(RULES), optional=False)
+CHOOSING = Slot("shift", {AUTO: Auto}, optional=False)
 REGISTRY = ConstructorRegistry()
 
 

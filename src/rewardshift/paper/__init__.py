@@ -2,7 +2,6 @@
 
 from rewardshift.lab import register
 from rewardshift.paper.auto import AUTO, AUTO_CONTROL
-from rewardshift.paper.auto_development import AUTO_DEVELOPMENT
 from rewardshift.paper.auto_offline import AUTO_OFFLINE
 from rewardshift.paper.control import (
     CONTROL,
@@ -27,7 +26,7 @@ from rewardshift.paper.terminal import TERMINAL_TREATMENT
 
 for figure in (
     *(FIGURE1, MAZE_SIZES, TERMINAL_TREATMENT, LIFETIME, INITIAL_VALUES),
-    *(AUTO_DEVELOPMENT, AUTO, AUTO_CONTROL, AUTO_OFFLINE),
+    *(AUTO, AUTO_CONTROL, AUTO_OFFLINE),
     *(CURIOSITY, CURIOSITY_ABLATION, CURIOSITY_STORED, CURIOSITY_EXPLAINED),
     *(CONTROL, CONTROL_ABLATION, SPARSE_CHEETAH_FIGURE, HUMANOID),
     *(OFFLINE, OFFLINE_ABLATION, OFFLINE_MECHANISM),

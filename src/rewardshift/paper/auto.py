@@ -10,7 +10,7 @@ from rewardshift.agents.dqn import DQN
 from rewardshift.agents.networks import MLP
 from rewardshift.agents.settings import ShiftLike
 from rewardshift.agents.td3 import TD3
-from rewardshift.auto import Auto, Centred, LargestReturn
+from rewardshift.auto import Auto
 from rewardshift.envs import SPARSE_PENDULUM, deep_sea_id, four_rooms_id
 from rewardshift.lab.curves import (
     SharedBudget,
@@ -55,7 +55,7 @@ class ChosenBudget(SharedBudget):
 
 
 # The paper's DQN, which is unstable where a discount is near 1 and rewards are dense: there the
-# target networks are slower, as in `auto-development` on CartPole.
+# target networks are slower.
 GRID = replace(PAPER_DQN, gamma=0.98)
 SEA = replace(PAPER_DQN, gamma=0.99)
 CLASSIC = DQN(gamma=0.99, tau=0.005)
@@ -75,14 +75,10 @@ METHODS = (
     Method("none", "no shift", 0.0, Style("#525252", "--")),
     Method("paper", "-0.5", -0.5, Style("#2171b5", "-.")),
     Method("auto", "auto: first reward", Auto(), Style("#dd3497", "-")),
-    Method("largest-return", "largest return", LargestReturn(), Style("#fd8d3c", ":")),
-    Method("centred", "centred", Centred(), Style("#005a32", ":")),
 )
 SENTENCES = (
     ("auto", "none", "A shift that chooses itself is better than none."),
     ("auto", "paper", "A shift that chooses itself is better than -0.5."),
-    ("largest-return", "auto", "A unit of the largest return is better than one of a reward."),
-    ("centred", "none", "Centred rewards are better than none."),
 )
 
 

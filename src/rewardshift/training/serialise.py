@@ -16,7 +16,7 @@ from rewardshift.agents.networks import MLP, Convolution
 from rewardshift.agents.sac import SAC
 from rewardshift.agents.selection import SELECTIONS
 from rewardshift.agents.td3 import TD3
-from rewardshift.auto import RULES
+from rewardshift.auto import Auto
 from rewardshift.data.dataset import Subset
 from rewardshift.errors import InputError, shown
 from rewardshift.shift import Shift
@@ -25,10 +25,9 @@ from rewardshift.training.hindsight import Hindsight
 OURS: dict[str, type] = {
     part.__name__: part
     for part in (
-        *(DQN, TD3, SAC, BCQ, CQL, Shift, RND),
+        *(DQN, TD3, SAC, BCQ, CQL, Shift, Auto, RND),
         *(Hindsight, Subset, MLP, Convolution),
         *SELECTIONS.values(),
-        *RULES.values(),
     )
 }
 PLAIN = (bool, int, float, str, type(None))
