@@ -12,11 +12,9 @@ from rewardshift.lab.figure import Figure, Panel
 from rewardshift.lab.results import read_results
 from rewardshift.paper.lifetime import JUDGED, SIGNS, TASKS, fitted_lifetime
 from rewardshift.report import judged_folders, summary
-from rewardshift.report.curves import in_words
-from rewardshift.report.reading import read_reading
-from rewardshift.report.rows import SYMBOLS
-from rewardshift.report.summary import markdown, read_claims
-from rewardshift.report.verdicts import reason
+from rewardshift.report.plots import in_words
+from rewardshift.report.reading import markdown, read_claims, read_reading
+from rewardshift.report.verdicts import SYMBOLS, reason
 
 ROOT = Path(__file__).parents[1]
 RESULTS = ROOT / "results"

@@ -28,8 +28,7 @@ def test_a_newcomers_round(tmp_path: Path) -> None:
     assert "inconclusive" in result.stdout
     made = sorted(path.name for path in (tmp_path / "out" / "figure1").iterdir())
     assert made == [
-        "claims.json", "figure.png", "figure.svg", "plan.json", "provenance.json", "results.csv",
-        "units",
+        "claims.json", "figure.png", "figure.svg", "provenance.json", "results.csv", "units",
     ]  # fmt: skip
     assert (tmp_path / "out" / "report.html").exists()
     again = rewardshift("reproduce", "figure1", "--preset", "smoke", cwd=tmp_path)

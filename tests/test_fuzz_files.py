@@ -26,8 +26,8 @@ from rewardshift.lab.results import (
     save_unit,
     write_results,
 )
-from rewardshift.report import _read_provenance
 from rewardshift.report.page import render_page
+from rewardshift.report.reading import read_provenance
 from rewardshift.report.verdicts import judge, scores
 from rewardshift.training.checkpoint import load_checkpoint
 from rewardshift.training.loading import load
@@ -302,7 +302,7 @@ def test_a_damaged_page(damage: Damage, name: str, figure_folder: Path) -> None:
     path = figure_folder / name
     one = {FIGURE.name: FIGURE}  # the others have no files to damage
     scripts = render_page([figure_folder], one).count("<script")  # its own, and its curves
-    damaged(path, damage, lambda: _read_provenance(figure_folder, FIGURE), str(figure_folder))
+    damaged(path, damage, lambda: read_provenance(figure_folder, FIGURE), str(figure_folder))
     text = damaged(path, damage, lambda: render_page([figure_folder], one), str(figure_folder))
     assert text is None or text.count("<script") <= scripts
 

@@ -168,7 +168,6 @@ OPTIONS: dict[str, dict[str, st.SearchStrategy[Any]]] = {
     "sweep sac": {**ONLINE, **SWEPT},
     "sweep bcq": {**TRAINING, **SWEPT, "--transitions": NUMBER},
     "sweep cql": {**TRAINING, **SWEPT, "--updates": NUMBER},
-    "watch": {"--port": NUMBER},
     "doctor": {"--run-seed": NUMBER, "--episodes": NUMBER, "--seed": NUMBER, "--out": ANY},
     "evaluate": {"--episodes": NUMBER, "--run-seed": NUMBER, "--seed": NUMBER},
     "resume": {"--steps": NUMBER},
@@ -179,7 +178,6 @@ OPTIONS: dict[str, dict[str, st.SearchStrategy[Any]]] = {
         "--on": st.sampled_from(["here", "x"]),
     },
 }  # fmt: skip
-NO_PORT = st.sampled_from(["--port=65536", "--port=-1", f"--port={'9' * 25}", "--port=x"])
 FOLDERS = ("data inspect", "resume", "play", "collect", "doctor", "evaluate")
 # Without one of these, a figure would be run.
 NO_PLAN = st.sampled_from(
@@ -204,8 +202,6 @@ def command_lines(draw: st.DrawFn) -> list[str]:
     agent = command.partition(" ")[2] if line[0] in ("train", "sweep") else ""
     if command == "reproduce":
         line += draw(NO_PLAN)
-    elif command == "watch":
-        line += [draw(ANY), draw(NO_PORT)]
     elif agent in UNFIT:
         line += ["--env", draw(st.sampled_from(UNFIT[agent]))]
     elif agent:

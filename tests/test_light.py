@@ -13,7 +13,8 @@ from rewardshift import extras
 
 HEAVY = (
     *("jax", "jaxtyping", "optax", "scipy", "matplotlib", "minigrid", "pygame", "mujoco", "minari"),
-    *("h5py", "imageio", "tensorboardX", "tyro", "rich", "torch", "stable_baselines3", "d3rlpy"),
+    *("h5py", "imageio", "jinja2", "tensorboardX", "tyro", "rich"),
+    *("torch", "stable_baselines3", "d3rlpy"),
 )
 SOURCE = Path(rewardshift.__file__)
 

@@ -112,7 +112,7 @@ def test_the_report_prints_its_summary(folder: Path, capsys: pytest.CaptureFixtu
     assert lines[1] == "| --- | --- | --- | --- | --- | --- |"
     assert "| figure1 | 2 | 1 | 1 | 0 |  |" in lines
     page = (folder.parent / "report.html").read_text()
-    assert page.index("The paper&#x27;s claims") < page.index("Our claims") < page.index("<img")
+    assert page.index("The paper&#39;s claims") < page.index("Our claims") < page.index("<img")
 
 
 def test_the_list_tells_lifetimes_and_tasks_left_out(

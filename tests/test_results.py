@@ -10,7 +10,7 @@ import rewardshift.paper  # noqa: F401  registers the figures
 from rewardshift.lab import FIGURES
 from rewardshift.lab.results import read_results
 from rewardshift.report import summary
-from rewardshift.report.summary import markdown as as_markdown
+from rewardshift.report.reading import markdown as as_markdown
 from rewardshift.report.verdicts import judge
 
 ROOT = Path(__file__).parents[1]

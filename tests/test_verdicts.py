@@ -9,8 +9,8 @@ from test_report import FIGURE, known_curves
 import rewardshift.paper  # noqa: F401  registers the figures
 from rewardshift.lab import FIGURES
 from rewardshift.lab.figure import Claim, Curve, Figure
+from rewardshift.report.reading import count
 from rewardshift.report.statistics import MIN_SEEDS
-from rewardshift.report.summary import count
 from rewardshift.report.verdicts import (
     comparison,
     evidence,

@@ -1,7 +1,7 @@
 """The command line.
 
 `rewardshift train | resume | evaluate | play | collect | data | sweep | list | reproduce | report |
-watch | suggest | doctor`.
+suggest | doctor`.
 """
 
 import errno

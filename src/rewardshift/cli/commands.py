@@ -12,7 +12,6 @@ from rewardshift.cli.parts import REGISTRY, PartError
 from rewardshift.cli.suggest import suggest
 from rewardshift.cli.sweeps import sweep_constants, sweep_jobs
 from rewardshift.cli.training import evaluate, play, resume_run, train_agent
-from rewardshift.cli.watching import watch
 from rewardshift.errors import InputError
 
 COMMANDS: dict[str, Callable[..., None]] = {
@@ -26,7 +25,6 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "list": list_figures,
     "reproduce": reproduce,
     "report": report,
-    "watch": watch,
     "suggest": suggest,
     "doctor": examine,
 }

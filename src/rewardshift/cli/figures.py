@@ -1,6 +1,5 @@
 """The commands about figures: `list`, `reproduce` and `report`."""
 
-import contextlib
 import os
 import re
 from collections.abc import Iterator
@@ -13,7 +12,6 @@ from rich.table import Table
 
 import rewardshift.paper  # noqa: F401  registers the figures
 from rewardshift.cli.progress import run_with_progress
-from rewardshift.cli.watching import watched
 from rewardshift.errors import InputError, TrainingError, shown
 from rewardshift.extras import needs
 from rewardshift.files import writable_folder
@@ -91,7 +89,6 @@ def reproduce(
     on: Literal["here", "ray"] = "here",
     address: Annotated[str | None, tyro.conf.arg(metavar="ADDRESS")] = None,
     terminal: Literal["zero", "absorbing"] = "zero",
-    watch: bool = False,
 ) -> None:
     """Run a figure of the paper and judge its claims.
 
@@ -111,7 +108,6 @@ def reproduce(
         terminal: "zero" cuts the shift off at a terminal state, as the paper does;
             "absorbing" makes it exactly policy-invariant. Figures whose methods have treatments of
             their own ignore it.
-        watch: Serve the page on 127.0.0.1 while it runs, like `rewardshift watch`.
     """
     with needs("paper"):  # before any work
         from rewardshift.cli import verdicts  # noqa: PLC0415
@@ -131,13 +127,12 @@ def reproduce(
     part = _parse_shard(shard)
     failed = []
     work = [(plan, pending_units(plan, part)) for plan in plans]
-    with watched(out) if watch else contextlib.nullcontext():
-        for plan, units in work:
-            failed += run_with_progress(plan, units, place)
-            if part != WHOLE and missing_seeds(plan):
-                print(f"{plan.figure}: shard {shard} is done; others are missing")
-            elif gather(plan):
-                verdicts.judge_figure(plan)
+    for plan, units in work:
+        failed += run_with_progress(plan, units, place)
+        if part != WHOLE and missing_seeds(plan):
+            print(f"{plan.figure}: shard {shard} is done; others are missing")
+        elif gather(plan):
+            verdicts.judge_figure(plan)
     verdicts.make_page(out)
     if failed:
         raise TrainingError(

@@ -11,10 +11,9 @@ from rich.table import Column, Table
 
 from rewardshift.lab.runner import Plan
 from rewardshift.report import summary, unsealed, write_figure, write_page, write_report, write_seal
-from rewardshift.report.rows import SYMBOLS
-from rewardshift.report.summary import COLUMNS, TITLES, Row
-from rewardshift.report.summary import markdown as as_markdown
-from rewardshift.report.verdicts import comparison, evidence
+from rewardshift.report.reading import COLUMNS, TITLES, Counts
+from rewardshift.report.reading import markdown as as_markdown
+from rewardshift.report.verdicts import SYMBOLS, comparison, evidence
 
 COLORS = {
     "supported": "green",
@@ -55,7 +54,7 @@ def make_report(out: Path, *, markdown: bool, seal: bool) -> None:
     print(f"report:  {page}")
 
 
-def _counts(title: str, rows: list[Row]) -> Table:
+def _counts(title: str, rows: list[Counts]) -> Table:
     table = Table(title=title, title_justify="left", box=box.SIMPLE, padding=(0, 1, 0, 0))
     table.add_column(COLUMNS[0], no_wrap=True)
     for column in COLUMNS[1:]:

@@ -8,7 +8,6 @@ last checkpoint. A failing unit does not stop the others.
 import contextlib
 import importlib
 import itertools
-import json
 import shutil
 import tempfile
 import time
@@ -19,7 +18,7 @@ from pathlib import Path
 from typing import NamedTuple, Protocol, runtime_checkable
 
 from rewardshift.errors import FOREIGN, ForeignError, InputError, TrainingError
-from rewardshift.files import read_own, writable_folder, write_atomic
+from rewardshift.files import writable_folder
 from rewardshift.lab import MODULES, find_figure
 from rewardshift.lab.figure import Figure, Group, Unit
 from rewardshift.lab.provenance import made_with
@@ -108,7 +107,6 @@ class Shard(NamedTuple):
 
 WHOLE = Shard(1, 1)
 RUNNING = "running"  # the folder of unfinished units
-PLAN = "plan.json"
 RETRIES = 2  # the number of restarts of a unit after its process or its machine is lost
 
 
@@ -134,7 +132,7 @@ class Place(Protocol):
 
 
 def pending_units(plan: Plan, shard: Shard = WHOLE) -> list[Unit]:
-    """The unfinished work of a shard. It writes the plan to the figure's folder, for `watch`.
+    """The unfinished work of a shard.
 
     The shard of a seed does not depend on the finished work, so shards on different machines, with
     or without a common folder, never do the same work.
@@ -142,7 +140,6 @@ def pending_units(plan: Plan, shard: Shard = WHOLE) -> list[Unit]:
     for folder in (plan.out, plan.folder, plan.folder / "units"):
         writable_folder(folder)
     figure = plan.declared.at(plan.preset)
-    write_plan(plan)
     size, turn = figure.seeds_per_unit, itertools.count()
     units = []
     for group in figure.groups:
@@ -159,21 +156,6 @@ def pending_units(plan: Plan, shard: Shard = WHOLE) -> list[Unit]:
             for i in range(0, len(missing), size)
         ]
     return units
-
-
-def write_plan(plan: Plan) -> None:
-    """Writes `plan.json`: the work that the figure's folder is going to hold."""
-    figure = plan.declared
-    body = {
-        "preset": plan.preset,
-        "seeds": plan.seeds,
-        "terminal": plan.terminal,
-        "unit_spans": figure.unit_spans,
-        "seeds_per_unit": figure.seeds_per_unit,
-    }
-    path, text = plan.folder / PLAN, json.dumps(body) + "\n"
-    if not path.exists() or read_own(path) != text.encode():
-        write_atomic(path, text)
 
 
 def run_units(plan: Plan, units: list[Unit], place: Place) -> Iterator[Outcome]:

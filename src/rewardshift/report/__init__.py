@@ -2,15 +2,13 @@
 
 import json
 import shlex
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from rewardshift.auto import AUTO
-from rewardshift.checks import check
-from rewardshift.errors import InputError, one_line
-from rewardshift.files import DAMAGE, read_own, write_atomic
-from rewardshift.lab.figure import Curve, Figure
+from rewardshift.errors import InputError
+from rewardshift.files import read_own, write_atomic
+from rewardshift.lab.figure import Curve
 from rewardshift.lab.results import (
     check_seal,
     command_again,
@@ -21,24 +19,9 @@ from rewardshift.lab.sweep.run import figures_in, read_sweep
 from rewardshift.lab.sweep.task import SWEEP
 from rewardshift.report.page import render_page
 from rewardshift.report.plots import draw
+from rewardshift.report.reading import Summary, count_all, read_claims, read_provenance
 from rewardshift.report.response import as_csv, draw_response, points_of
-from rewardshift.report.summary import Summary, count_all, read_claims
 from rewardshift.report.verdicts import judge
-from rewardshift.shift import Terminal
-
-
-@dataclass(frozen=True)
-class Provenance:
-    """The part of `provenance.json` that a figure's caption needs."""
-
-    preset: str
-    seeds: int
-    terminal: Terminal
-    note: str
-    missing: tuple[str, ...]
-
-    def __post_init__(self) -> None:
-        check(self)
 
 
 def write_figure(folder: Path) -> list[dict[str, Any]]:
@@ -48,7 +31,7 @@ def write_figure(folder: Path) -> list[dict[str, Any]]:
         The claims with their verdicts.
     """
     whole = figures_in(folder.parent)[folder.name]
-    provenance = _read_provenance(folder, whole)
+    provenance = read_provenance(folder, whole)
     figure = whole.at(provenance.preset)
     curves = read_results(folder / "results.csv")
     missing = {
@@ -136,17 +119,3 @@ def _figure_folders(out: Path) -> list[Path]:
 def judged_folders(out: Path) -> list[Path]:
     """The folders of the figures in `out` that have results and verdicts."""
     return [folder for folder in _figure_folders(out) if (folder / "claims.json").exists()]
-
-
-def _read_provenance(folder: Path, figure: Figure) -> Provenance:
-    path = folder / "provenance.json"
-    try:
-        body = json.loads(read_own(path))
-        needed = {key: body[key] for key in ("preset", "seeds", "terminal", "note")}
-        provenance = Provenance(**needed, missing=tuple(body.get("missing", ())))
-        known = figure.presets
-        if provenance.preset not in known:
-            raise ValueError(f"preset {provenance.preset!r} is not one of {', '.join(known)}")
-        return provenance
-    except DAMAGE as error:
-        raise InputError(f"{str(path)!r} cannot be read: {one_line(error)}") from error

@@ -1,260 +1,257 @@
-"""One self-contained page: every claim with its verdict, every figure with its curves."""
+"""One self-contained page: every claim with its verdict, every figure with its curves.
+
+The HTML is in `templates/`, which escape every text that comes from a file.
+"""
 
 import base64
 import json
 from collections.abc import Mapping, Sequence
 from hashlib import sha256
-from html import escape
 from pathlib import Path
 from statistics import median
-from string import Template
 from typing import Any
 
-from rewardshift.files import DAMAGE, read_own
+from rewardshift.extras import needs
+from rewardshift.files import read_own
 from rewardshift.lab import FIGURES
-from rewardshift.lab.figure import Curve, Figure, Source, rounded
+from rewardshift.lab.figure import SCENARIOS, Curve, Figure, Metric, Panel, rounded
 from rewardshift.lab.results import read_results
 from rewardshift.lab.sweep.run import read_sweep
 from rewardshift.lab.sweep.task import SWEEP
-from rewardshift.report.curves import as_json, in_words
-from rewardshift.report.reading import reading_html, scenarios_of, short_html
+from rewardshift.report.plots import in_words, shown_curves
+from rewardshift.report.reading import (
+    TITLES,
+    Claims,
+    count_all,
+    read_claims,
+    read_provenance,
+    read_reading,
+)
 from rewardshift.report.response import response_html
-from rewardshift.report.rows import DETAIL, OVERVIEW, SYMBOLS, detail_row, overview_row, table
-from rewardshift.report.summary import TITLES, VERDICTS, Row, count_all, read_claims, unreadable
-from rewardshift.report.verdicts import SOURCES
+from rewardshift.report.verdicts import SOURCES, SYMBOLS, evidence, reason
 
-Claims = dict[str, list[dict[str, Any]]]
-Figures = Mapping[str, Figure]
+with needs("paper"):
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined
+    from markupsafe import Markup
+
+TEMPLATES = Path(__file__).with_name("templates")
+METRICS: dict[Metric, str] = {
+    "auc": "the mean of the curve",
+    "final": "the end of the curve",
+    "best": "the best point of the curve",
+    "drop": "the loss from the best point to the end",
+}
+DASHES = {"-": "", "--": "6 3", "-.": "7 3 1.5 3", ":": "1.5 3"}
 
 
-def render_page(
-    folders: Sequence[Path], figures: Figures = FIGURES, live: str | None = None
-) -> str:
+def render_page(folders: Sequence[Path], figures: Mapping[str, Figure] = FIGURES) -> str:
     """The page for these figure folders, in their order.
 
     Args:
         folders: The folders of the judged figures.
         figures: All figures that the page is about, by name.
-        live: The sections about work that goes on, for a page that is watched.
     """
     claims = read_claims(folders, figures)
-    shown = {folder.name for folder in folders}
-    style, script = _part("page.css"), _part("page.js")
-    if live is not None:
-        script += _part("watch.js")
-    parts = (
-        "".join(_section(folder, figures[folder.name], claims[folder.name]) for folder in folders),
-        _claims(folders, claims, figures) if figures else "",
-    )
-    # The policy forbids the page every request, and every script and style but its own. A watched
-    # page may ask its own server.
-    return Template(_part("page.html")).substitute(
-        style=style,
-        style_hash=_hash(style),
-        script=script,
-        script_hash=_hash(script),
-        connect="; connect-src 'self'" if live is not None else "",
-        live=live or "",
-        header=_header(figures, claims) + _contents(folders, figures),
-        body="".join(
-            parts if SWEEP in figures else reversed(parts)
-        ),  # a sweep's answer comes first
-        unrun=_unrun([figure for figure in figures.values() if figure.name not in shown]),
-    )
-
-
-def _header(figures: Figures, claims: Claims) -> str:
-    """What the page is about: a run, a sweep, or the figures."""
-    kind = "sweep" if SWEEP in figures else "paper" if figures else "run"
-    theirs = [c["verdict"] for judged in claims.values() for c in judged if c["source"] == "paper"]
-    tested = len(theirs) - theirs.count("not tested")
-    return Template(_part(f"page_{kind}.html")).substitute(tested=tested, claims=len(theirs))
-
-
-def _contents(folders: Sequence[Path], figures: Figures) -> str:
-    """The way to each figure, on a page of several."""
-    if len(folders) < 2:
-        return ""
-    links = "".join(
-        f'<li><a href="#{escape(folder.name)}" title="{escape(figures[folder.name].title)}">'
-        f"{escape(folder.name)}</a></li>"
-        for folder in folders
-    )
-    return f'<nav aria-label="Figures"><b>Figures:</b><ul>{links}</ul></nav>\n'
-
-
-def _claims(folders: Sequence[Path], claims: Claims, figures: Figures) -> str:
-    """The section about all claims."""
-    counts = count_all(claims, figures).items()
-    return Template(_part("page_claims.html")).substitute(
-        tiles="".join(_tiles(source, rows[-1]) for source, rows in counts if any(rows[-1].counts)),
-        short="" if SWEEP in figures else short_html(folders, claims, figures),
-        power=_power(claims),
-        scenarios="".join(f"<option>{escape(name)}</option>" for name in scenarios_of(figures)),
-        verdicts="".join(map(_verdict_box, VERDICTS)),
-        tables="".join(_overview(folders, claims, figures, source) for source in SOURCES),
+    drawn = {folder.name for folder in folders}
+    rows = {name: [_row(figures[name], claim) for claim in found] for name, found in claims.items()}
+    style, script = ((TEMPLATES / name).read_text() for name in ("page.css", "page.js"))
+    return (
+        _environment()
+        .get_template("page.html")
+        .render(
+            style=Markup(style),
+            style_hash=_hash(style),
+            script=Markup(script),
+            script_hash=_hash(script),
+            is_sweep=SWEEP in figures,
+            summary=count_all(claims, figures),
+            detectable=_median_detectable(claims),
+            scenarios=_scenarios(folders, claims, figures),
+            rows={
+                source: [row for of in rows.values() for row in of if row["source"] == source]
+                for source in SOURCES
+            },
+            sections=[
+                _section(folder, figures[folder.name], claims[folder.name], rows[folder.name])
+                for folder in folders
+            ],
+            unrun=[figure for figure in figures.values() if figure.name not in drawn],
+        )
     )
 
 
-def _power(claims: Claims) -> str:
-    """What the two verdicts that are easily mistaken mean, with the size of what was missed."""
-    found = [claim.get("detectable") for judged in claims.values() for claim in judged]
-    effects = [effect for effect in found if isinstance(effect, float)]
-    missed = (
-        ": the seeds of half of the tested claims find only effects above"
-        f" {rounded(median(effects))} standard deviations"
-        if effects
-        else ""
+def _environment() -> Environment:
+    environment = Environment(
+        loader=FileSystemLoader(TEMPLATES),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
     )
-    return f"""<p><b>✗ Not supported</b> means that the opposite was shown. <b>? Inconclusive</b>
-does not mean “no effect”{missed}.</p>"""
-
-
-def _part(name: str) -> str:
-    return Path(__file__).with_name(name).read_text()
+    environment.policies["json.dumps_kwargs"] = {"separators": (",", ":")}
+    environment.filters |= {"rounded": rounded}
+    environment.globals |= {"SYMBOLS": SYMBOLS, "TITLES": TITLES}
+    return environment
 
 
 def _hash(text: str) -> str:
+    """The hash by which the page's policy allows its script and its style, and no others."""
     return f"sha256-{base64.b64encode(sha256(text.encode()).digest()).decode()}"
 
 
-def _tiles(source: Source, total: Row) -> str:
-    """How many claims of one source came to which verdict."""
-    tiles = "".join(
-        f'<li class="{verdict.replace(" ", "-")}"><b>{number}</b> {SYMBOLS[verdict]} {verdict}</li>'
-        for verdict, number in zip(VERDICTS, total.counts, strict=True)
-    )
-    cost = ""
-    if total.counts[-1] and total.core_hours:
-        cost = f"<p>About {rounded(total.core_hours)} core-hours would test the rest.</p>"
-    return f"""<div class="tiles"><h3>{escape(TITLES[source])}</h3><ul>{tiles}</ul>{cost}</div>
-"""
+def _median_detectable(claims: Claims) -> float | None:
+    """The effect that the seeds of half of the tested claims can find."""
+    found = [claim["detectable"] for judged in claims.values() for claim in judged]
+    effects = [effect for effect in found if effect is not None]
+    return median(effects) if effects else None
 
 
-def _verdict_box(verdict: str) -> str:
-    """What is not tested is hidden at first: it is long, and says little."""
-    checked = "" if verdict == "not tested" else " checked"
-    box = f'<input type="checkbox" name="verdict" value="{verdict}"{checked}>'
-    return f"<label>{box} {verdict}</label> "
+def _scenarios(
+    folders: Sequence[Path], claims: Claims, figures: Mapping[str, Figure]
+) -> list[dict[str, Any]]:
+    """The scenarios, known ones first: the question, the verdicts, the answers so far."""
+    names = {figure.scenario for figure in figures.values()}
+    known = [name for name in SCENARIOS if name in names]
+    readings = {folder.name: read_reading(folder) for folder in folders}
+    scenarios = []
+    for scenario in [*known, *sorted(names - set(known))]:
+        mine = [name for name, figure in figures.items() if figure.scenario == scenario]
+        found = [claim for name in mine for claim in claims[name]]
+        scenarios.append(
+            {
+                "name": scenario,
+                "question": SCENARIOS.get(scenario, ""),
+                "verdicts": {
+                    source: [c["verdict"] for c in found if c["source"] == source]
+                    for source in SOURCES
+                },
+                "answers": [
+                    {"figure": name, "reading": readings[name], "size": _size(claims[name])}
+                    for name in mine
+                    if name in readings
+                ],
+            }
+        )
+    return scenarios
 
 
-def _overview(folders: Sequence[Path], claims: Claims, figures: Figures, source: Source) -> str:
-    where = {folder.name: folder for folder in folders}
-    rows = []
-    for name, judged in claims.items():
-        try:
-            rows += [overview_row(figures[name], c) for c in judged if c["source"] == source]
-        except DAMAGE as error:
-            raise unreadable(where[name], error) from error
-    if not rows:
-        return ""
-    title = TITLES[source]
-    first = " open" if source == "paper" or SWEEP in figures else ""
-    return f"""<details class="all"{first}>
-<summary>{escape(title)}, one by one ({len(rows)})</summary>
-{table(title, OVERVIEW, rows)}</details>
-"""
+def _size(claims: list[dict[str, Any]]) -> str:
+    """The seeds and the preset behind an answer."""
+    seeds = sorted({str(claim["seeds"]) for claim in claims if claim["seeds"] is not None})
+    presets = sorted({claim["preset"] for claim in claims})
+    return f"{' or '.join(seeds)} seeds, {' or '.join(presets)}"
 
 
-def _section(folder: Path, whole: Figure, claims: list[dict[str, Any]]) -> str:
-    try:
-        provenance = json.loads(read_own(folder / "provenance.json"))
-        figure = whole.at(provenance["preset"])
-        rows = [detail_row(whole, claim) for claim in claims]
-        curves = read_results(folder / "results.csv")
-        if folder.name == SWEEP:
-            above = response_html(read_sweep(folder), curves, claims, _picture(folder, "response"))
-        else:
-            above = reading_html(folder) + _paper(figure, provenance)
-        return _filled(figure, provenance, curves, _picture(folder, "figure"), above, rows)
-    except DAMAGE as error:
-        raise unreadable(folder, error) from error
+def _row(figure: Figure, claim: dict[str, Any]) -> dict[str, Any]:
+    """A claim with the texts of its cells."""
+    titles = {panel.name: panel.title for panel in figure.panels}
+    task = titles.get(claim["panel"], claim["panel"])
+    source = "the paper's claim" if claim["source"] == "paper" else "our claim"
+    until = "" if claim["until"] is None else f" to step {claim['until']:,}"
+    return claim | {
+        "figure": figure.name,
+        "scenario": figure.scenario,
+        "task": task,
+        "compared": f"{task}, by {METRICS[claim['metric']]}{until}; {source}",
+        "why": reason(claim, {method.name: method.label for method in figure.methods}),
+        "numbers": "-" if claim["seeds"] is None else evidence(claim),
+        "effect": _effect(claim),
+        "bar": _bar(claim),
+    }
+
+
+def _effect(claim: dict[str, Any]) -> str:
+    """P, or for methods that are claimed alike the difference, with its interval."""
+    if claim["probability"] is None:
+        return "-"
+    value = claim["probability"] if claim["alike"] is None else claim["difference"]
+    interval = "" if claim["low"] is None else f" [{claim['low']:z.2f}, {claim['high']:z.2f}]"
+    name = "" if claim["alike"] is None else "difference "
+    return f"{name}{value:z.2f}{interval}"
+
+
+def _bar(claim: dict[str, Any]) -> dict[str, Any] | None:
+    """The places of an interval: of P from 0 to 1, or of a difference within two margins."""
+    if claim["low"] is None or claim["margin"] == 0:
+        return None
+    if claim["alike"] is None:
+        places = [100 * claim[key] for key in ("low", "probability", "high")]
+    else:
+        wide = 4 * claim["margin"]
+        differences = [claim[key] for key in ("low", "difference", "high")]
+        places = [100 * min(1, max(0, 0.5 + value / wide)) for value in differences]
+    low, middle, high = (f"{place:.1f}" for place in places)
+    return {"low": low, "middle": middle, "high": high, "margin": claim["alike"] is not None}
+
+
+def _section(
+    folder: Path, whole: Figure, claims: list[dict[str, Any]], rows: list[dict[str, Any]]
+) -> dict[str, Any]:
+    """A figure with its words, its picture, its curves, its claims and its provenance."""
+    provenance = read_provenance(folder, whole)
+    figure = whole.at(provenance.preset)
+    curves = read_results(folder / "results.csv")
+    body: dict[str, Any] = json.loads(read_own(folder / "provenance.json"))
+    answer = None
+    if folder.name == SWEEP:
+        answer = Markup(
+            response_html(read_sweep(folder), curves, claims, _picture(folder, "response"))
+        )
+    return {
+        "figure": figure,
+        "provenance": provenance,
+        "origin": {key: _as_text(value) for key, value in body.items()},
+        "answer": answer,
+        "reading": read_reading(folder),
+        "words": in_words(figure, curves),
+        "picture": _picture(folder, "figure"),
+        "curves": _curves(figure, curves),
+        "rows": rows,
+    }
+
+
+def _as_text(value: Any) -> str:
+    if isinstance(value, dict):
+        value = [f"{name} {version}" for name, version in value.items()]
+    return ", ".join(map(str, value)) if isinstance(value, list) else str(value)
 
 
 def _picture(folder: Path, name: str) -> str:
     """The source of a picture within the page."""
-    return (
-        f"data:image/svg+xml;base64,{base64.b64encode(read_own(folder / f'{name}.svg')).decode()}"
-    )
+    data = base64.b64encode(read_own(folder / f"{name}.svg")).decode()
+    return f"data:image/svg+xml;base64,{data}"
 
 
-def _paper(figure: Figure, provenance: dict[str, Any]) -> str:
-    """The paper's words and setting, beside a figure's own."""
-    note = escape(str(provenance["note"]))
-    if not figure.wording:
-        smaller = f" To save computing time: {note}." if note else ""
-        return f"<p>The paper has no such experiment; this one is ours.{smaller}</p>\n"
-    differs = f"{note}. These save computing time" if note else "only the number of seeds"
-    return f"""<figure><figcaption>The paper:</figcaption>
-<blockquote>“{escape(figure.wording)}”</blockquote></figure>
-<p><b>What differs from the paper's setting:</b> {differs}.</p>
-"""
+def _curves(figure: Figure, curves: Sequence[Curve]) -> dict[str, Any]:
+    """Every seed of every curve that the figure shows, for the page's script."""
+    return {
+        "x": figure.x_label,
+        "methods": [
+            {
+                "name": method.name,
+                "label": method.label,
+                "color": figure.style(method).color,
+                "dash": DASHES.get(figure.style(method).line, ""),
+            }
+            for method in figure.methods
+        ],
+        "panels": [_panel(figure, panel, curves) for panel in figure.panels],
+    }
 
 
-def _filled(
-    figure: Figure,
-    provenance: dict[str, Any],
-    curves: list[Curve],
-    picture: str,
-    above: str,
-    rows: list[str],
-) -> str:
-    """A figure's part of the page."""
-    name, command = escape(figure.name), provenance.get("command", "")
-    terminal = f"terminal {escape(provenance['terminal'])} ·\n" if figure.takes_terminal else ""
-    return f"""<section class="figure" id="{name}" aria-labelledby="{name}-title">
-<h2 id="{name}-title">{escape(figure.title)}</h2>
-<p class="note">{_kind(figure, provenance)}{escape(str(provenance["seeds"]))} seeds ·
-{terminal}<a href="#claims">all claims</a></p>
-{_gap(provenance.get("missing", []))}{above}
-<img class="static" alt="{escape(in_words(figure, curves))}"
- src="{picture}">
-<div class="chart"></div>
-<script type="application/json">{as_json(figure, curves)}</script>
-{table(f"Verdicts on {figure.name}", DETAIL, rows)}
-<p><b>To run it again:</b> <code>{escape(str(command))}</code></p>
-<details><summary>Provenance of {name}</summary>
-<table>{"".join(_pair(key, value) for key, value in provenance.items())}</table>
-</details>
-</section>
-"""
-
-
-def _kind(figure: Figure, provenance: dict[str, Any]) -> str:
-    if figure.name == SWEEP:
-        return ""
-    return (
-        f"{escape(figure.name)} · {escape(figure.scenario)} ·"
-        f" preset {escape(provenance['preset'])} · "
-    )
-
-
-def _gap(missing: list[str]) -> str:
-    if not missing:
-        return ""
-    return f'<p class="not-supported">Missing: {escape("; ".join(missing))}</p>\n'
-
-
-def _unrun(figures: list[Figure]) -> str:
-    """The figures without results, as the targets of their claims' links."""
-    if not figures:
-        return ""
-    items = "".join(
-        f'<li id="{escape(figure.name)}"><b>{escape(figure.name)}</b> ({escape(figure.scenario)}):'
-        f" {escape(figure.title.rstrip('?'))}."
-        f" About {rounded(figure.presets['quick'].core_hours)} core-hours:"
-        f" <code>rewardshift reproduce {escape(figure.name)} --preset quick</code></li>\n"
-        for figure in figures
-        if "quick" in figure.presets
-    )
-    return f"""<section aria-labelledby="unrun">
-<h2 id="unrun">Not run yet</h2>
-<ul>{items}</ul>
-</section>"""
-
-
-def _pair(key: str, value: Any) -> str:
-    if isinstance(value, dict):
-        value = [f"{name} {version}" for name, version in value.items()]
-    text = ", ".join(map(str, value)) if isinstance(value, list) else str(value)
-    return f'<tr><th scope="row">{escape(key)}</th><td><code>{escape(text)}</code></td></tr>\n'
+def _panel(figure: Figure, panel: Panel, curves: Sequence[Curve]) -> dict[str, Any]:
+    shown = {
+        method.name: found
+        for method in figure.methods
+        if (found := shown_curves(panel, method.name, curves))
+    }
+    return {
+        "title": panel.title,
+        "y": panel.y_label,
+        "range": panel.y_range,
+        "steps": next((list(found[0].steps) for found in shown.values()), []),
+        "seeds": {
+            name: [[float(f"{value:.4g}") for value in curve.values] for curve in found]
+            for name, found in shown.items()
+        },
+    }

@@ -51,14 +51,33 @@ def draw(figure: Figure, curves: Sequence[Curve], caption: str) -> dict[str, byt
         return {"png": render(canvas, "png"), "svg": render(canvas, "svg")}
 
 
+def shown_curves(panel: Panel, method: str, curves: Sequence[Curve]) -> list[Curve]:
+    """The curves of a method in a panel; none if the panel does not show the method."""
+    if not panel.shows(method):
+        return []
+    return [curve for curve in curves if (curve.panel, curve.method) == (panel.name, method)]
+
+
+def in_words(figure: Figure, curves: Sequence[Curve]) -> str:
+    """A text alternative of the picture: where the mean of every curve ends."""
+    sentences = [f"Learning curves. {figure.title}."]
+    for panel in figure.panels:
+        ends = [
+            f"{method.label} {np.mean([curve.values[-1] for curve in found]):.3g}"
+            for method in figure.methods
+            if (found := shown_curves(panel, method.name, curves))
+        ]
+        sentences.append(f"{panel.title}, {panel.y_label} at the end: {'; '.join(ends)}.")
+    return " ".join(sentences)
+
+
 def _legend(axis: Axes) -> list[tuple[Any, str]]:
     return list(zip(*axis.get_legend_handles_labels(), strict=True))
 
 
 def _draw_panel(axis: Axes, figure: Figure, panel: Panel, curves: Sequence[Curve]) -> None:
     for method in figure.methods:
-        mine = [c for c in curves if (c.panel, c.method) == (panel.name, method.name)]
-        if mine and panel.shows(method.name):
+        if mine := shown_curves(panel, method.name, curves):
             _draw_method(axis, figure, method, mine)
     axis.set_title(panel.title)
     axis.set_xlabel(figure.x_label)

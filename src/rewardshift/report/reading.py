@@ -1,23 +1,58 @@
-"""What we make of a figure's results, in words, and the page's short answer to each question."""
+"""A figure's folder as the report reads it: provenance, judged claims, and what they mean."""
 
 import json
 from collections.abc import Mapping, Sequence
-from html import escape
+from dataclasses import dataclass
 from pathlib import Path
+from types import NoneType
 from typing import Any, NamedTuple
 
+from rewardshift.checks import Finite, check, convert
 from rewardshift.errors import InputError, one_line
 from rewardshift.files import DAMAGE, read_own
-from rewardshift.lab.figure import SCENARIOS, Figure
-from rewardshift.lab.results import SEAL
-from rewardshift.report.rows import SYMBOLS, cell, table
-from rewardshift.report.summary import TITLES, VERDICTS
-from rewardshift.report.verdicts import SOURCES
+from rewardshift.lab import FIGURES
+from rewardshift.lab.figure import Figure, Source, rounded
+from rewardshift.lab.results import SEAL, command_again
+from rewardshift.report.statistics import MIN_SEEDS
+from rewardshift.report.verdicts import DECLARED, MEASURED, SOURCES, VERDICTS, judge
+from rewardshift.shift import Terminal
 
 Claims = Mapping[str, list[dict[str, Any]]]
 
 READING = "reading.json"
-SHORT = ("Question", *TITLES.values(), "Answer so far (seeds, preset)")
+COLUMNS = ("figure", *VERDICTS, "core-hours")  # for the claims that are not tested
+TITLES: dict[Source, str] = {"paper": "The paper's claims", "ours": "Our claims"}
+
+
+@dataclass(frozen=True)
+class Provenance:
+    """The part of `provenance.json` that the report explains."""
+
+    preset: str
+    seeds: int
+    terminal: Terminal
+    note: str
+    missing: tuple[str, ...]
+    command: str
+
+    def __post_init__(self) -> None:
+        check(self)
+
+
+def read_provenance(folder: Path, figure: Figure) -> Provenance:
+    """The provenance of a figure's results; InputError if it is damaged."""
+    path = folder / "provenance.json"
+    try:
+        body = json.loads(read_own(path))
+        needed = {key: body[key] for key in ("preset", "seeds", "terminal", "note")}
+        missing = tuple(body.get("missing", ()))
+        provenance = Provenance(**needed, missing=missing, command=body.get("command", ""))
+        known = figure.presets
+        if provenance.preset not in known:
+            raise ValueError(f"preset {provenance.preset!r} is not one of {', '.join(known)}")
+        return provenance
+    except DAMAGE as error:
+        raise InputError(f"{str(path)!r} cannot be read: {one_line(error)}") from error
 
 
 class Reading(NamedTuple):
@@ -53,62 +88,120 @@ def read_reading(folder: Path) -> Reading | None:
         ) from error
 
 
-def reading_html(folder: Path) -> str:
-    """The reading of a figure in its section of the page."""
-    reading = read_reading(folder)
-    if reading is None:
-        return ""
-    return f"""<p><b>{escape(reading.answer)}</b> {escape(reading.why)}</p>
-"""
+def read_claims(folders: Sequence[Path], figures: Mapping[str, Figure] = FIGURES) -> Claims:
+    """The judged claims of every figure, by its name.
+
+    Args:
+        folders: The folders of the judged figures. The claims of all other figures count as not
+            tested, at the cost of their usual preset.
+        figures: All figures by name.
+    """
+    judged = {folder.name: _read_claims(folder, figures[folder.name]) for folder in folders}
+    return {
+        name: judged[name] if name in judged else judge(figure, [], figure.usual_preset)
+        for name, figure in figures.items()
+    }
 
 
-def scenarios_of(figures: Mapping[str, Figure]) -> list[str]:
-    """The scenarios of figures: the known ones in their order, then others."""
-    found = {figure.scenario for figure in figures.values()}
-    return [*(name for name in SCENARIOS if name in found), *sorted(found - set(SCENARIOS))]
+def _read_claims(folder: Path, figure: Figure) -> list[dict[str, Any]]:
+    try:
+        claims: list[dict[str, Any]] = json.loads(read_own(folder / "claims.json"))
+        for claim in claims:
+            _check_claim(claim)
+        count(figure, claims)  # needs panels and presets of the figure
+        return claims
+    except DAMAGE as error:
+        raise InputError(
+            f"{str(folder)!r} cannot be shown: {one_line(error)}; 'rewardshift report"
+            f" {folder.parent}' makes all but provenance.json again, {command_again(folder)} that"
+            " too"
+        ) from error
 
 
-def short_html(folders: Sequence[Path], claims: Claims, figures: Mapping[str, Figure]) -> str:
-    """A table of the scenarios: the question, the number of verdicts, the answers so far."""
-    judged = {folder.name: read_reading(folder) for folder in folders}
-    rows = []
-    for scenario in scenarios_of(figures):
-        names = [name for name, figure in figures.items() if figure.scenario == scenario]
-        found = [claim for name in names for claim in claims[name]]
-        answers = "".join(
-            _answer(name, judged[name], _size(claims[name])) for name in names if name in judged
-        )
-        cells = (
-            f"<b>{escape(scenario)}</b> <small>{escape(SCENARIOS.get(scenario, ''))}</small>",
-            *(_counts([c for c in found if c["source"] == source]) for source in SOURCES),
-            f"<ul>{answers}</ul>" if answers else "Not run yet.",
-        )
-        rows.append(f"<tr>{''.join(map(cell, SHORT, cells))}</tr>\n")
-    return table("In short", SHORT, rows)
+def _check_claim(claim: dict[str, Any]) -> None:
+    """Raises TypeError, ValueError or KeyError if `judge` does not write such an entry."""
+    tested = claim["verdict"] != "not tested"
+    for key, kind in DECLARED.items():
+        convert(kind, claim[key])
+    for key, kind in MEASURED.items():
+        convert(kind if tested else NoneType, claim[key])
+    if not tested:
+        convert(Finite, claim["core_hours"])
+        return
+    better, low, high = claim["margin"] is None, claim["low"], claim["high"]
+    if better != (claim["alike"] is None) or (better and claim["probability"] is None):
+        raise ValueError("a claim has no margin or no probability")
+    if (low is None, high is None) != (not better and claim["seeds"] == 1,) * 2:
+        raise ValueError("a claim has no interval")
+    if claim["verdict"] != "inconclusive" and claim["seeds"] < MIN_SEEDS:
+        raise ValueError("a claim has a verdict with too few seeds")
 
 
-def _counts(claims: list[dict[str, Any]]) -> str:
-    """The verdicts on these claims, with their numbers."""
+class Counts(NamedTuple):
+    """The verdicts on the claims of one figure.
+
+    Args:
+        figure: The name of the figure.
+        counts: The number of claims for each of `VERDICTS`.
+        core_hours: The approximate core-hours to test the untested claims.
+    """
+
+    figure: str
+    counts: tuple[int, ...]
+    core_hours: float
+
+    @property
+    def cells(self) -> tuple[str, ...]:
+        """The counts as text, one cell for each of `COLUMNS`."""
+        hours = rounded(self.core_hours) if self.counts[-1] else ""
+        return self.figure, *map(str, self.counts), hours
+
+
+Summary = dict[Source, list[Counts]]
+
+
+def count_all(claims: Claims, figures: Mapping[str, Figure] = FIGURES) -> Summary:
+    """The verdicts on every figure, with a last row for all of them together."""
+    rows = [count(figures[name], judged) for name, judged in claims.items()]
+    return {source: _with_total([row[source] for row in rows]) for source in SOURCES}
+
+
+def count(figure: Figure, claims: list[dict[str, Any]]) -> dict[Source, Counts]:
+    """Counts the verdicts on a figure's judged claims."""
+    return {
+        source: _count(figure, [claim for claim in claims if claim["source"] == source])
+        for source in SOURCES
+    }
+
+
+def _count(figure: Figure, claims: list[dict[str, Any]]) -> Counts:
     verdicts = [claim["verdict"] for claim in claims]
-    found = [verdict for verdict in VERDICTS if verdict in verdicts]
-    return "<br>".join(_count(verdict, verdicts.count(verdict)) for verdict in found) or "none"
+    tasks = {panel.name: panel.task for panel in figure.panels}
+    hours = {}  # by task, or None for all tasks that the preset runs
+    for claim in claims:
+        if claim["verdict"] == "not tested":
+            task = tasks[claim["panel"]]
+            left_out = task in figure.presets[claim["preset"]].left_out
+            hours[task if left_out else None] = claim["core_hours"]
+    return Counts(figure.name, tuple(map(verdicts.count, VERDICTS)), float(sum(hours.values())))
 
 
-def _count(verdict: str, number: int) -> str:
-    kind = verdict.replace(" ", "-")
-    return f'<span class="number {kind}">{SYMBOLS[verdict]} {number} {verdict}</span>'
+def _with_total(rows: list[Counts]) -> list[Counts]:
+    shown = [row for row in rows if any(row.counts)]
+    counts = tuple(map(sum, zip(*(row.counts for row in rows), strict=True)))
+    return [*shown, Counts("all", counts, sum(row.core_hours for row in rows))]
 
 
-def _size(claims: list[dict[str, Any]]) -> str:
-    """The seeds and the preset behind an answer."""
-    seeds = sorted({str(claim["seeds"]) for claim in claims if claim.get("seeds") is not None})
-    presets = sorted({str(claim.get("preset")) for claim in claims})
-    return f"{' or '.join(seeds)} seeds, {' or '.join(presets)}"
-
-
-def _answer(name: str, reading: Reading | None, size: str) -> str:
-    said = "see its verdicts." if reading is None else reading.answer
-    return (
-        f'<li><a href="#{escape(name)}">{escape(name)}</a>: {escape(said)}'
-        f" <small>({escape(size)})</small></li>"
+def markdown(summary: Summary) -> str:
+    """The summary as tables in Markdown."""
+    return "\n\n".join(
+        "\n".join(
+            f"| {' | '.join(cells)} |"
+            for cells in (
+                (TITLES[source], *COLUMNS[1:]),
+                ["---"] * len(COLUMNS),
+                *(row.cells for row in rows),
+            )
+        )
+        for source, rows in summary.items()
     )

@@ -1,22 +1,39 @@
 """From the curves of a figure to a verdict on each of its claims."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any, get_args
+from typing import Any, Literal, get_args
 
 import numpy as np
 from jaxtyping import Float
 
+from rewardshift.checks import Count, Finite, Natural, Share
 from rewardshift.lab.figure import Claim, Curve, Figure, Metric, Panel, Source, rounded
 from rewardshift.report.statistics import ALPHA, MIN_SEEDS, Comparison, Decision, compare, decide
 
 SOURCES: tuple[Source, ...] = get_args(Source)
 
-# The entries of `claims.json` that are null without results.
-MEASURED = (
-    *("margin", "probability", "low", "high"),
-    *("p_value", "p_corrected", "p_opposite", "p_opposite_corrected"),
-    *("difference", "better_iqm", "worse_iqm", "seeds", "detectable"),
-)
+SYMBOLS = {"supported": "✓", "not supported": "✗", "inconclusive": "?", "not tested": "-"}
+VERDICTS = tuple(SYMBOLS)
+
+# The entries of a claim in `claims.json` with their types: those that the figure declares, and
+# those that are measured, which are null without results.
+DECLARED: dict[str, Any] = {
+    **dict.fromkeys(("id", "panel", "statement", "better", "preset"), str),
+    "worse": str,
+    "source": Source,
+    "metric": Metric,
+    "until": Natural | None,
+    "end": Share,
+    **dict.fromkeys(("alike", "lifetimes", "core_hours"), Finite | None),
+    "verdict": Literal[*VERDICTS],
+}
+MEASURED: dict[str, Any] = {
+    **dict.fromkeys(("p_value", "p_corrected", "p_opposite", "p_opposite_corrected"), Share),
+    **dict.fromkeys(("difference", "better_iqm"), Finite),
+    **dict.fromkeys(("margin", "probability", "low", "high"), Finite | None),
+    **dict.fromkeys(("worse_iqm", "detectable"), Finite | None),
+    "seeds": Count,
+}
 
 
 def score(curve: Curve, metric: Metric, until: int | None = None, end: float = 0.1) -> float:

@@ -86,9 +86,7 @@ const BANDS = {
 function summarise(panel, name, state) {
   panel.known ??= {};
   return panel.known[[name, state.centre, state.band]] ??= (() => {
-    // Curves of runs that go on are shorter than the others.
-    const columns = panel.steps.map((_, i) => panel.seeds[name].map((values) => values[i])
-      .filter((value) => value !== undefined)).filter((values) => values.length);
+    const columns = panel.steps.map((_, i) => panel.seeds[name].map((values) => values[i]));
     const centre = CENTRES[state.centre], band = BANDS[state.band];
     return { middle: columns.map(centre), band: band && band(columns, centre) };
   })();
@@ -165,7 +163,7 @@ function drawPanel(plot, panel, data, state) {
   const lines = shownLines(panel, data, state), scale = scales(panel, lines, state);
   const points = panel.steps.map((step, i) => [step, i]).filter(([step]) => !state.log || step > 0);
   const path = (values, order = points) =>
-    "M" + order.filter(([, i]) => i < values.length).map(([step, i]) => `${scale.x(step).toFixed(1)} ${scale.y(values[i]).toFixed(1)}`).join("L");
+    "M" + order.map(([step, i]) => `${scale.x(step).toFixed(1)} ${scale.y(values[i]).toFixed(1)}`).join("L");
   const svg = draw("svg", { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, "aria-hidden": "true" },
     axes(panel, data, scale));
   for (const { method, middle, band } of lines) {
@@ -201,7 +199,6 @@ function drawPanel(plot, panel, data, state) {
 }
 
 function reading({ middle, band }, at) {
-  if (at >= middle.length) return "-";
   const interval = band ? ` [${band[at].map((value) => exact.format(value)).join(", ")}]` : "";
   return exact.format(middle[at]) + interval;
 }
