@@ -4,6 +4,7 @@ A row is one transition. Terminations and time limits stay separate, and a next 
 comes from another episode.
 """
 
+import errno
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,8 @@ from rewardshift.data.dataset import Dataset
 from rewardshift.errors import InputError, one_line
 from rewardshift.files import DAMAGE, arrays_in
 
+# h5py has no error of its own for a damaged file.
+HDF5_DAMAGE = (*DAMAGE, OSError, RuntimeError, TypeError, OverflowError)
 COLUMNS = {
     "observations": observation_column,
     "actions": action_column,
@@ -98,7 +101,9 @@ def _read(path: Path, where: str) -> dict[str, np.ndarray]:
             return {key: _array(file, key, where) for key in COLUMNS if key in there}
     except InputError:
         raise
-    except DAMAGE as error:
+    except HDF5_DAMAGE as error:
+        if getattr(error, "errno", None) in (errno.EIO, errno.ENOMEM):  # not of the file
+            raise
         raise InputError(f"{where} cannot be read: {one_line(error)}") from error
 
 
@@ -127,7 +132,7 @@ def _check_keys(there: set[str], where: str) -> None:
 def _array(file: Any, key: str, where: str) -> np.ndarray:
     try:
         return np.asarray(file[key][()])
-    except DAMAGE as error:  # a group, or objects that would need a pickle
+    except HDF5_DAMAGE as error:  # a group, or objects that would need a pickle
         raise InputError(
             f"{where}: {key!r} cannot be read as an array of numbers: {one_line(error)}"
         ) from error

@@ -13,7 +13,7 @@ from typing import Any, Literal, NamedTuple, TypeGuard
 import gymnasium as gym
 import numpy as np
 
-from rewardshift.checks import Count, Finite, Natural, convert
+from rewardshift.checks import Count, Finite, Natural, checked
 from rewardshift.envs.observations import (
     GOAL_KEYS,
     Structure,
@@ -69,9 +69,9 @@ class TaskSpec(NamedTuple):
     @classmethod
     def from_json(cls, body: dict[str, Any]) -> "TaskSpec":
         """The spec from the result of `to_json`; raises ValueError if it is damaged."""
-        if set(body) - {"structure"} != set(KINDS):
+        if not isinstance(body, dict) or set(body) - {"structure"} != set(KINDS):
             raise ValueError(f"a task has the fields {', '.join(KINDS)}")
-        fields = {name: convert(kind, body[name]) for name, kind in KINDS.items()}
+        fields = {name: checked(name, kind, body[name]) for name, kind in KINDS.items()}
         spec = cls(**fields, structure=frozen(body.get("structure", ())))
         if flat_size(spec._whole_structure()) != spec.features:
             raise ValueError(f"its observations do not have {spec.features} numbers")

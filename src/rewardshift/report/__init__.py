@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from rewardshift.auto import AUTO
-from rewardshift.checks import check
+from rewardshift.checks import check, checked
 from rewardshift.errors import InputError, one_line
-from rewardshift.files import DAMAGE, read_own, write_atomic
+from rewardshift.files import DAMAGE, read_json, read_own, write_atomic
 from rewardshift.lab.figure import Curve, Figure
 from rewardshift.lab.results import (
     check_seal,
@@ -141,9 +141,10 @@ def judged_folders(out: Path) -> list[Path]:
 def _read_provenance(folder: Path, figure: Figure) -> Provenance:
     path = folder / "provenance.json"
     try:
-        body = json.loads(read_own(path))
+        body = read_json(path)
         needed = {key: body[key] for key in ("preset", "seeds", "terminal", "note")}
-        provenance = Provenance(**needed, missing=tuple(body.get("missing", ())))
+        missing = checked("missing", tuple[str, ...], body.get("missing", ()))
+        provenance = Provenance(**needed, missing=missing)
         known = figure.presets
         if provenance.preset not in known:
             raise ValueError(f"preset {provenance.preset!r} is not one of {', '.join(known)}")

@@ -1,21 +1,22 @@
 """Work that goes on, as its files tell: units done, curves so far, time left."""
 
 import itertools
-import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from rewardshift.checks import Count, check
+from rewardshift.checks import Count, Natural, check, checked
 from rewardshift.errors import InputError, one_line
-from rewardshift.files import DAMAGE, read_own
+from rewardshift.files import DAMAGE, as_object, read_json
 from rewardshift.lab.figure import Curve, Figure, Group, Method, Panel
 from rewardshift.lab.results import load_units, unit_name
 from rewardshift.lab.runner import PLAN, RUNNING
 from rewardshift.shift import Terminal
-from rewardshift.training.logs import read_metrics, time_spent
+from rewardshift.training.metrics import read_metrics
+from rewardshift.training.run_folder import time_spent
+from rewardshift.training.serialise import build
 
 CONFIG = "config.json"
 SHOWN = {"evaluation_return": "return", "success_rate": "success rate"}  # of a run
@@ -86,8 +87,7 @@ def live_figure(folder: Path, figure: Figure) -> Live | None:
     if not (folder / PLAN).exists() or folder.is_symlink():
         return None
     try:
-        body = json.loads(read_own(folder / PLAN))
-        plan = LivePlan(**body | {"unit_spans": tuple(body["unit_spans"])})
+        plan: LivePlan = build(LivePlan, read_json(folder / PLAN))
         spans: Any = plan.unit_spans
         planned = replace(figure, unit_spans=spans, seeds_per_unit=plan.seeds_per_unit)
         return _look(folder, planned.at(plan.preset), plan)
@@ -160,8 +160,8 @@ def _words(group: Group, seeds: Sequence[int]) -> str:
 
 def _begun(place: Path, name: str) -> Begun:
     config = place / CONFIG
-    budget = json.loads(read_own(config))["budget"] if config.exists() else {}
-    steps = int(budget.get("steps", budget.get("updates", 0)))
+    budget = as_object(read_json(config)["budget"]) if config.exists() else {}
+    steps = checked("steps", Natural, budget.get("steps", budget.get("updates", 0)))
     lines = read_metrics(place)
     step = int(lines[-1]["step"]) if lines else 0
     return Begun(name, step, steps, time_spent(place))
@@ -219,9 +219,9 @@ def live_run(folder: Path) -> Live:
 
 
 def _look_at_run(folder: Path) -> Live:
-    config = json.loads(read_own(folder / CONFIG))
-    name, env = str(config["agent"]["type"]), str(config["env"])
-    seeds = [int(seed) for seed in config["seeds"]]
+    config = read_json(folder / CONFIG)
+    name, env = str(as_object(config["agent"])["type"]), str(config["env"])
+    seeds = checked("seeds", tuple[Natural, ...], config["seeds"])
     lines = read_metrics(folder)
     panels = tuple(
         Panel(measure, env, label, env, measure)

@@ -1,7 +1,6 @@
 """One self-contained page: every claim with its verdict, every figure with its curves."""
 
 import base64
-import json
 from collections.abc import Mapping, Sequence
 from hashlib import sha256
 from html import escape
@@ -10,7 +9,7 @@ from statistics import median
 from string import Template
 from typing import Any
 
-from rewardshift.files import DAMAGE, read_own
+from rewardshift.files import DAMAGE, read_json, read_own
 from rewardshift.lab import FIGURES
 from rewardshift.lab.figure import Curve, Figure, Source, rounded
 from rewardshift.lab.results import read_results
@@ -158,7 +157,7 @@ def _overview(folders: Sequence[Path], claims: Claims, figures: Figures, source:
 
 def _section(folder: Path, whole: Figure, claims: list[dict[str, Any]]) -> str:
     try:
-        provenance = json.loads(read_own(folder / "provenance.json"))
+        provenance = read_json(folder / "provenance.json")
         figure = whole.at(provenance["preset"])
         rows = [detail_row(whole, claim) for claim in claims]
         curves = read_results(folder / "results.csv")

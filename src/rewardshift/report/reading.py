@@ -1,13 +1,12 @@
 """What we make of a figure's results, in words, and the page's short answer to each question."""
 
-import json
 from collections.abc import Mapping, Sequence
 from html import escape
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from rewardshift.errors import InputError, one_line
-from rewardshift.files import DAMAGE, read_own
+from rewardshift.files import DAMAGE, read_json
 from rewardshift.lab.figure import SCENARIOS, Figure
 from rewardshift.lab.results import SEAL
 from rewardshift.report.rows import SYMBOLS, cell, table
@@ -42,8 +41,8 @@ def read_reading(folder: Path) -> Reading | None:
     if not path.exists():
         return None
     try:
-        body = json.loads(read_own(path))
-        sealed = json.loads(read_own(folder / "provenance.json"))
+        body = read_json(path)
+        sealed = read_json(folder / "provenance.json")
         found = Reading(str(body["answer"]), str(body["why"]))
         return found if body[SEAL] == sealed.get(SEAL) else None
     except DAMAGE as error:

@@ -5,8 +5,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from rewardshift.checks import checked
 from rewardshift.errors import InputError, one_line
-from rewardshift.files import DAMAGE, read_own
+from rewardshift.files import DAMAGE, as_object, read_own
 from rewardshift.lab import FIGURES
 from rewardshift.lab.figure import Figure, Source, rounded
 from rewardshift.lab.results import command_again
@@ -37,6 +38,11 @@ class Row(NamedTuple):
         return self.figure, *map(str, self.counts), hours
 
 
+# The fields of a claim in `claims.json` that are texts; all others are numbers or empty.
+TEXTS = (
+    *("id", "panel", "statement", "source", "better", "worse"),
+    *("metric", "preset", "verdict"),
+)
 Summary = dict[Source, list[Row]]
 
 
@@ -93,11 +99,22 @@ def _with_total(rows: list[Row]) -> list[Row]:
 
 def _read_claims(folder: Path, figure: Figure) -> list[dict[str, Any]]:
     try:
-        claims: list[dict[str, Any]] = json.loads(read_own(folder / "claims.json"))
+        body = checked("claims", list, json.loads(read_own(folder / "claims.json")))
+        claims = [_checked_claim(claim) for claim in body]
         count(figure, claims)  # which a damaged file does not allow
         return claims
     except DAMAGE as error:
         raise unreadable(folder, error) from error
+
+
+def _checked_claim(body: Any) -> dict[str, Any]:
+    """The claim; ValueError or KeyError if its fields are of other types."""
+    claim = as_object(body)
+    for name in TEXTS:
+        checked(name, str, claim[name])
+    for name in set(claim) - set(TEXTS):
+        checked(name, float | None, claim[name])
+    return claim
 
 
 def unreadable(folder: Path, error: Exception) -> InputError:
