@@ -22,7 +22,8 @@ from peers import FOLDER, in_turn, matrix_rate_per_core, peer_python, rate_of
 from rewardshift import BCQ, CQL, Dataset, OfflineBudget
 from rewardshift.agents.base import Batch
 from rewardshift.envs.tasks import TaskSpec, probe_spec
-from rewardshift.training.offline import OfflineTrainer, as_batch
+from rewardshift.training.offline import as_batch
+from rewardshift.training.runs import offline_run
 
 ROUNDS = 3
 COUNT, FEATURES, ACTIONS = 10_000, 11, 3
@@ -90,9 +91,7 @@ def measure(kind: str) -> float:
     settle = 15  # the calls grow meanwhile
     far = 10 * (settle + updates)  # a training is evaluated at its end, which takes time too
     budget = OfflineBudget(updates=far, evaluate_every=far, checkpoint_every=settle)
-    spec = probe_spec("Hopper-v5")
-    data = as_batch(_data(), "Hopper-v5", spec)
-    trainer = OfflineTrainer(agent, data, "Hopper-v5", spec, (0,), budget)
+    trainer = offline_run(agent, _data(), "Hopper-v5", budget=budget).make()
     trainer.run_to_checkpoint()
     started = time.perf_counter()
     while trainer.step < settle + updates:

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from rewardshift import Hindsight, OnlineBudget
-from rewardshift.training.online import OnlineTrainer
+from rewardshift.training.runs import online_run
 from rewardshift.training.trainer import Trainer
 
 FOLDER = Path("out") / "bench"
@@ -91,7 +91,7 @@ def steps_per_second(
 ) -> float:
     """Of all seeds together, after the first steps, without evaluations."""
     budget = timed_budget(first, steps, hindsight)
-    trainer = OnlineTrainer(agent, env, tuple(range(seeds)), budget)
+    trainer = online_run(agent, env, seeds, budget).make()
     return seeds * steps / seconds(trainer, first, steps)
 
 

@@ -15,8 +15,8 @@ hypothesis.settings.load_profile("rewardshift")
 @pytest.fixture(autouse=True, scope="module")
 def room_for_programs() -> None:
     """A worker runs many files, and what they compile adds up."""
-    memory = import_module("rewardshift.training.memory")  # not before jaxtyping's hook
-    memory.make_room_for_programs()
+    trainer = import_module("rewardshift.training.trainer")  # not before jaxtyping's hook
+    trainer.make_room_for_programs()
 
 
 @pytest.fixture

@@ -102,14 +102,14 @@ class Centred:
     def start(self) -> Mean:
         return Mean(0.0, 0.0)
 
-    def see(self, state: Mean, reward: Any, ended: Any, gamma: float) -> Mean:
+    def observe(self, state: Mean, reward: Any, ended: Any, gamma: float) -> Mean:
         seen = state.seen + 1
         return Mean(seen, state.mean + (reward - state.mean) / seen)
 
     def shifts(self, state: Mean, gamma: float) -> tuple[Shift, ...]:
         return (Shift(-state.mean, 1.0, gamma, self.terminal),)
 
-    def told(self, state: Mean) -> dict[str, Any]:
+    def metrics(self, state: Mean) -> dict[str, Any]:
         return {"mean_reward": state.mean}
 
 

@@ -40,7 +40,7 @@ from rewardshift.paper.auto_offline import TASKS
 from rewardshift.paper.mechanism import OFFLINE_MECHANISM
 from rewardshift.training.config import DataConfig
 from rewardshift.training.run_folder import read_config
-from rewardshift.training.validate import make_offline_config
+from rewardshift.training.validate import validate_offline
 
 TINY: dict[str, Any] = {"network": MLP((4,)), "batch_size": 4}
 BUDGET = OfflineBudget(updates=8, evaluate_every=4, evaluation_episodes=1, checkpoint_every=4)
@@ -212,9 +212,9 @@ def test_an_agent_that_is_not_decided_has_no_scale_of_values(swings: Dataset) ->
     assert undecided.members == ()
     source = DataConfig("swings", swings.digest)
     with pytest.raises(InputError, match="the shift of BCQ must be a number"):
-        make_offline_config(undecided, "Pendulum-v1", 1, BUDGET, source)
+        validate_offline(undecided, "Pendulum-v1", 1, BUDGET, source)
     with pytest.raises(InputError, match="a rule that follows the steps"):
-        make_offline_config(TD3(shift="auto"), "Pendulum-v1", 1, BUDGET, source)
+        validate_offline(TD3(shift="auto"), "Pendulum-v1", 1, BUDGET, source)
 
 
 def test_the_figure_has_seeds_that_had_no_part_in_the_rule(tmp_path: Path) -> None:

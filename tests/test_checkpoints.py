@@ -79,7 +79,7 @@ def test_a_flipped_byte_or_a_cut_is_refused_or_harmless(tmp_path: Path) -> None:
                 continue
             with pytest.raises(InputError, match=path.name) as caught:
                 newest(tmp_path)
-            offered = str(caught.value).endswith(f"delete {manifest.name} to go on from there")
+            offered = str(caught.value).endswith(f"move {manifest.name} out of the folder")
             assert offered == ("000000000015" in path.name)  # the others are of both checkpoints
             refused += 1
         path.write_bytes(content)
@@ -117,7 +117,7 @@ def test_a_checkpoint_of_another_run_or_version_is_refused(
         newest(tmp_path)
     assert str(caught.value) == (
         f"the checkpoint {str(manifest)!r} cannot be used: {reason}; the one before it is whole:"
-        f" delete {manifest.name} to go on from there"
+        f" to go on from there, move {manifest.name} out of the folder"
     )
     manifest.unlink()
     found = newest(tmp_path)

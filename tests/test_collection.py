@@ -24,14 +24,12 @@ from rewardshift.envs.tasks import env_maker, flatten, probe_spec
 from rewardshift.errors import InputError
 from rewardshift.training.collection import collect
 from rewardshift.training.config import DataConfig, RunConfig
-from rewardshift.training.loading import load, networks_of
-from rewardshift.training.logs import note_time
 from rewardshift.training.offline import OfflineBudget
 from rewardshift.training.online import OnlineBudget
-from rewardshift.training.run_folder import claim_folder
+from rewardshift.training.run_folder import claim_folder, load, networks_of, note_time
 from rewardshift.training.runs import train
 from rewardshift.training.seeding import derive_seed
-from rewardshift.training.trees import npz_bytes
+from rewardshift.training.serialise import npz_bytes
 
 BUDGET = OnlineBudget(steps=40, capacity=40, evaluate_every=40, evaluation_episodes=1)
 NARROW = MLP((8,))

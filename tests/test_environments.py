@@ -20,9 +20,9 @@ from rewardshift.cli import main
 from rewardshift.envs.tasks import env_name
 from rewardshift.errors import InputError, TrainingError
 from rewardshift.training import film
-from rewardshift.training.loading import load
-from rewardshift.training.memory import make_room_for_programs
+from rewardshift.training.run_folder import load
 from rewardshift.training.runs import resume
+from rewardshift.training.trainer import make_room_for_programs
 
 SMALL = DQN(network=MLP((8,)), batch_size=8)
 BUDGET = OnlineBudget(steps=20, capacity=20, evaluate_every=10, evaluation_episodes=1)
@@ -169,14 +169,6 @@ HOPPER = "--data=embedded/hopper-medium --updates=10"
             "many there are",
         ),
         ("dqn", CART, "--evaluation-episodes=2147483647", "(evaluation_episodes)"),
-        ("bcq", HOPPER, "--candidates=2000000", "an update (batch_size, or how many actions"),
-        ("bcq", HOPPER, "--acting-candidates=200000000", "acting in them (how many actions"),
-        (
-            "cql",
-            HOPPER,
-            "--candidates=200000000 --cloning-updates=0",
-            "an update (batch_size, or how many actions",
-        ),
     ],
 )
 def test_too_little_memory_leaves_no_trace(

@@ -30,9 +30,8 @@ from rewardshift.report.page import render_page
 from rewardshift.report.reading import read_provenance
 from rewardshift.report.verdicts import judge, scores
 from rewardshift.training.checkpoint import load_checkpoint
-from rewardshift.training.loading import load
-from rewardshift.training.online import OnlineTrainer
-from rewardshift.training.run_folder import read_config
+from rewardshift.training.run_folder import load, read_config
+from rewardshift.training.runs import online_run
 
 FIGURE = FIGURES["figure1"]
 SHARED = [HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
@@ -209,7 +208,7 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> Finished:
         steps=4, capacity=4, evaluate_every=2, evaluation_episodes=1, checkpoint_every=2
     )
     train(agent, "CartPole-v1", budget=budget, folder=folder)
-    trainer = OnlineTrainer(agent, "CartPole-v1", (0,), budget)
+    trainer = online_run(agent, "CartPole-v1", 1, budget).make()
     assert trainer.replay is not None
     template = trainer.snapshot().arrays
     record = trainer.replay.records.dtype

@@ -20,7 +20,7 @@ from rewardshift.envs.goals import BitFlip
 from rewardshift.envs.tasks import TaskSpec
 from rewardshift.envs.vector import Environments
 from rewardshift.training.collection import collect
-from rewardshift.training.loading import load
+from rewardshift.training.run_folder import load
 
 BITS = DQN(gamma=0.98, network=MLP((256,)), batch_size=128)
 SHORT = OnlineBudget(steps=5000, capacity=5000, evaluate_every=5000, evaluation_episodes=20)

@@ -14,25 +14,24 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from data_makers import random_data
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from probes import Probe
 from tensorboardX.proto.event_pb2 import Event
 from victims import KILLED, Fault, call, contents
 
 import rewardshift.paper  # noqa: F401  registers the figures
-from rewardshift.agents.base import Agent
 from rewardshift.agents.dqn import DQN
 from rewardshift.agents.networks import MLP
 from rewardshift.errors import InputError, TrainingError
 from rewardshift.lab import find_figure
 from rewardshift.lab.curves import curves_of
 from rewardshift.lab.figure import Figure, Panel, Unit
-from rewardshift.training import checkpoints
-from rewardshift.training.metrics import Columns, find_columns
-from rewardshift.training.offline import OfflineBudget, OfflineRow, OfflineTrainer, as_batch
-from rewardshift.training.online import OnlineBudget, OnlineRow, OnlineTrainer
-from rewardshift.training.runs import Result, Run, offline_run, online_run, train
+from rewardshift.training import checkpoint
+from rewardshift.training.metrics import Columns
+from rewardshift.training.offline import OfflineBudget, OfflineRow
+from rewardshift.training.online import OnlineBudget, OnlineRow
+from rewardshift.training.runs import Result, offline_run, online_run, train
 
 PROBE = partial(Probe, 3, pays=(1.0, 0.0))
 SMALL: dict[str, Any] = {"network": MLP((8,)), "batch_size": 8}
@@ -60,27 +59,12 @@ TELLING = Telling(**SMALL)
 NAMES = ("half", "loss", "q", "reward", "turn/even", "turn/odd")
 
 
-def online(folder: Path, agent: Any = TELLING) -> Result:
-    """A run whose configuration says DQN: a type from elsewhere has no place in it yet."""
-    config = online_run(DQN(**SMALL), PROBE, SEEDS, ONLINE).config
-    make = partial(OnlineTrainer, agent, PROBE, SEEDS, ONLINE)
-    return Run(config, PROBE, make).start(folder)
+def online(folder: Path | None, agent: Any = TELLING) -> Result:
+    return online_run(agent, PROBE, SEEDS, ONLINE).start(folder)
 
 
-def offline(folder: Path, agent: Any = TELLING) -> Result:
-    """The same on a data set."""
-    data = random_data(PROBE, 50)
-    config = offline_run(DQN(**SMALL), data, PROBE, SEEDS, OFFLINE).config
-    make = partial(
-        OfflineTrainer,
-        agent,
-        as_batch(data, PROBE, config.spec),
-        PROBE,
-        config.spec,
-        SEEDS,
-        OFFLINE,
-    )
-    return Run(config, PROBE, make).start(folder)
+def offline(folder: Path | None, agent: Any = TELLING) -> Result:
+    return offline_run(agent, random_data(PROBE, 50), PROBE, SEEDS, OFFLINE).start(folder)
 
 
 def lines(folder: Path) -> list[dict[str, str]]:
@@ -138,23 +122,6 @@ def returning(metrics: Any) -> DQN:
     return Returning(**SMALL)
 
 
-@dataclass(frozen=True)
-class Plain(Agent):
-    """An agent that does nothing but return metrics."""
-
-    metrics: Any
-    period: int = 1
-
-    def init(self, key: Any, spec: Any) -> Any:
-        return jnp.zeros(())
-
-    def greedy(self, state: Any, observation: Any) -> Any:
-        return state
-
-    def update(self, state: Any, batch: Any, key: Any, turn: int) -> Any:
-        return state, self.metrics
-
-
 @pytest.mark.parametrize(
     ("metrics", "message"),
     [
@@ -174,7 +141,7 @@ class Plain(Agent):
 )
 def test_a_metric_without_a_column_is_refused(metrics: Any, message: str) -> None:
     with pytest.raises(InputError, match=message) as caught:
-        find_columns(OnlineRow, Plain(metrics), jnp.zeros(2), None)
+        online_run(returning(metrics), PROBE, SEEDS, ONLINE)
     assert "\n" not in str(caught.value)
 
 
@@ -189,21 +156,24 @@ def test_a_metric_is_refused_before_the_training(
 
 @pytest.mark.parametrize("start", [online, offline])
 def test_a_metric_that_is_not_finite_stops_the_run_with_its_name(
-    start: Callable[..., Result], tmp_path: Path
+    start: Callable[..., Result],
 ) -> None:
     with pytest.raises(TrainingError, match=r"strange is not finite at step \d+ of seed 0"):
-        start(tmp_path / "run", returning({"fine": 1, "strange": jnp.inf}))
+        start(None, returning({"fine": 1, "strange": jnp.inf}))
 
 
-def test_an_agent_may_return_no_metrics(tmp_path: Path) -> None:
-    assert online(tmp_path / "online", returning({})).columns.metrics == ()
-    assert offline(tmp_path / "offline", returning({})).rows[-1].metrics == {}
+def test_an_agent_may_return_no_metrics() -> None:
+    assert online(None, returning({})).columns.metrics == ()
+    assert offline(None, returning({})).rows[-1].metrics == {}
 
 
-def test_a_run_does_not_go_on_with_other_metrics(tmp_path: Path) -> None:
+def test_a_run_does_not_go_on_with_other_metrics(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     online(tmp_path / "run")
+    monkeypatch.setattr(Telling, "update", DQN.update)
     with pytest.raises(InputError, match=r"returns other metrics than .* loss, q, .* are seed, "):
-        online(tmp_path / "run", DQN(**SMALL))
+        online(tmp_path / "run")
 
 
 def test_a_run_of_an_older_format_is_refused_in_one_line(
@@ -211,7 +181,7 @@ def test_a_run_of_an_older_format_is_refused_in_one_line(
 ) -> None:
     run = partial(train, DQN(**SMALL), PROBE, budget=ONLINE, folder=tmp_path / "run")
     with monkeypatch.context() as older:
-        older.setattr(checkpoints, "FORMAT", checkpoints.FORMAT - 1)
+        older.setattr(checkpoint, "FORMAT", checkpoint.FORMAT - 1)
         run()
     with pytest.raises(InputError, match="its format is 2, this version reads 3") as caught:
         run()
@@ -257,9 +227,11 @@ def test_rows_come_back_from_a_checkpoint_as_they_were(
         assert list(named.values()) == columns.cells(row)
 
 
+@settings(max_examples=10)
 @given(order=st.lists(names, unique=True, max_size=6).flatmap(st.permutations))
 def test_the_order_of_the_columns_does_not_depend_on_the_agents(order: list[str]) -> None:
-    columns = find_columns(OnlineRow, Plain(dict.fromkeys(order, 1.0)), jnp.zeros(2), None)
+    agent = returning(dict.fromkeys(order, 1.0))
+    columns = online_run(agent, PROBE, SEEDS, ONLINE).make().columns
     assert columns.metrics == tuple(sorted(order))
     assert columns.names[: len(columns.fixed)] == columns.fixed
 
@@ -295,7 +267,8 @@ def test_metrics_are_of_the_last_updates() -> None:
             state, _ = super().update(state, batch, key, turn)
             return state, {"key": jax.random.uniform(key)}
 
-    trainer = OnlineTrainer(Numbered(**SMALL), PROBE, (3,), replace(ONLINE, evaluate_every=1))
+    often = replace(ONLINE, evaluate_every=1)
+    trainer = online_run(Numbered(**SMALL), PROBE, (3,), often).make()
     trainer.run_to_checkpoint()
     trainer.close()
     key = jax.random.split(jax.random.key(3))[1]

@@ -34,8 +34,8 @@ from rewardshift import (
 from rewardshift.cli import main
 from rewardshift.envs.goals import BitFlip
 from rewardshift.errors import TrainingError
+from rewardshift.training import evaluation
 from rewardshift.training import policy as policy_module
-from rewardshift.training import vectors
 
 BUDGET = OnlineBudget(steps=60, evaluate_every=30, evaluation_episodes=1, checkpoint_every=20)
 SMALL: dict[str, Any] = {"network": MLP((8,)), "batch_size": 8}
@@ -169,7 +169,7 @@ def test_a_mode_by_its_name_is_the_mode(car: tuple[Path, Result]) -> None:
 def test_an_endless_episode_of_a_vector_environment(
     car: tuple[Path, Result], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(vectors, "LONGEST_EPISODE", 5)
+    monkeypatch.setattr(evaluation, "LONGEST_EPISODE", 5)
     with pytest.raises(TrainingError, match=r"an episode of CartPoleVectorEnv.* not ended in"):
         load(car[0]).evaluate(2, env=gym.make_vec("CartPole-v1", num_envs=2))
 

@@ -18,7 +18,7 @@ from rewardshift.agents.networks import MLP
 from rewardshift.cli import main
 from rewardshift.errors import InputError
 from rewardshift.files import own_folder, read_own, read_sealed, write_atomic, write_sealed
-from rewardshift.training.loading import load
+from rewardshift.training.run_folder import load
 from rewardshift.training.runs import resume
 
 AGENT = DQN(network=MLP((8,)), batch_size=8)

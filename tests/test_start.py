@@ -13,8 +13,8 @@ from probes import Aim, Probe
 from rewardshift import DQN, MLP, RND, SAC, TD3, Auto, OnlineBudget, train, train_offline
 from rewardshift.cli import main
 from rewardshift.training.doctor import doctor
+from rewardshift.training.initial_values import START, read_initial_values
 from rewardshift.training.offline import OfflineBudget
-from rewardshift.training.start import START, read_start
 
 TINY: dict[str, Any] = {"network": MLP((8,)), "batch_size": 8, "gamma": 0.9}
 ZERO = DQN(shift=(-0.5, 0.5), initial="zero", **TINY)
@@ -35,7 +35,7 @@ def unpaid() -> Probe:
 
 def test_networks_at_zero_begin_where_their_shifts_say(tmp_path: Path) -> None:
     train(ZERO, corridor, seeds=2, budget=BUDGET, folder=tmp_path / "run")
-    start = read_start(tmp_path / "run")
+    start = read_initial_values(tmp_path / "run")
     assert start is not None
     assert start.step == 60
     np.testing.assert_allclose(start.initial, [5.0, -5.0], rtol=1e-5)
@@ -53,7 +53,10 @@ def test_it_is_the_doctors_number(tmp_path: Path) -> None:
     """At zero: the doctor looks at first states, and a run at all that it has seen."""
     agent = replace(ZERO, shift=-0.5)
     train(agent, corridor, budget=BUDGET, folder=tmp_path / "run")
-    start, found = read_start(tmp_path / "run"), doctor(tmp_path / "run", env=corridor).start
+    start, found = (
+        read_initial_values(tmp_path / "run"),
+        doctor(tmp_path / "run", env=corridor).start,
+    )
     assert start is not None
     assert start.initial == pytest.approx((found.initial,))
     assert start.optimism == pytest.approx((found.optimism,))
@@ -71,7 +74,7 @@ def test_a_training_is_the_same_with_it(agent: Any, env: Any, tmp_path: Path) ->
     beside = train(agent, env, seeds=2, budget=BUDGET)  # nothing is told without a folder
     result = train(agent, env, seeds=2, budget=BUDGET, folder=tmp_path / "run")
     assert result.rows == beside.rows
-    start = read_start(tmp_path / "run")
+    start = read_initial_values(tmp_path / "run")
     assert start is not None
     assert np.isfinite([*start.initial, *start.spread]).all()
     assert len(start.initial) == len(agent.members)
@@ -93,7 +96,7 @@ def test_an_interrupted_run_tells_the_same(at: int, tmp_path: Path) -> None:
 
 def test_without_rewards_it_says_so(tmp_path: Path) -> None:
     train(replace(ZERO, shift="auto"), unpaid, budget=BUDGET, folder=tmp_path / "run")
-    start = read_start(tmp_path / "run")
+    start = read_initial_values(tmp_path / "run")
     assert start is not None
     assert start.optimism == (None,)
     told = "The networks begin at 5 (spread 0). With the rewards so far, every value is 0."
@@ -103,7 +106,7 @@ def test_without_rewards_it_says_so(tmp_path: Path) -> None:
 def test_an_intrinsic_reward_has_no_known_range(tmp_path: Path) -> None:
     agent = DQN(intrinsic=RND(width=8), **TINY)
     assert train(agent, corridor, budget=BUDGET, folder=tmp_path / "run").finished
-    assert read_start(tmp_path / "run") is None
+    assert read_initial_values(tmp_path / "run") is None
 
 
 def test_offline_the_range_is_that_of_the_data(tmp_path: Path) -> None:
@@ -111,7 +114,7 @@ def test_offline_the_range_is_that_of_the_data(tmp_path: Path) -> None:
     budget = OfflineBudget(updates=4, evaluate_every=2, evaluation_episodes=1)
     agent = replace(ZERO, shift=-0.5)
     train_offline(agent, file, corridor, budget=budget, folder=tmp_path / "run")
-    start = read_start(tmp_path / "run")
+    start = read_initial_values(tmp_path / "run")
     assert start is not None
     assert (start.step, start.possible) == (2, (0.0, 2.0))
     assert start.initial == pytest.approx((5.0,))
@@ -126,10 +129,10 @@ def test_the_command_tells_it_once_and_follows_no_link(
     assert main([*command, f"--out={folder}"]) == 0
     said = capsys.readouterr().out
     assert said.count("The networks begin at ") == 1
-    assert str(read_start(folder)) in said
+    assert str(read_initial_values(folder)) in said
     (folder / START).rename(tmp_path / "outside")
     (folder / START).symlink_to(tmp_path / "outside")
-    assert read_start(folder) is None
+    assert read_initial_values(folder) is None
     assert main(["resume", str(folder), "--steps=90"]) == 0
     assert "The networks begin at " not in capsys.readouterr().out
     (folder / START).unlink()
@@ -139,4 +142,4 @@ def test_the_command_tells_it_once_and_follows_no_link(
         '{"step": 1, "initial": [], "spread": [], "possible": [0, 1]}',
     ):
         (folder / START).write_text(text)
-        assert read_start(folder) is None
+        assert read_initial_values(folder) is None

@@ -30,8 +30,7 @@ from rewardshift.lab.figure import Curve, Figure, Unit
 from rewardshift.lab.processes import DIED, Processes
 from rewardshift.lab.results import unit_name
 from rewardshift.lab.runner import RUNNING, Plan, Shard, pending_units, perform, run_units
-from rewardshift.training.logs import note_time
-from rewardshift.training.run_folder import check_folder, claim_folder
+from rewardshift.training.run_folder import check_folder, claim_folder, note_time
 from rewardshift.training.runs import online_run
 
 SMALL = DQN(network=MLP((8,)), batch_size=8)

@@ -27,7 +27,7 @@ from rewardshift.envs import SPARSE_CHEETAH, SPARSE_PENDULUM
 from rewardshift.envs.tasks import TaskSpec
 from rewardshift.envs.vector import Environments
 from rewardshift.errors import InputError
-from rewardshift.training.online import OnlineTrainer
+from rewardshift.training.runs import online_run
 
 FLAGS = (
     *("--network=mlp(hidden=(8,))", "--batch-size=8", "--warm-up=20", "--steps=60", "--seeds=2"),
@@ -118,7 +118,7 @@ def test_the_policy_waits_for_the_second_update() -> None:
 
 
 def test_a_finished_training_frees_its_replay() -> None:
-    trainer = OnlineTrainer(SMALL, Aim, (0,), OnlineBudget(steps=60, evaluation_episodes=1))
+    trainer = online_run(SMALL, Aim, 1, OnlineBudget(steps=60, evaluation_episodes=1)).make()
     trainer.run_to_checkpoint()
     trainer.close()
     replay = weakref.ref(trainer.replay)

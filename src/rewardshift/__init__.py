@@ -25,10 +25,10 @@ if TYPE_CHECKING:
     from rewardshift.lab.sweep.task import SweepTask
     from rewardshift.report.sweeps import Response, sweep
     from rewardshift.training.hindsight import Hindsight
-    from rewardshift.training.loading import load
     from rewardshift.training.offline import OfflineBudget
     from rewardshift.training.online import OnlineBudget
     from rewardshift.training.policy import Policy
+    from rewardshift.training.run_folder import load
     from rewardshift.training.runs import Result, resume, train, train_offline
 
     __version__: str
@@ -95,7 +95,7 @@ _LAZY = {
     "Subset": "data",
     "SweepTask": "lab.sweep.task",
     "ddpg": "agents.td3",
-    "load": "training.loading",
+    "load": "training.run_folder",
     "load_dataset": "data",
     "resume": "training.runs",
     "sweep": "report.sweeps",

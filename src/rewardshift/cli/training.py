@@ -13,10 +13,9 @@ from rewardshift.cli.agents import Job, RunSeed
 from rewardshift.cli.progress import counting_bar
 from rewardshift.shift import Shift
 from rewardshift.training.film import record_episode
-from rewardshift.training.loading import load
-from rewardshift.training.run_folder import how_to_resume, read_config
+from rewardshift.training.initial_values import read_initial_values
+from rewardshift.training.run_folder import how_to_resume, load, read_config
 from rewardshift.training.runs import Result, resume
-from rewardshift.training.start import read_start
 from rewardshift.training.trainer import OnProgress
 
 
@@ -128,9 +127,9 @@ def _training_bar(folder: Path, steps: int) -> Iterator[OnProgress]:
         nonlocal reached, started
         reached = step
         if rows and not started:  # the file is there by the first evaluation
-            started, start = True, read_start(folder)
-            if start is not None:
-                print(start)
+            started, values = True, read_initial_values(folder)
+            if values is not None:
+                print(values)
         count(step, lambda: [row.evaluation_return for row in _last_rows(rows)])
 
     try:

@@ -4,6 +4,7 @@ A row is one transition. Terminations and time limits stay separate, and a next 
 comes from another episode.
 """
 
+import errno
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,8 @@ from rewardshift.data.dataset import Dataset, as_column
 from rewardshift.errors import InputError, one_line
 from rewardshift.files import DAMAGE, arrays_in
 
+# h5py has no error of its own for a damaged file.
+HDF5_DAMAGE = (*DAMAGE, OSError, RuntimeError, TypeError, OverflowError)
 # The fields of a `Dataset` by their names in D4RL.
 D4RL_FIELDS = {
     "observations": "observation",
@@ -96,7 +99,9 @@ def _read(path: Path, where: str) -> dict[str, np.ndarray]:
             return {key: _array(file, key, where) for key in D4RL_FIELDS if key in there}
     except InputError:
         raise
-    except DAMAGE as error:
+    except HDF5_DAMAGE as error:
+        if getattr(error, "errno", None) in (errno.EIO, errno.ENOMEM):  # not of the file
+            raise
         raise InputError(f"{where} cannot be read: {one_line(error)}") from error
 
 
@@ -125,7 +130,7 @@ def _check_keys(there: set[str], where: str) -> None:
 def _array(file: Any, key: str, where: str) -> np.ndarray:
     try:
         return np.asarray(file[key][()])
-    except DAMAGE as error:  # a group, or objects that would need a pickle
+    except HDF5_DAMAGE as error:  # a group, or objects that would need a pickle
         raise InputError(
             f"{where}: {key!r} cannot be read as an array of numbers: {one_line(error)}"
         ) from error

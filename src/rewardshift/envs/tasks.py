@@ -13,7 +13,7 @@ from typing import Any, Literal, NamedTuple, TypeGuard, get_type_hints
 import gymnasium as gym
 import numpy as np
 
-from rewardshift.checks import Count, Finite, Natural, convert
+from rewardshift.checks import Count, Finite, Natural, checked
 from rewardshift.envs.observations import (
     GOAL_KEYS,
     Structure,
@@ -73,9 +73,9 @@ class TaskSpec(NamedTuple):
         """The spec from the result of `to_json`; raises ValueError if it is damaged."""
         kinds = get_type_hints(cls, include_extras=True)
         del kinds["structure"]
-        if set(body) - {"structure"} != set(kinds):
+        if not isinstance(body, dict) or set(body) - {"structure"} != set(kinds):
             raise ValueError(f"a task has the fields {', '.join(kinds)}")
-        fields = {name: convert(kind, body[name]) for name, kind in kinds.items()}
+        fields = {name: checked(name, kind, body[name]) for name, kind in kinds.items()}
         spec = cls(**fields, structure=frozen(body.get("structure", ())))
         if flat_size(spec._whole_structure()) != spec.features:
             raise ValueError(f"its observations do not have {spec.features} numbers")

@@ -17,9 +17,16 @@ from typing import Any
 
 import numpy as np
 
-from rewardshift.checks import convert
+from rewardshift.checks import checked
 from rewardshift.errors import InputError, one_line, shown
-from rewardshift.files import DAMAGE, read_own, read_sealed, write_atomic, write_sealed
+from rewardshift.files import (
+    DAMAGE,
+    as_object,
+    read_own,
+    read_sealed,
+    write_atomic,
+    write_sealed,
+)
 from rewardshift.lab.figure import Curve, Figure
 
 FORMAT = 1
@@ -27,6 +34,13 @@ RESULTS, PROVENANCE = "results.csv", "provenance.json"
 SEAL = "seal"  # the key of their common checksum in the provenance
 MOST_STEPS = 2**53
 LARGEST_VALUE = float(np.finfo(np.float32).max)
+CURVE: dict[str, Any] = {  # the types of a curve's fields in a unit's file
+    "panel": str,
+    "method": str,
+    "seed": int,
+    "steps": tuple[int, ...],
+    "values": tuple[float, ...],
+}
 COLUMNS = ("figure", "panel", "method", "seed", "step", "value")
 
 
@@ -83,33 +97,30 @@ def _load_unit(path: Path, digest: str) -> UnitResult:
             raise ValueError(f"it is of another declaration, {body['digest']!r}")
         return UnitResult(
             digest,
-            convert(tuple[int, ...], body["seeds"]),
-            convert(float, body["seconds"]),
+            checked("seeds", tuple[int, ...], body["seeds"]),
+            checked("seconds", float, body["seconds"]),
             _checked_versions(body["made_with"]),
-            [_checked_curve(Curve(**curve)) for curve in body["curves"]],
+            [_checked_curve(curve) for curve in checked("curves", list, body["curves"])],
         )
     except DAMAGE as error:
         raise InputError(
             f"the finished unit {str(path)!r} cannot be read: {one_line(error)}."
-            " Delete that file, and its unit is run again; all others are kept"
+            " Move that file away, and its unit is run again; all others are kept"
         ) from error
 
 
 def _checked_versions(made_with: Any) -> dict[str, str | None]:
-    """The saved result of `made_with`; raises TypeError if it is something else."""
-    for name, version in convert(dict, made_with).items():
-        convert(str, name)
-        convert(str | None, version)
+    """The saved result of `made_with`; raises InputError if it is something else."""
+    for name, version in checked("made_with", dict, made_with).items():
+        checked(name, str | None, version)
     return dict(made_with)
 
 
-def _checked_curve(curve: Curve) -> Curve:
-    """The curve; TypeError or ValueError if its fields are of other types."""
-    for kind, value in (
-        *((str, curve.panel), (str, curve.method), (int, curve.seed)),
-        *((tuple[int, ...], curve.steps), (tuple[float, ...], curve.values)),
-    ):
-        convert(kind, value)
+def _checked_curve(body: Any) -> Curve:
+    """The curve; ValueError or KeyError if it has other fields, or fields of other types."""
+    curve = Curve(**{name: as_object(body)[name] for name in Curve._fields})
+    for name, kind in CURVE.items():
+        checked(name, kind, getattr(curve, name))
     if len(curve.steps) != len(curve.values):
         raise ValueError("a curve has other numbers of steps and of values")
     return curve
@@ -194,7 +205,7 @@ def read_results(path: Path) -> list[Curve]:
                 raise ValueError(f"the value {value} is not finite in 32 bits")
             steps.append(int(step))
             values.append(float(value))
-    except (*DAMAGE, csv.Error) as error:
+    except DAMAGE as error:
         line = f", line {rows.line_num}" if "rows" in locals() else ""
         raise InputError(f"{str(path)!r}{line} cannot be read: {one_line(error)}") from error
     curves = [Curve(*key, *lists) for key, lists in points.items()]

@@ -33,7 +33,7 @@ from rewardshift.lab.results import (
     write_results,
 )
 from rewardshift.shift import Terminal
-from rewardshift.training.logs import TIMES, time_spent
+from rewardshift.training.run_folder import TIMES, time_spent
 from rewardshift.training.seeding import check_count
 
 

@@ -4,7 +4,6 @@ The HTML is in `templates/`, which escape every text that comes from a file.
 """
 
 import base64
-import json
 from collections.abc import Mapping, Sequence
 from hashlib import sha256
 from pathlib import Path
@@ -12,7 +11,7 @@ from statistics import median
 from typing import Any
 
 from rewardshift.extras import needs
-from rewardshift.files import read_own
+from rewardshift.files import read_json, read_own
 from rewardshift.lab import FIGURES
 from rewardshift.lab.figure import SCENARIOS, Curve, Figure, Metric, Panel, rounded
 from rewardshift.lab.results import read_results
@@ -191,7 +190,7 @@ def _section(
     provenance = read_provenance(folder, whole)
     figure = whole.at(provenance.preset)
     curves = read_results(folder / "results.csv")
-    body: dict[str, Any] = json.loads(read_own(folder / "provenance.json"))
+    body = read_json(folder / "provenance.json")
     answer = None
     if folder.name == SWEEP:
         answer = Markup(

@@ -7,9 +7,9 @@ from pathlib import Path
 from types import NoneType
 from typing import Any, NamedTuple
 
-from rewardshift.checks import Finite, check, convert
+from rewardshift.checks import Finite, check, checked
 from rewardshift.errors import InputError, one_line
-from rewardshift.files import DAMAGE, read_own
+from rewardshift.files import DAMAGE, as_object, read_json, read_own
 from rewardshift.lab import FIGURES
 from rewardshift.lab.figure import Figure, Source, rounded
 from rewardshift.lab.results import SEAL, command_again
@@ -43,9 +43,9 @@ def read_provenance(folder: Path, figure: Figure) -> Provenance:
     """The provenance of a figure's results; InputError if it is damaged."""
     path = folder / "provenance.json"
     try:
-        body = json.loads(read_own(path))
+        body = read_json(path)
         needed = {key: body[key] for key in ("preset", "seeds", "terminal", "note")}
-        missing = tuple(body.get("missing", ()))
+        missing = checked("missing", tuple[str, ...], body.get("missing", ()))
         provenance = Provenance(**needed, missing=missing, command=body.get("command", ""))
         known = figure.presets
         if provenance.preset not in known:
@@ -77,8 +77,8 @@ def read_reading(folder: Path) -> Reading | None:
     if not path.exists():
         return None
     try:
-        body = json.loads(read_own(path))
-        sealed = json.loads(read_own(folder / "provenance.json"))
+        body = read_json(path)
+        sealed = read_json(folder / "provenance.json")
         found = Reading(str(body["answer"]), str(body["why"]))
         return found if body[SEAL] == sealed.get(SEAL) else None
     except DAMAGE as error:
@@ -105,8 +105,8 @@ def read_claims(folders: Sequence[Path], figures: Mapping[str, Figure] = FIGURES
 
 def _read_claims(folder: Path, figure: Figure) -> list[dict[str, Any]]:
     try:
-        claims: list[dict[str, Any]] = json.loads(read_own(folder / "claims.json"))
-        for claim in claims:
+        claims = checked("claims", list, json.loads(read_own(folder / "claims.json")))
+        for claim in map(as_object, claims):
             _check_claim(claim)
         count(figure, claims)  # needs panels and presets of the figure
         return claims
@@ -119,14 +119,14 @@ def _read_claims(folder: Path, figure: Figure) -> list[dict[str, Any]]:
 
 
 def _check_claim(claim: dict[str, Any]) -> None:
-    """Raises TypeError, ValueError or KeyError if `judge` does not write such an entry."""
+    """Raises ValueError or KeyError if `judge` does not write such an entry."""
     tested = claim["verdict"] != "not tested"
     for key, kind in DECLARED.items():
-        convert(kind, claim[key])
+        checked(key, kind, claim[key])
     for key, kind in MEASURED.items():
-        convert(kind if tested else NoneType, claim[key])
+        checked(key, kind if tested else NoneType, claim[key])
     if not tested:
-        convert(Finite, claim["core_hours"])
+        checked("core_hours", Finite, claim["core_hours"])
         return
     better, low, high = claim["margin"] is None, claim["low"], claim["high"]
     if better != (claim["alike"] is None) or (better and claim["probability"] is None):

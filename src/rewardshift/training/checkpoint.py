@@ -17,18 +17,21 @@ from typing import Any
 
 import numpy as np
 
+from rewardshift.checks import Natural, checked
 from rewardshift.errors import InputError, one_line
 from rewardshift.files import (
     DAMAGE,
     arrays_in,
+    as_object,
     own_folder,
+    read_array,
     read_own,
     read_sealed,
     refuse_links,
     write_atomic,
     write_sealed,
 )
-from rewardshift.training.trees import fill, leaf_name, npz_bytes, read_npz
+from rewardshift.training.serialise import fill, leaf_name, npz_bytes, read_npz
 
 FORMAT = 3
 KEPT = 2
@@ -75,8 +78,9 @@ def save_checkpoint(
     segments = {s: d for s, d in checkpoint.segments.items() if _stop(s) > step - capacity}
     if new_records is not None:
         name = f"segment-{step - new_records.shape[1]:012d}-{step:012d}.npy"
-        content = np.ascontiguousarray(new_records).view(np.uint8)
-        segments[name] = _write(folder / name, _npy(content))
+        buffer = io.BytesIO()
+        np.save(buffer, np.ascontiguousarray(new_records).view(np.uint8), allow_pickle=False)
+        segments[name] = _write(folder / name, buffer.getvalue())
     state = _write(folder / _state(step), npz_bytes(checkpoint.arrays))
     body = {
         "format": FORMAT,
@@ -115,10 +119,11 @@ def load_checkpoint(
     try:
         return _read(path, configs, template, record)
     except DAMAGE as error:
-        problem = f"the checkpoint {str(path)!r} cannot be used: {one_line(error)}"
-        if before and _is_whole(before[-1], configs, template, record):
-            problem += f"; the one before it is whole: delete {path.name} to go on from there"
-        raise InputError(problem) from error
+        whole = before and _is_whole(before[-1], configs, template, record)
+        hint = (
+            f"; the one before it is whole: to go on from there, move {path.name} out of the folder"
+        )
+        raise _refusal(path, error, hint if whole else "") from error
 
 
 def read_agents(folder: Path, configs: tuple[str, ...], template: Any) -> list[tuple[int, Any]]:
@@ -134,14 +139,13 @@ def read_agents(folder: Path, configs: tuple[str, ...], template: Any) -> list[t
     for path in kept_checkpoints(folder):
         try:
             body = _manifest(path, configs)
-            with arrays_in(_read_whole(folder / _state(body["step"]), body["state"])) as arrays:
+            content = _read_whole(folder / _state(body["step"]), body["state"])
+            with arrays_in(io.BytesIO(content)) as arrays:
                 mine = [name for name in arrays.files if name.startswith(leaf_name("agent"))]
                 leaves = {name: arrays[name] for name in mine}
             found.append((body["step"], fill({"agent": template}, leaves)["agent"]))
         except DAMAGE as error:
-            raise InputError(
-                f"the checkpoint {str(path)!r} cannot be used: {one_line(error)}"
-            ) from error
+            raise _refusal(path, error) from error
     return found
 
 
@@ -160,26 +164,29 @@ def read_segments(
     for path in kept_checkpoints(folder)[-1:]:
         try:
             for segment, digest in _segments(folder, _manifest(path, configs)).items():
-                part = np.load(_read_whole(segment, digest), allow_pickle=False)
+                part = read_array(_read_whole(segment, digest))
                 if part.ndim != 2 or len(part) != rows:
                     raise ValueError(f"{segment.name} has the shape {part.shape}")
                 yield part.view(record)
         except DAMAGE as error:
-            raise InputError(
-                f"the checkpoint {str(path)!r} cannot be used: {one_line(error)}"
-            ) from error
+            raise _refusal(path, error) from error
+
+
+def _refusal(path: Path, error: Exception, hint: str = "") -> InputError:
+    return InputError(f"the checkpoint {str(path)!r} cannot be used: {one_line(error)}{hint}")
 
 
 def _manifest(path: Path, configs: tuple[str, ...]) -> dict[str, Any]:
     body = read_sealed(path, version=FORMAT)
     if body["config"] not in configs:
         raise ValueError("it belongs to a run with another configuration")
+    checked("step", Natural, body["step"])
     return body
 
 
 def _segments(folder: Path, body: dict[str, Any]) -> dict[Path, str]:
     """The files of the transitions, with their checksums."""
-    segments = {folder / name: digest for name, digest in body["segments"].items()}
+    segments = {folder / name: digest for name, digest in as_object(body["segments"]).items()}
     if any(path.parent != folder or path.name == ".." for path in segments):
         raise ValueError("it names a file of another folder")
     return segments
@@ -192,8 +199,8 @@ def _read(
     state = folder / _state(body["step"])
     arrays = read_npz(_read_whole(state, body["state"]), template)
     parts = [
-        np.load(_read_whole(path, digest), allow_pickle=False)
-        for path, digest in _segments(folder, body).items()
+        read_array(_read_whole(segment, digest))
+        for segment, digest in _segments(folder, body).items()
     ]
     records = None if record is None else np.concatenate(parts, axis=1).view(record)
     return Checkpoint(
@@ -201,12 +208,12 @@ def _read(
     )
 
 
-def _read_whole(path: Path, digest: str) -> io.BytesIO:
+def _read_whole(path: Path, digest: str) -> bytes:
     """The contents of a file; ValueError if they have another checksum."""
     content = read_own(path)
     if sha256(content).hexdigest() != digest:
         raise ValueError(f"{path.name} has another checksum")
-    return io.BytesIO(content)
+    return content
 
 
 def _is_whole(
@@ -237,12 +244,6 @@ def _delete_old(folder: Path) -> None:
     for path in (*folder.glob("state-*.npz"), *folder.glob("segment-*.npy")):
         if path.name not in needed:
             path.unlink()
-
-
-def _npy(array: np.ndarray) -> bytes:
-    buffer = io.BytesIO()
-    np.save(buffer, array, allow_pickle=False)
-    return buffer.getvalue()
 
 
 def _write(path: Path, content: bytes) -> str:

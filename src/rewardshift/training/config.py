@@ -1,6 +1,5 @@
 """The configuration of a run, as a value and as JSON."""
 
-import dataclasses
 import json
 import string
 from dataclasses import dataclass, fields, replace
@@ -16,7 +15,7 @@ from rewardshift.errors import InputError
 from rewardshift.training.offline import OfflineBudget
 from rewardshift.training.online import OnlineBudget
 from rewardshift.training.seeding import check_seeds
-from rewardshift.training.serialise import part_from_json, part_to_json
+from rewardshift.training.serialise import build, part_from_json, part_to_json
 
 FORMAT = 9
 PLAIN = f"{string.ascii_letters}{string.digits}._"
@@ -94,31 +93,25 @@ class RunConfig:
             "env": self.env,
             "spec": self.spec.to_json(),
             "seeds": list(self.seeds),
-            "budget": _fields(self.budget),
+            "budget": _fields_to_json(self.budget),
             "earlier_steps": list(self.earlier_steps),
             "biases": list(self.biases),
-            "data": None
-            if self.data is None
-            else {**dataclasses.asdict(self.data), "parts": part_to_json(self.data.parts)},
+            "data": None if self.data is None else _fields_to_json(self.data),
         }
 
     @classmethod
     def from_json(cls, body: dict[str, Any]) -> "RunConfig":
         """The configuration from the result of `to_json`."""
-        agent, data = part_from_json(body["agent"]), body["data"]
-        if data is not None:
-            parts = part_from_json(data["parts"])
-            data = DataConfig(data["source"], data["digest"], parts)
-        settings = {name: part_from_json(value) for name, value in body["budget"].items()}
+        offline = body["data"] is not None
         config = cls(
-            agent=agent,
+            agent=part_from_json(body["agent"]),
             env=body["env"],
             spec=TaskSpec.from_json(body["spec"]),
-            seeds=tuple(body["seeds"]),
-            budget=(OfflineBudget if data else OnlineBudget)(**settings),
-            data=data,
-            earlier_steps=tuple(body["earlier_steps"]),
-            biases=tuple(body["biases"]),
+            seeds=part_from_json(body["seeds"]),
+            budget=build(OfflineBudget if offline else OnlineBudget, body["budget"]),
+            data=build(DataConfig, body["data"]) if offline else None,
+            earlier_steps=part_from_json(body["earlier_steps"]),
+            biases=part_from_json(body["biases"]),
         )
         check_imported(config.env)
         return config
@@ -162,9 +155,9 @@ def plain_name(agent: str, where: str, digest: str) -> str:
     return f"{agent}-{plain[:LONGEST_NAME]}-{digest}"
 
 
-def _fields(budget: Any) -> dict[str, Any]:
-    """The settings of a budget, in a form for JSON."""
-    return {field.name: part_to_json(getattr(budget, field.name)) for field in fields(budget)}
+def _fields_to_json(part: Any) -> dict[str, Any]:
+    """The fields of a dataclass, without its type."""
+    return {field.name: part_to_json(getattr(part, field.name)) for field in fields(part)}
 
 
 def _with_length(budget: OnlineBudget | OfflineBudget, steps: int) -> OnlineBudget | OfflineBudget:

@@ -27,11 +27,10 @@ from rewardshift.errors import InputError, one_line
 from rewardshift.files import DAMAGE, as_path
 from rewardshift.training.checkpoint import read_agents, read_segments
 from rewardshift.training.config import RunConfig
-from rewardshift.training.loading import row_of
-from rewardshift.training.logs import METRICS, read_metrics
+from rewardshift.training.metrics import METRICS, read_metrics
 from rewardshift.training.policy import Policy
 from rewardshift.training.replay import RecordLayout
-from rewardshift.training.run_folder import how_to_resume, read_config
+from rewardshift.training.run_folder import how_to_resume, read_config, row_of
 
 KEPT = 20_000  # transitions of a replay that are looked at
 # Columns of the metrics with the values of seen and unseen actions, online and offline.

@@ -2,10 +2,8 @@
 
 import errno
 import os
-import tempfile
 import warnings
 from functools import partial
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -80,21 +78,18 @@ def record_episode(policy: Policy, film: Path, episode: int) -> float:
     with warnings.catch_warnings():  # the fork of ffmpeg is safe: JAX is not computing
         warnings.filterwarnings("ignore", "os.fork", RuntimeWarning)
         content = imageio.imwrite("<bytes>", np.stack(frames), extension=film.suffix, **options)
-        if film.suffix == ".mp4" and _frames_of(content) < len(frames):
+        if film.suffix == ".mp4" and not _is_complete(content):
             raise OSError(errno.ENOSPC, "ffmpeg could not write the whole film", str(film))
     write_atomic(film, content)
     return total
 
 
-def _frames_of(content: bytes) -> int:
-    """The number of pictures in an MP4; ffmpeg does not tell when a full disk cuts one off."""
+def _is_complete(content: bytes) -> bool:
+    """Whether an MP4 has its index, which comes last; ffmpeg does not tell of a full disk."""
     try:
-        with tempfile.NamedTemporaryFile(suffix=".mp4") as file:
-            file.write(content)
-            file.flush()
-            return int(import_module("imageio_ffmpeg").count_frames_and_secs(file.name)[0])
-    except RuntimeError:  # of a damaged film
-        return 0
+        return bool(imageio.immeta(content, extension=".mp4", plugin="FFMPEG"))
+    except OSError:  # imageio found no film
+        return False
 
 
 def _drawn_env(env: str | MakeEnv) -> gym.Env[Any, Any]:

@@ -18,16 +18,9 @@ from rewardshift.checks import Count, check
 from rewardshift.data.dataset import Dataset
 from rewardshift.envs.tasks import MakeEnv, TaskSpec
 from rewardshift.errors import InputError
-from rewardshift.training.evaluation import Evaluator
 from rewardshift.training.logged_values import OfflineEstimates
-from rewardshift.training.memory import (
-    agent_needs,
-    check_memory,
-    evaluation_needs,
-    make_room_for_programs,
-)
-from rewardshift.training.metrics import as_scalars, find_columns, finite_metrics
-from rewardshift.training.trainer import OnProgress, Seen, Snapshot
+from rewardshift.training.metrics import Columns, as_scalars, finite_metrics
+from rewardshift.training.trainer import OnProgress, Trainer, Transitions
 
 # The aimed length of a call: short enough to show progress and to react to an interrupt.
 CALL_SECONDS = 1.0
@@ -89,7 +82,7 @@ class OfflineRow:
     metrics: dict[str, float] = field(default_factory=dict)
 
 
-class OfflineTrainer:
+class OfflineTrainer(Trainer):
     """The trainer of a run on fixed data.
 
     Args:
@@ -99,9 +92,8 @@ class OfflineTrainer:
         spec: The environment's task.
         seeds: The seeds, one row each.
         budget: The length and the schedule of the training.
+        columns: The columns of `metrics.csv`.
     """
-
-    replay = None
 
     def __init__(
         self,
@@ -111,82 +103,59 @@ class OfflineTrainer:
         spec: TaskSpec,
         seeds: tuple[int, ...],
         budget: OfflineBudget,
+        *,
+        columns: Columns,
     ) -> None:
-        self.agent, self.seeds, self.budget = agent, seeds, budget
-        count = len(seeds)
-        make_room_for_programs()
-        check_memory(
-            agent_needs(agent, spec, count)
-            | evaluation_needs(agent, spec, count, budget.evaluation_episodes)
-        )
-        self._data, self._call = data, agent.period
-        self.evaluator = Evaluator(agent, env, seeds, budget.evaluation_episodes, spec)
+        super().__init__(agent, env, spec, seeds, columns, budget.evaluation_episodes)
+        self.budget, self._data, self._call = budget, data, agent.period
         self._estimate = OfflineEstimates(agent, data) if agent.tells_policy_value else None
-        keys = jax.vmap(lambda seed: jax.random.split(jax.random.key(seed)))(jnp.asarray(seeds))
-        self._update_keys = keys[:, 1]
-        self.state = jax.jit(jax.vmap(lambda key: agent.init(key, spec)))(keys[:, 0])
-        self.step = 0
-        self.rows: list[OfflineRow] = []
-        self.columns = find_columns(OfflineRow, agent, self.state, _shapes(data, agent.batch_size))
 
-    def run_to_checkpoint(self, on_step: OnProgress | None = None) -> None:
+    def run_to_checkpoint(self, on_progress: OnProgress | None = None) -> None:
         """Trains to the next checkpoint or the end."""
         every = self.budget.checkpoint_every
-        look = min(self.budget.evaluate_every, self.budget.updates)  # at the latest at the end
+        evaluate_every = min(self.budget.evaluate_every, self.budget.updates)
         stop = min(self.budget.updates, (self.step // every + 1) * every)
         longest = LONGEST_CALL // self.agent.period * self.agent.period
         while self.step < stop:
             clock = time.perf_counter()
-            until = min(stop, (self.step // look + 1) * look, self.step + self._call)
+            evaluation = (self.step // evaluate_every + 1) * evaluate_every
+            until = min(stop, evaluation, self.step + self._call)
             self.state, metrics = _updates(
                 (self.agent, self.columns.metrics),
                 self.state,
                 self._data,
-                self._update_keys,
+                self.update_keys,
                 (self.step, until),
             )
             jax.block_until_ready(metrics)
             self.step = until
             if time.perf_counter() - clock < CALL_SECONDS / 2:
                 self._call = max(self.agent.period, min(2 * self._call, longest))
-            if self.step % look == 0:
-                self._evaluate(metrics, on_step)
-            if on_step is not None:
-                on_step(self.step, self.rows)
+            if self.step % evaluate_every == 0:
+                self._evaluate(metrics, on_progress)
+            if on_progress is not None:
+                on_progress(self.step, self.rows)
         finite_metrics(metrics, self.step, self.seeds)
 
-    def seen(self, row: int) -> Seen:
+    def transitions(self, row: int) -> Transitions:
         """See `Trainer`."""
-        return Seen(self._data.observation, self._data.reward, self._data.terminated)
+        return Transitions(self._data.observation, self._data.reward, self._data.terminated)
 
-    def snapshot(self) -> Snapshot:
-        """See `Trainer`."""
-        return Snapshot(self.step, {"agent": self.state}, self.columns.to_json(self.rows))
-
-    def restore(self, snapshot: Snapshot) -> None:
-        """See `Trainer`."""
-        self.step, self.state = snapshot.step, snapshot.arrays["agent"]
-        self.rows = self.columns.from_json(snapshot.notes)
-
-    def close(self) -> None:
-        """Closes the environments."""
-        self.evaluator.close()
-
-    def _evaluate(self, metrics: dict[str, Any], on_step: OnProgress | None) -> None:
-        seen = finite_metrics(metrics, self.step, self.seeds)
-        hear = None if on_step is None else partial(on_step, self.step, self.rows)
-        episodes = self.evaluator(self.state, self.step, hear)
-        looks: list[dict[str, float]] = [{} for _ in self.seeds]
+    def _evaluate(self, metrics: dict[str, Any], on_progress: OnProgress | None) -> None:
+        latest = finite_metrics(metrics, self.step, self.seeds)
+        on_step = None if on_progress is None else partial(on_progress, self.step, self.rows)
+        episodes = self.evaluator(self.state, self.step, on_step)
+        estimates: list[dict[str, float]] = [{} for _ in self.seeds]
         if self._estimate is not None:
-            looks = self._estimate(self.state, episodes)
+            estimates = self._estimate(self.state, episodes)
         for row, seed in enumerate(self.seeds):
             self.rows.append(
                 OfflineRow(
                     seed=seed,
                     step=self.step,
                     evaluation_return=float(episodes.returns[row].mean()),
-                    metrics=seen[row],
-                    **looks[row],
+                    metrics=latest[row],
+                    **estimates[row],
                 )
             )
 
@@ -243,11 +212,6 @@ def _fitting_actions(data: Dataset, env: str | MakeEnv, spec: TaskSpec) -> np.nd
             f" {beyond[0]}: {data.action[beyond[0]]}"
         )
     return np.clip(action, -1, 1)
-
-
-def _shapes(data: Batch, count: int) -> Any:
-    """The shapes and types of `count` transitions."""
-    return jax.eval_shape(lambda data: Batch(*(part[jnp.zeros(count, int)] for part in data)), data)
 
 
 # A function, not a method: see `training/online.py`.

@@ -6,7 +6,6 @@ not. All other randomness is a function of (seed, step) too. So a killed run tha
 repeats, from its last checkpoint on, the uninterrupted run bit for bit.
 """
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -21,21 +20,12 @@ from rewardshift.envs.goals import goal_reward
 from rewardshift.envs.tasks import MakeEnv, TaskSpec, env_name
 from rewardshift.envs.vector import Environments
 from rewardshift.errors import FOREIGN, TrainingError, blaming, foreign_error
-from rewardshift.training.compiled import begin, update_and_act
-from rewardshift.training.draws import Draws, block_bytes, draws_from
-from rewardshift.training.evaluation import Evaluator
 from rewardshift.training.hindsight import Hindsight, HindsightReplay
 from rewardshift.training.logged_values import values_by_tried
-from rewardshift.training.memory import (
-    agent_needs,
-    check_memory,
-    evaluation_needs,
-    make_room_for_programs,
-)
-from rewardshift.training.metrics import find_columns, finite_metrics
+from rewardshift.training.metrics import Columns, as_scalars, finite_metrics
 from rewardshift.training.replay import RecordLayout, Replay
-from rewardshift.training.seeding import derive_seed
-from rewardshift.training.trainer import OnProgress, Seen, Snapshot
+from rewardshift.training.seeding import derive_seed, random_numbers
+from rewardshift.training.trainer import OnProgress, Snapshot, Trainer, Transitions
 
 
 @dataclass(frozen=True)
@@ -91,72 +81,69 @@ class OnlineRow:
     metrics: dict[str, float] = field(default_factory=dict)
 
 
-class OnlineTrainer:
+class OnlineTrainer(Trainer):
     """The trainer of a run in an environment.
 
     Args:
         agent: The agent's configuration.
         env: A registered name, or a function that makes the environment.
+        spec: The environment's task.
         seeds: The seeds, one row each.
         budget: The length and the schedule of the training.
-        spec: The environment's task, if it is known; by default the environment is probed.
+        columns: The columns of `metrics.csv`.
         biases: If given, there is a row for each bias and seed, all seeds of the first bias first.
     """
+
+    replay: Replay
 
     def __init__(
         self,
         agent: Agent,
         env: str | MakeEnv,
+        spec: TaskSpec,
         seeds: tuple[int, ...],
         budget: OnlineBudget,
-        spec: TaskSpec | None = None,
         *,
+        columns: Columns,
         biases: tuple[float, ...] = (),
     ) -> None:
         each, seeds = len(seeds), seeds * max(1, len(biases))
-        self.agent, self.seeds, self.budget = agent, seeds, budget
-        self.envs = Environments(env, len(seeds), spec)
+        count = len(seeds)
+        super().__init__(agent, env, spec, seeds, columns, budget.evaluation_episodes)
+        self.spec, self.budget = spec, budget
+        self.envs = Environments(env, count, spec)
         self._name = f"the environment {env_name(env)!r}"
-        spec = self.envs.spec
         self.layout = RecordLayout(spec.features, spec.dtype, spec.action_size)
-        make_room_for_programs()
-        check_memory(self._needs())
-        size = (len(seeds), min(budget.capacity, budget.steps), self.layout)
+        size = (count, min(budget.capacity, budget.steps), self.layout)
         hindsight = budget.hindsight
         self.replay = (
             Replay(*size, gamma=agent.gamma, n_step=agent.n_step)
             if hindsight is None
             else HindsightReplay(*size, spec=spec, hindsight=hindsight, reward=goal_reward(env))
         )
-        self.evaluator = Evaluator(agent, env, seeds, budget.evaluation_episodes, spec)
-        keys = jax.vmap(lambda seed: jax.random.split(jax.random.key(seed)))(jnp.asarray(seeds))
-        self._update_keys = keys[:, 1]
-        self.state = jax.jit(jax.vmap(lambda key: agent.init(key, spec)))(keys[:, 0])
         if biases:
             bias = jnp.repeat(jnp.asarray(biases, jnp.float32), each)[:, None]
             self.state = self.state._replace(biases=self.state.biases._replace(bias=bias))
-        self.step = 0
-        self.rows: list[OnlineRow] = []
-        self.columns = find_columns(
-            OnlineRow, agent, self.state, self.layout.shapes(agent.batch_size)
-        )
-        count = len(seeds)
         self.episodes = np.zeros(count, np.int64)
         self.finished = np.zeros(count, np.int64)  # since the last evaluation, like their sum:
         self.finished_return = np.zeros(count)
 
-    def run_to_checkpoint(self, on_step: OnProgress | None = None) -> None:
+    def run_to_checkpoint(self, on_progress: OnProgress | None = None) -> None:
         """Trains to the next checkpoint or the end."""
-        every = self.budget.checkpoint_every
-        look = min(self.budget.evaluate_every, self.budget.steps)  # at the latest at the end
-        stop = min(self.budget.steps, (self.step // every + 1) * every)
+        steps, every = self.budget.steps, self.budget.checkpoint_every
+        evaluate_every = min(self.budget.evaluate_every, steps)
+        stop = min(steps, (self.step // every + 1) * every)
         with blaming(f"{self._name}, when reset after step {self.step},"):
             observation = self.envs.restart([derive_seed(seed, self.step) for seed in self.seeds])
         running = np.zeros(len(self.seeds))
-        randomness = self._draws()
-        drawn = next(randomness)
-        started = begin(self.agent, self.state, observation, drawn.acting, self._explore())
-        self.state, action, bonus = started[0], np.asarray(started[1]), np.asarray(started[2])
+        acting = 1 + self.agent.draws(self.spec)
+        sampling = self.agent.batch_size * self.replay.draws
+        randomness = random_numbers(self.step, self.seeds, self.update_keys, (acting, sampling))
+        drawn, explore = next(randomness), self.agent.exploration
+        self.state, first, novelty = _first_action(
+            self.agent, self.state, observation, drawn.acting, explore(self.step, steps)
+        )
+        action, bonus = np.asarray(first), np.asarray(novelty)
         metrics: dict[str, Any] = {}
         while self.step < stop:
             try:  # `blaming` would cost every step of the loop some microseconds
@@ -183,12 +170,12 @@ class OnlineTrainer:
             sampled = (self.replay.sample(drawn.sampling), drawn.key) if updates else None
             drawn = next(randomness)
             turn = (self.step - 1 - self.agent.warm_up) % self.agent.period if updates else 0
-            self.state, chosen, novelty, latest = update_and_act(
+            self.state, chosen, novelty, latest = _update_and_act(
                 (self.agent, self.layout, turn),
                 self.state,
                 sampled,
                 (observation, drawn.acting, ended, cut, paid),
-                self._explore(),
+                explore(self.step, steps),
             )
             if ended.any():
                 self.episodes += ended
@@ -197,70 +184,49 @@ class OnlineTrainer:
                 running[ended] = 0.0
             action, bonus = np.asarray(chosen), np.asarray(novelty)
             metrics |= latest  # updates of other turns may return other metrics
-            if self.step % look == 0:
-                self._evaluate(metrics, on_step)
-            if on_step is not None:
-                on_step(self.step, self.rows)
+            if self.step % evaluate_every == 0:
+                self._evaluate(metrics, on_progress)
+            if on_progress is not None:
+                on_progress(self.step, self.rows)
         finite_metrics(metrics, self.step, self.seeds)
 
-    def seen(self, row: int) -> Seen:
+    def transitions(self, row: int) -> Transitions:
         """See `Trainer`."""
         records = self.replay.records[row, : self.replay.size]
-        return Seen(records["observation"], records["reward"], records["terminated"] != 0)
+        return Transitions(records["observation"], records["reward"], records["terminated"] != 0)
 
     def snapshot(self) -> Snapshot:
         """See `Trainer`."""
+        step, arrays, notes = super().snapshot()
         counters = {
             "episodes": self.episodes,
             "finished": self.finished,
             "finished_return": self.finished_return,
         }
-        arrays = {"agent": self.state, "counters": counters}
-        return Snapshot(self.step, arrays, self.columns.to_json(self.rows))
+        return Snapshot(step, {**arrays, "counters": counters}, notes)
 
     def restore(self, snapshot: Snapshot) -> None:
         """See `Trainer`."""
-        self.step, self.state = snapshot.step, snapshot.arrays["agent"]
+        super().restore(snapshot)
         counters = snapshot.arrays["counters"]
         self.episodes, self.finished = counters["episodes"], counters["finished"]
         self.finished_return = counters["finished_return"]
-        self.rows = self.columns.from_json(snapshot.notes)
 
     def close(self) -> None:
         """Closes the environments."""
         self.envs.close()
-        self.evaluator.close()
+        super().close()
 
-    def _needs(self) -> dict[str, int]:
-        """The bytes of the parts whose size depends on a setting."""
-        spec, seeds, budget = self.envs.spec, len(self.seeds), self.budget
-        transitions = min(budget.capacity, budget.steps)
-        return {
-            **agent_needs(self.agent, spec, seeds),
-            "the random numbers of batches (batch_size)": seeds
-            * block_bytes(self.agent.batch_size),
-            "the replay (capacity)": seeds * transitions * self.layout.record.itemsize,
-            **evaluation_needs(self.agent, spec, seeds, budget.evaluation_episodes),
-        }
-
-    def _explore(self) -> Any:
-        return self.agent.exploration(self.step, self.budget.steps)
-
-    def _draws(self) -> Iterator[Draws]:
-        acting = 1 + self.agent.draws(self.envs.spec)
-        sampling = self.agent.batch_size * self.replay.draws
-        return draws_from(self.step, self.seeds, self._update_keys, (acting, sampling))
-
-    def _evaluate(self, metrics: dict[str, Any], on_step: OnProgress | None) -> None:
-        seen = finite_metrics(metrics, self.step, self.seeds)
-        hear = None if on_step is None else partial(on_step, self.step, self.rows)
-        episodes = self.evaluator(self.state, self.step, hear)
+    def _evaluate(self, metrics: dict[str, Any], on_progress: OnProgress | None) -> None:
+        latest = finite_metrics(metrics, self.step, self.seeds)
+        on_step = None if on_progress is None else partial(on_progress, self.step, self.rows)
+        episodes = self.evaluator(self.state, self.step, on_step)
         returns = episodes.returns.mean(axis=1)
         successes = episodes.success.mean(axis=1)
-        looks: list[dict[str, float]] = [{} for _ in self.seeds]
+        diagnoses: list[dict[str, float]] = [{} for _ in self.seeds]
         if self.budget.diagnose:
-            actions = self.envs.spec.num_actions
-            looks = values_by_tried(self.agent, self.state, self.replay, actions)
+            actions = self.spec.num_actions
+            diagnoses = values_by_tried(self.agent, self.state, self.replay, actions)
         for row, seed in enumerate(self.seeds):
             finished = int(self.finished[row])
             self.rows.append(
@@ -273,8 +239,8 @@ class OnlineTrainer:
                     if finished
                     else None,
                     success_rate=None if np.isnan(successes[row]) else float(successes[row]),
-                    **looks[row],
-                    metrics=seen[row],
+                    **diagnoses[row],
+                    metrics=latest[row],
                 )
             )
         self.finished[:] = 0
@@ -285,3 +251,43 @@ class OnlineTrainer:
             raise TrainingError(f"an observation is not finite after step {self.step}")
         if not np.isfinite(reward).all():
             raise TrainingError(f"a reward is not finite after step {self.step}: {reward}")
+
+
+# Functions and not methods of the trainer: JAX caches static arguments, and a cached trainer would
+# keep its replay from being freed.
+@partial(jax.jit, static_argnums=0, donate_argnums=1)
+def _first_action(agent: Agent, state: Any, observation: Any, draws: Any, explore: Any) -> Any:
+    """The first action of every row."""
+
+    def row(state: Any, observation: Any, draws: Any) -> Any:
+        state, bonus = agent.observe(state, observation)
+        return state, agent.act(state, observation, draws[1:], explore), bonus
+
+    return jax.vmap(row)(state, observation, draws)
+
+
+@partial(jax.jit, static_argnums=0, donate_argnums=1)
+def _update_and_act(
+    what: tuple[Agent, RecordLayout, int],
+    state: Any,
+    sampled: Any,
+    now: Any,
+    explore: Any,
+) -> Any:
+    """One step of every row: an update on the sampled batch, if there is one, then an action."""
+    agent, layout, turn = what
+
+    def row(state: Any, sampled: Any, now: Any) -> Any:
+        observation, draws, ended, cut, (total, reward) = now
+        metrics: dict[str, Any] = {}
+        state = agent.adapt(state, reward, cut)
+        if sampled is not None:
+            packed, key = sampled
+            update_key = jax.random.wrap_key_data(key)
+            state, returned = agent.update(state, layout.unpack(packed), update_key, turn)
+            metrics = as_scalars(returned)
+            state = agent.lead(state, draws[0], ended, total)
+        state, bonus = agent.observe(state, observation)
+        return state, agent.act(state, observation, draws[1:], explore), bonus, metrics
+
+    return jax.vmap(row)(state, sampled, now)

@@ -27,12 +27,31 @@ from rewardshift.envs.tasks import (
     task_spec,
 )
 from rewardshift.errors import InputError, one_line, shown
-from rewardshift.files import DAMAGE, arrays_in, as_path, opened, writable_folder, write_atomic
+from rewardshift.files import (
+    DAMAGE,
+    as_object,
+    as_path,
+    read_arrays,
+    read_own,
+    writable_folder,
+    write_atomic,
+)
 from rewardshift.shift import Shift
-from rewardshift.training.evaluation import Episodes, Evaluation, Evaluator
-from rewardshift.training.serialise import check_restorable, part_from_json, part_to_json
-from rewardshift.training.trees import fill, leaf_name, npz_bytes
-from rewardshift.training.vectors import Row, vector_episodes
+from rewardshift.training.evaluation import (
+    Episodes,
+    Evaluation,
+    Evaluator,
+    RowSpaces,
+    vector_episodes,
+)
+from rewardshift.training.serialise import (
+    check_restorable,
+    fill,
+    leaf_name,
+    npz_bytes,
+    part_from_json,
+    part_to_json,
+)
 
 FORMAT = 2
 MOST_AT_ONCE = 100  # environments that an evaluation makes
@@ -134,7 +153,7 @@ class Policy:
         episodes, seed = checked("episodes", Count, episodes), checked("seed", Natural, seed)
         given = self.env if env is None else env
         if isinstance(env, gym.vector.VectorEnv):
-            row = Row(refuse_shifted(env))
+            row = RowSpaces(refuse_shifted(env))
             self._check_task(task_spec(env_maker(lambda: row)()))
             return vector_episodes(env, self.act, episodes, gamma=self.agent.gamma, seed=seed)
         at_hand = isinstance(env, gym.Env)
@@ -262,16 +281,18 @@ def filled_networks(agent: Agent, shapes: Any, leaves: dict[str, np.ndarray]) ->
 def read_policy(path: Path) -> Policy:
     """The policy that `Policy.save` wrote."""
     try:
-        with arrays_in(opened(path.resolve(), "rb")) as file:  # the caller names it: a link is fine
-            leaves = dict(file)
-        about = json.loads(leaves.pop(leaf_name(ABOUT)).tobytes())
+        leaves = read_arrays(read_own(path.resolve()))  # the caller names it: a link is fine
+        about = as_object(json.loads(leaves.pop(leaf_name(ABOUT)).tobytes()))
         if about["format"] != FORMAT:
             raise ValueError(f"its format is {about['format']!r}, this version reads {FORMAT}")
         agent, spec = part_from_json(about["agent"]), TaskSpec.from_json(about["spec"])
+        kinds = {"env": str, "seed": Natural, "step": Natural}
+        env, seed, step = (checked(name, kind, about[name]) for name, kind in kinds.items())
+        agent = checked("agent", Agent, agent)
         state = jax.eval_shape(lambda: agent.init(jax.random.key(0), spec))
         networks = jax.tree.map(jnp.asarray, filled_networks(agent, state, leaves))
         state = acting_state(state, networks)
-        check_imported(about["env"])
-        return Policy(agent, spec, state, about["env"], about["seed"], about["step"])
+        check_imported(env)
+        return Policy(agent, spec, state, env, seed, step)
     except DAMAGE as error:
         raise InputError(f"{str(path)!r} holds no policy: {one_line(error)}") from error

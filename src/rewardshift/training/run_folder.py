@@ -1,15 +1,60 @@
-"""The folder of a run: its owner and its configuration."""
+"""The folder of a run: its configuration, its checkpoints and logs, and the policy in it.
 
+`config.json` holds the configuration and `metrics.csv` the results; both are the same for the
+same configuration, with or without interruptions. Times are in `timing.csv`, curves for
+TensorBoard in `tensorboard/`, checkpoints in `checkpoints/`, and the networks at the last
+checkpoint in `parameters.npz`.
+"""
+
+import contextlib
 import json
+import re
 import shlex
+import signal
+import threading
+import time
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from rewardshift.checks import Natural, checked
 from rewardshift.errors import InputError, one_line
-from rewardshift.files import DAMAGE, LEFTOVER, LOCK, read_own, write_atomic
-from rewardshift.training.checkpoint import kept_checkpoints
+from rewardshift.files import (
+    DAMAGE,
+    LEFTOVER,
+    LOCK,
+    as_path,
+    naming,
+    opened,
+    read_arrays,
+    read_json,
+    read_own,
+    write_atomic,
+)
+from rewardshift.training.checkpoint import (
+    Checkpoint,
+    kept_checkpoints,
+    load_checkpoint,
+    save_checkpoint,
+)
 from rewardshift.training.config import FORMAT, RunConfig
-from rewardshift.training.logs import time_spent
-from rewardshift.training.serialise import check_restorable
+from rewardshift.training.initial_values import initial_values, write_initial_values
+from rewardshift.training.metrics import write_events, write_metrics
+from rewardshift.training.policy import (
+    Policy,
+    acting_state,
+    filled_networks,
+    policy_state,
+    read_policy,
+)
+from rewardshift.training.serialise import check_restorable, leaf_name, npz_bytes
+from rewardshift.training.trainer import OnProgress, Snapshot, Trainer
+
+PARAMETERS, TIMES = "parameters.npz", "timing.csv"
 
 
 def check_folder(folder: Path, config: RunConfig) -> None:
@@ -67,9 +112,185 @@ def read_config(folder: Path) -> RunConfig:
     """The configuration of the run in a folder."""
     path = folder / "config.json"
     try:
-        body = json.loads(read_own(path))
-        if body["format"] != FORMAT:
-            raise ValueError(f"its format is {body['format']!r}, this version reads {FORMAT}")
-        return RunConfig.from_json(body)
+        return RunConfig.from_json(read_json(path, version=FORMAT))
     except DAMAGE as error:
         raise InputError(f"no run in {str(folder)!r}: {path.name}: {one_line(error)}") from error
+
+
+def note_time(folder: Path, step: int, seconds: float) -> None:
+    """Adds a line to `timing.csv`: the seconds since the previous checkpoint."""
+    path = folder / TIMES
+    with naming(path), opened(path, "ab") as file:
+        if file.tell() == 0:
+            file.write(b"step,seconds_since_last\n")
+        file.write(f"{step},{seconds:.3f}\n".encode())
+
+
+def time_spent(folder: Path) -> float:
+    """The seconds of training up to the last checkpoint, over all starts; 0 without one."""
+    path = folder / TIMES
+    lines = read_own(path).decode(errors="replace").splitlines() if path.exists() else []
+    whole = [re.fullmatch(r"\d+,(\d+\.\d{3})", line) for line in lines]  # a kill may cut one
+    return sum(float(line[1]) for line in whole if line)
+
+
+def run_in_folder(
+    config: RunConfig, trainer: Trainer, folder: Path, on_progress: OnProgress | None
+) -> bool:
+    """Trains to the end and returns True; returns False if it is stopped earlier.
+
+    SIGINT and SIGTERM stop it between two steps, so that no file is half written. The signal then
+    takes the effect that it has outside of the training: by default it ends the process.
+    """
+    # A copy of the untrained networks: an update may reuse their memory.
+    untrained = jax.tree.map(np.array, policy_state(config.agent, trainer.state))
+    segments = _restore(trainer, folder, config)
+    if trainer.step:
+        _write_outcome(trainer, folder, config)  # the files may be lost or damaged
+    finished, evaluated = False, bool(trainer.rows)
+    with _stop_requests() as asked, contextlib.suppress(KeyboardInterrupt):
+
+        def on_step(step: int, rows: Sequence[Any]) -> None:
+            nonlocal evaluated
+            if rows and not evaluated:
+                evaluated = True
+                write_initial_values(folder, initial_values(config, trainer, untrained))
+            if on_progress is not None:
+                on_progress(step, rows)
+            if asked:
+                raise KeyboardInterrupt
+
+        while trainer.step < config.budget.steps:
+            before, clock = trainer.step, time.perf_counter()
+            trainer.run_to_checkpoint(on_step)
+            segments = _save(trainer, folder, config, segments, before)
+            note_time(folder, trainer.step, time.perf_counter() - clock)
+        finished = True
+    if asked:
+        signal.raise_signal(asked[0])
+    return finished
+
+
+def _save(
+    trainer: Trainer, folder: Path, config: RunConfig, segments: dict[str, str], before: int
+) -> dict[str, str]:
+    """Writes the metrics, the networks and a checkpoint."""
+    new = [row for row in trainer.rows if row.step > before]
+    _write_outcome(trainer, folder, config)
+    write_events(folder, trainer.columns, new)
+    step, arrays, notes = trainer.snapshot()
+    checkpoint = Checkpoint(
+        step=step,
+        config=config.digest,
+        arrays=arrays,
+        notes=notes,
+        records=None,
+        segments=segments,
+    )
+    capacity = trainer.replay.capacity if trainer.replay else 0
+    records = trainer.replay.newest(trainer.step - before) if trainer.replay else None
+    return save_checkpoint(folder / "checkpoints", checkpoint, records, capacity)
+
+
+def _write_outcome(trainer: Trainer, folder: Path, config: RunConfig) -> None:
+    """Writes `metrics.csv` and `parameters.npz`."""
+    write_metrics(folder, trainer.columns, trainer.rows)
+    networks = networks_of(config, trainer.state, trainer.step)
+    write_atomic(folder / PARAMETERS, npz_bytes(networks))
+
+
+def _restore(trainer: Trainer, folder: Path, config: RunConfig) -> dict[str, str]:
+    """Restores the last checkpoint, if there is one, and returns its segments."""
+    template = trainer.snapshot().arrays
+    record = trainer.replay.records.dtype if trainer.replay else None
+    checkpoint = load_checkpoint(folder / "checkpoints", config.digests, template, record)
+    if checkpoint is None:
+        return {}
+    trainer.restore(Snapshot(checkpoint.step, checkpoint.arrays, checkpoint.notes))
+    if trainer.replay:
+        assert checkpoint.records is not None
+        trainer.replay.restore(checkpoint.records, checkpoint.step)
+    return checkpoint.segments
+
+
+@contextlib.contextmanager
+def _stop_requests() -> Iterator[list[int]]:
+    """Collects SIGINT and SIGTERM in a list instead of stopping the process.
+
+    A signal that the process ignores, or that code outside of Python handles, stays as it is.
+    """
+    asked: list[int] = []
+
+    def note(number: int, _: Any) -> None:
+        asked.append(number)
+
+    main = threading.current_thread() is threading.main_thread()  # only it can handle signals
+    numbers = [signal.SIGINT, signal.SIGTERM] if main else []
+    theirs = (signal.SIG_IGN, None)
+    ours = [number for number in numbers if signal.getsignal(number) not in theirs]
+    previous = {number: signal.signal(number, note) for number in ours}
+    try:
+        yield asked
+    finally:
+        for number, old in previous.items():
+            signal.signal(number, old)
+
+
+def load(path: Path | str, seed: int | None = None) -> Policy:
+    """The greedy policy of a run, at its last checkpoint, or of a policy file.
+
+    Acting does not need the environment.
+
+    Args:
+        path: The run's folder, or a file that `Policy.save` wrote.
+        seed: The run's seed whose policy to load; by default its first.
+    """
+    path = as_path("path", path)
+    if path.is_file():
+        if seed is not None:
+            raise InputError(f"{str(path)!r} holds the policy of one seed; leave seed out")
+        return read_policy(path)
+    config = read_config(path)
+    file = path / PARAMETERS
+    if not file.exists():
+        lost = f"has lost its {PARAMETERS}, which is written again by"
+        problem = lost if time_spent(path) > 0 else "has no checkpoint yet:"
+        raise InputError(f"the run in {str(path)!r} {problem} {how_to_resume(path)}")
+    row = row_of(config, config.seeds[0] if seed is None else seed)
+
+    def init(seeds: jax.Array) -> Any:
+        keys = jax.vmap(jax.random.key)(seeds)
+        return jax.vmap(lambda key: config.agent.init(key, config.spec))(keys)
+
+    try:
+        leaves = read_arrays(read_own(file))
+        if str(leaves.pop(leaf_name("config"))) not in config.digests:
+            raise ValueError("it belongs to a run with another configuration")
+        step = int(leaves.pop(leaf_name("step")))
+        # Only the shapes: a policy does not read the parts that the file leaves out.
+        states = jax.eval_shape(init, np.asarray(config.seeds))
+        networks = filled_networks(config.agent, states, leaves)
+    except DAMAGE as error:
+        raise InputError(
+            f"{str(file)!r} cannot be used: {one_line(error)}; {how_to_resume(path)!r} writes"
+            " it again"
+        ) from error
+    chosen = jax.tree.map(lambda leaf: jnp.asarray(leaf[row]), networks)
+    state = acting_state(states, chosen)
+    return Policy(config.agent, config.spec, state, config.env, config.seeds[row], step)
+
+
+def row_of(config: RunConfig, seed: int) -> int:
+    """The row of a seed in a run."""
+    if checked("seed", Natural, seed) not in config.seeds:
+        raise InputError(f"the run has the seeds {list(config.seeds)}, not {seed}")
+    return config.seeds.index(seed)
+
+
+def networks_of(config: RunConfig, state: Any, step: int) -> dict[str, Any]:
+    """The contents of `parameters.npz`: the run's digest, its step, and the agent's networks."""
+    return {
+        "config": np.asarray(config.digest),
+        "step": np.asarray(step, np.int64),
+        **policy_state(config.agent, state),
+    }

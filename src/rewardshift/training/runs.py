@@ -1,35 +1,36 @@
-"""A run and its folder: training that can stop at any moment and continue bit for bit.
-
-`config.json` holds the configuration and `metrics.csv` the results; both are the same for the
-same configuration, with or without interruptions. Times are in `timing.csv`, curves for
-TensorBoard in `tensorboard/`, checkpoints in `checkpoints/`, and the networks at the last
-checkpoint in `parameters.npz`.
-"""
+"""Runs: training that can stop at any moment and continue bit for bit."""
 
 import contextlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import jax
 
 from rewardshift.agents.base import Agent
+from rewardshift.agents.settings import Offline, Online
+from rewardshift.auto import rule_on_data
 from rewardshift.data.dataset import Dataset, Subset
 from rewardshift.data.loading import load_dataset, whole_name
 from rewardshift.envs.tasks import MakeEnv, check_imported
 from rewardshift.errors import InputError, shown
 from rewardshift.files import as_path, held, writable_folder
 from rewardshift.training.config import DataConfig, RunConfig
-from rewardshift.training.loading import row_of
 from rewardshift.training.metrics import Columns
 from rewardshift.training.offline import OfflineBudget, OfflineTrainer, as_batch
 from rewardshift.training.online import OnlineBudget, OnlineTrainer
 from rewardshift.training.policy import Policy, acting_state, policy_state
-from rewardshift.training.run_folder import check_folder, claim_folder, read_config
-from rewardshift.training.saving import run_in_folder
+from rewardshift.training.run_folder import (
+    check_folder,
+    claim_folder,
+    read_config,
+    row_of,
+    run_in_folder,
+)
 from rewardshift.training.trainer import OnProgress, Trainer
-from rewardshift.training.validate import decided, make_config, make_offline_config
+from rewardshift.training.validate import validate_offline, validate_online
 
 
 @dataclass(frozen=True)
@@ -88,7 +89,9 @@ class Run:
         # Made before the folder is claimed: a run that does not fit into memory leaves no files.
         with contextlib.closing(self.make()) as trainer:
             if place is None:
-                finished = _run_in_memory(self.config, trainer, on_progress)
+                finished = True
+                while trainer.step < self.config.budget.steps:
+                    trainer.run_to_checkpoint(on_progress)
             else:
                 with held(writable_folder(place)):
                     claim_folder(place, self.config)
@@ -116,14 +119,14 @@ def online_run(
     With `biases` it has a row for each of them and each seed, instead of the agent's own bias.
     """
     chosen = OnlineBudget() if budget is None else budget
-    return _online(make_config(agent, env, seeds, chosen, biases), env)
+    return _online(env, *validate_online(agent, env, seeds, chosen, biases))
 
 
-def _online(config: RunConfig, env: str | MakeEnv) -> Run:
-    agent, budget = config.agent, config.budget
-    assert isinstance(budget, OnlineBudget)  # checked already
-    settings = (agent, env, config.seeds, budget, config.spec)
-    return Run(config, env, lambda: OnlineTrainer(*settings, biases=config.biases))
+def _online(env: str | MakeEnv, config: RunConfig, columns: Columns) -> Run:
+    assert isinstance(config.budget, OnlineBudget)
+    settings = (config.agent, env, config.spec, config.seeds, config.budget)
+    make = partial(OnlineTrainer, *settings, columns=columns, biases=config.biases)
+    return Run(config, env, make)
 
 
 def offline_run(
@@ -149,15 +152,23 @@ def offline_run(
     # An absolute path, so that the run can continue from another working folder.
     source = DataConfig(whole_name(loaded.name), loaded.digest, loaded.parts)
     chosen = OfflineBudget() if budget is None else budget
-    config = make_offline_config(decided(agent, loaded), place, seeds, chosen, source)
-    return _offline(config, loaded, place)
+    agent = _with_shift_of_data(agent, loaded)
+    return _offline(place, loaded, *validate_offline(agent, place, seeds, chosen, source))
 
 
-def _offline(config: RunConfig, data: Dataset, env: str | MakeEnv) -> Run:
+def _offline(env: str | MakeEnv, data: Dataset, config: RunConfig, columns: Columns) -> Run:
     assert isinstance(config.budget, OfflineBudget)
     batch = as_batch(data, env, config.spec)
     settings = (config.agent, batch, env, config.spec, config.seeds, config.budget)
-    return Run(config, env, lambda: OfflineTrainer(*settings))
+    return Run(config, env, partial(OfflineTrainer, *settings, columns=columns))
+
+
+def _with_shift_of_data(agent: Agent, data: Dataset) -> Agent:
+    """The agent; if it is one of ours and has `"auto"`, with the shift that the data choose."""
+    rule = rule_on_data(agent.shift) if isinstance(agent, Online | Offline) else None
+    if rule is None:
+        return agent
+    return replace(agent, shift=rule.shift(data.reward, data.terminated, agent.gamma))
 
 
 def train(
@@ -229,19 +240,15 @@ def resume(
     config = read_config(as_path("folder", folder))
     if steps is not None:
         config = config.longer(steps)
+    # Validated again: the environment, or an agent from another package, may have changed.
+    who, earlier = (config.agent, config.env, config.seeds), config.earlier_steps
     if config.data is not None:
         assert isinstance(config.budget, OfflineBudget)
-        settings = (config.agent, config.env, config.seeds, config.budget, config.data)
-        checked = replace(make_offline_config(*settings), earlier_steps=config.earlier_steps)
-        run = _offline(checked, config.data.load(), config.env)
+        valid, columns = validate_offline(*who, config.budget, config.data)
+        data = config.data.load()
+        run = _offline(config.env, data, replace(valid, earlier_steps=earlier), columns)
     else:
         assert isinstance(config.budget, OnlineBudget)
-        online = (config.agent, config.env, config.seeds, config.budget, config.biases)
-        run = _online(replace(make_config(*online), earlier_steps=config.earlier_steps), config.env)
+        valid, columns = validate_online(*who, config.budget, config.biases)
+        run = _online(config.env, replace(valid, earlier_steps=earlier), columns)
     return run.start(folder, on_progress)
-
-
-def _run_in_memory(config: RunConfig, trainer: Trainer, on_progress: OnProgress | None) -> bool:
-    while trainer.step < config.budget.steps:
-        trainer.run_to_checkpoint(on_progress)
-    return True

@@ -1,12 +1,19 @@
-"""Converts the parts of a configuration to JSON and back, without imports that a file names.
+"""Configurations as JSON and trees of arrays as npz files, without pickles.
 
 A part of ours is stored by its name. A part from another package is stored as module and name, and
-is found again only if its module is already imported: a file never causes an import.
+is found again only if its module is already imported: a file never causes an import. An
+array is stored under its path in its tree, and checked by path, shape and type when it is read.
 """
 
 import dataclasses
+import inspect
+import io
 import sys
 from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
 
 from rewardshift.agents.bcq import BCQ
 from rewardshift.agents.cql import CQL
@@ -19,6 +26,7 @@ from rewardshift.agents.td3 import TD3
 from rewardshift.auto import Auto
 from rewardshift.data.dataset import Subset
 from rewardshift.errors import InputError, shown
+from rewardshift.files import read_arrays
 from rewardshift.shift import Shift
 from rewardshift.training.hindsight import Hindsight
 
@@ -49,8 +57,22 @@ def part_from_json(body: Any) -> Any:
         return tuple(part_from_json(item) for item in body)
     if not isinstance(body, dict):
         return body
+    name = body.get("type")
+    if not isinstance(name, str):
+        raise InputError(f"a part must name its type, got {shown(body)}")
+    return build(find_part(name), {key: body[key] for key in body if key != "type"})
+
+
+def build(kind: Any, body: Any) -> Any:
+    """The dataclass from its fields in JSON; raises InputError if it has other fields."""
+    if not isinstance(body, dict):
+        raise InputError(f"{kind.__name__} needs its settings by name, got {shown(body)}")
     fields = {name: part_from_json(value) for name, value in body.items()}
-    return find_part(fields.pop("type"))(**fields)
+    try:
+        inspect.signature(kind).bind(**fields)
+    except TypeError as error:
+        raise InputError(f"{kind.__name__} has other settings: {error}") from error
+    return kind(**fields)
 
 
 def check_restorable(part: Any) -> None:
@@ -115,3 +137,49 @@ def find_part(name: str) -> Any:
             f" the command line: rewardshift --import {module} ..."
         )
     raise InputError(f"the module {module!r} has no dataclass {path!r}")
+
+
+def npz_bytes(tree: Any) -> bytes:
+    """A tree of arrays as an npz file, with each array under its path."""
+    buffer = io.BytesIO()
+    np.savez(buffer, allow_pickle=False, **_leaves(tree))
+    return buffer.getvalue()
+
+
+def read_npz(content: bytes, template: Any) -> Any:
+    """A tree like the template, from the result of `npz_bytes`."""
+    return fill(template, read_arrays(content))
+
+
+def leaf_name(key: str) -> str:
+    """The name of a dictionary's entry in a file."""
+    return f"[{key!r}]"
+
+
+def _leaves(tree: Any) -> dict[str, np.ndarray]:
+    return {
+        jax.tree_util.keystr(path): np.asarray(leaf)
+        for path, leaf in jax.tree_util.tree_leaves_with_path(tree)
+    }
+
+
+def fill(template: Any, leaves: dict[str, np.ndarray]) -> Any:
+    """The template's tree with these leaves; raises ValueError if one does not fit."""
+    wanted = _leaves(template)
+    if set(wanted) != set(leaves):
+        odd = sorted(set(wanted) ^ set(leaves))[0]
+        raise ValueError(f"the array {odd!r} is {'missing' if odd in wanted else 'unexpected'}")
+    for path, leaf in leaves.items():
+        if (leaf.shape, leaf.dtype) != (wanted[path].shape, wanted[path].dtype):
+            raise ValueError(
+                f"the array {path!r} is {leaf.dtype}{leaf.shape},"
+                f" not {wanted[path].dtype}{wanted[path].shape}"
+            )
+    return jax.tree_util.tree_map_with_path(
+        lambda path, like: _like(leaves[jax.tree_util.keystr(path)], like), template
+    )
+
+
+def _like(leaf: np.ndarray, like: Any) -> Any:
+    """The leaf, on the device if the template's leaf is there, else on the host."""
+    return jnp.asarray(leaf) if isinstance(like, jax.Array) else leaf

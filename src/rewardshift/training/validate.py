@@ -1,37 +1,54 @@
-"""The configuration of a run, checked before anything is built or written."""
+"""The checks of a run before anything is built or written.
 
-from dataclasses import replace
+They probe the environment once and trace the agent's functions once. Tracing finds shapes and types
+without computing values, so it is quick. An agent that changes the type of an array in its state,
+for example, would train, but its run could never resume.
+"""
+
+import math
+import os
+import re
+from collections.abc import Mapping
+from pathlib import Path
 from typing import Any, cast
 
+import jax
+import jax.numpy as jnp
+import numpy as np
+
 from rewardshift.agents.base import Agent
-from rewardshift.agents.settings import Offline, Online
-from rewardshift.auto import Cautious, rule_on_data
-from rewardshift.data.dataset import Dataset
+from rewardshift.auto import Cautious
 from rewardshift.envs.goals import probe_goals
 from rewardshift.envs.tasks import MakeEnv, TaskSpec, env_name, probe_spec
-from rewardshift.errors import InputError, shown
+from rewardshift.errors import InputError, one_line, shown
 from rewardshift.training.config import DataConfig, RunConfig
 from rewardshift.training.hindsight import Hindsight
-from rewardshift.training.offline import OfflineBudget
-from rewardshift.training.online import OnlineBudget
-from rewardshift.training.seeding import chosen_seeds
-from rewardshift.training.tracing import check_functions, check_online_functions
+from rewardshift.training.metrics import Columns
+from rewardshift.training.offline import OfflineBudget, OfflineRow
+from rewardshift.training.online import OnlineBudget, OnlineRow
+from rewardshift.training.policy import acting_state, policy_state
+from rewardshift.training.replay import RecordLayout
+from rewardshift.training.seeding import BLOCK, chosen_seeds
+
+# TensorBoard replaces all other characters, which could make two names equal.
+METRIC_NAME = re.compile(r"\w[\w./-]*", re.ASCII)
+NUMBER = jax.ShapeDtypeStruct((), jnp.float32)
+FLAG = jax.ShapeDtypeStruct((), jnp.bool_)
+ENVIRONMENT = 2**13  # bytes of Gymnasium's smallest environments, roughly
 
 
-def make_config(
+def validate_online(
     agent: Agent,
     env: str | MakeEnv,
     seeds: int | tuple[int, ...],
     budget: OnlineBudget,
     biases: tuple[float, ...] = (),
-) -> RunConfig:
-    """The configuration of an online run, checked without building the run."""
-    _check_agent(agent)
+) -> tuple[RunConfig, Columns]:
+    """The configuration and the columns of an online run; raises InputError for a bad setting."""
+    _check_types(agent, budget, OnlineBudget)
     if not agent.online:
         raise InputError(f"{type(agent).__name__} learns from a data set, not from {env}")
-    _check_budget(budget, OnlineBudget)
-    spec = _checked_spec(agent, env)
-    check_online_functions(agent, spec)
+    spec = _probe_task(agent, env)
     if budget.hindsight is not None:
         _check_goals(budget.hindsight, agent, env, budget.capacity)
     if agent.warm_up >= budget.steps:
@@ -44,32 +61,25 @@ def make_config(
             "diagnose compares the values of discrete actions, so it needs an agent that has them,"
             f" such as DQN, got {type(agent).__name__}"
         )
-    return RunConfig(agent, env_name(env), spec, chosen_seeds(seeds), budget, biases=biases)
+    config = RunConfig(agent, env_name(env), spec, chosen_seeds(seeds), budget, biases=biases)
+    state = _trace_policy(agent, spec)
+    _trace_acting(agent, spec, state)
+    columns = _trace_updates(OnlineRow, agent, spec, state)
+    _check_memory(config, state, min(budget.capacity, budget.steps))
+    return config, columns
 
 
-def decided(agent: Agent, data: Dataset) -> Agent:
-    """The agent, with the shift that the data choose if it is one of ours and has `"auto"`."""
-    rule = rule_on_data(agent.shift) if isinstance(agent, Online | Offline) else None
-    if rule is None:
-        return agent
-    chosen: Any = agent
-    shift = rule.shift(data.reward, data.terminated, chosen.gamma)
-    return cast("Agent", replace(chosen, shift=shift))
-
-
-def make_offline_config(
+def validate_offline(
     agent: Agent,
     env: str | MakeEnv,
     seeds: int | tuple[int, ...],
     budget: OfflineBudget,
     data: DataConfig,
-) -> RunConfig:
-    """The configuration of an offline run, checked without building the run."""
-    _check_agent(agent)
-    if isinstance(getattr(agent, "shift", None), Cautious):
+) -> tuple[RunConfig, Columns]:
+    """The configuration and the columns of an offline run; raises InputError for a bad setting."""
+    _check_types(agent, budget, OfflineBudget)
+    if isinstance(agent.shift, Cautious):
         raise InputError(f"here the shift of {type(agent).__name__} must be a number, got 'auto'")
-    _check_budget(budget, OfflineBudget)
-    spec = _checked_spec(agent, env)
     for name in ("updates", "evaluate_every", "checkpoint_every"):
         if getattr(budget, name) % agent.period:
             raise InputError(
@@ -77,7 +87,41 @@ def make_offline_config(
                 f" {type(agent).__name__}, got {getattr(budget, name)}"
             )
     agent.check_offline(budget.updates)
-    return RunConfig(agent, env_name(env), spec, chosen_seeds(seeds), budget, data)
+    spec = _probe_task(agent, env)
+    config = RunConfig(agent, env_name(env), spec, chosen_seeds(seeds), budget, data)
+    state = _trace_policy(agent, spec)
+    columns = _trace_updates(OfflineRow, agent, spec, state)
+    _check_memory(config, state, transitions=0)
+    return config, columns
+
+
+def _check_types(agent: Any, budget: Any, kind: type) -> None:
+    """Raises if the agent or the budget is something else, or the agent cannot be hashed."""
+    if not isinstance(agent, Agent):
+        raise InputError(
+            "agent must be an agent, such as DQN(), or one of your own that extends"
+            f" rewardshift.Agent, got {shown(agent)}"
+        )
+    if not isinstance(budget, kind):
+        raise InputError(f"budget must be an {kind.__name__}, got {shown(budget)}")
+    try:
+        hash(agent)
+    except TypeError as error:
+        raise InputError(
+            "an agent and its parts must be frozen dataclasses, with settings such as numbers,"
+            f" texts and tuples: {error}, got {shown(agent)}"
+        ) from None
+
+
+def _probe_task(agent: Agent, env: str | MakeEnv) -> TaskSpec:
+    """The task of an environment; refused if the agent cannot act in it."""
+    spec = probe_spec(env)
+    if agent.continuous != bool(spec.action_size):
+        kinds = ("continuous", "discrete") if agent.continuous else ("discrete", "continuous")
+        raise InputError(
+            f"{type(agent).__name__} needs {kinds[0]} actions, {env} has {kinds[1]} ones"
+        )
+    return spec
 
 
 def _check_goals(hindsight: Hindsight, agent: Agent, env: str | MakeEnv, capacity: int) -> None:
@@ -111,26 +155,191 @@ def _check_goals(hindsight: Hindsight, agent: Agent, env: str | MakeEnv, capacit
         )
 
 
-def _check_agent(agent: Any) -> None:
-    if not isinstance(agent, Agent):
+def _trace_policy(agent: Agent, spec: TaskSpec) -> Any:
+    """The shapes of the agent's state; raises if the functions of its policy break the contract."""
+    name = type(agent).__name__
+    state = jax.eval_shape(lambda: agent.init(jax.random.key(0), spec))
+    fields = getattr(state, "_fields", None)
+    if fields is None:
         raise InputError(
-            "agent must be an agent, such as DQN(), or one of your own that extends"
-            f" rewardshift.Agent, got {shown(agent)}"
+            f"the state of {name} must be a NamedTuple of arrays, init returns a"
+            f" {type(state).__name__}"
+        )
+    if not set(agent.networks) <= set(fields):
+        raise InputError(
+            f"networks of {name} must name fields of its state, {', '.join(fields)}, got"
+            f" {shown(agent.networks)}"
+        )
+    observation = jax.ShapeDtypeStruct((spec.features,), spec.dtype)
+    acting = acting_state(state, policy_state(agent, state))
+    try:
+        action = jax.eval_shape(agent.greedy, acting, observation)
+    except Exception as error:
+        jax.eval_shape(agent.greedy, state, observation)  # raises a mistake of the agent as it is
+        raise InputError(
+            f"{name}.greedy must read only the fields of the state that networks names,"
+            f" {shown(agent.networks)}; without the others it fails: {one_line(error)}"
+        ) from error
+    _check_action(f"{name}.greedy", action, spec)
+    if agent.tells_values:
+        _trace_values(agent, spec, state)
+    return state
+
+
+def _trace_values(agent: Agent, spec: TaskSpec, state: Any) -> None:
+    """Raises if an agent's values do not have an axis over its members, and one over actions."""
+    members = len(agent.members)
+    observations = jax.ShapeDtypeStruct((1, spec.features), jnp.float32)
+    actions = jax.ShapeDtypeStruct((1, spec.action_size), jnp.float32)
+    given = (observations, actions) if spec.action_size else (observations,)
+    shape = (members, 1) if spec.action_size else (members, 1, spec.num_actions)
+    values = jax.eval_shape(agent.values, state, *given)
+    if values.shape != shape:
+        raise InputError(
+            f"the values of {type(agent).__name__} for one observation must have the shape {shape},"
+            f" got {values.shape}; has its network as many outputs as `init` asks for?"
         )
 
 
-def _check_budget(budget: Any, kind: type) -> None:
-    if not isinstance(budget, kind):
-        raise InputError(f"budget must be an {kind.__name__}, got {shown(budget)}")
+def _trace_acting(agent: Agent, spec: TaskSpec, state: Any) -> None:
+    """Raises if the results of an agent's functions for an environment break the contract."""
+    name = type(agent).__name__
+    observation = jax.ShapeDtypeStruct((spec.features,), spec.dtype)
+    draws = jax.ShapeDtypeStruct((agent.draws(spec),), jnp.float32)
+    action = jax.eval_shape(agent.act, state, observation, draws, agent.exploration(0, 1))
+    _check_action(f"{name}.act", action, spec)
+    _check_same(f"{name}.lead", state, jax.eval_shape(agent.lead, state, NUMBER, FLAG, NUMBER))
+    _check_same(f"{name}.adapt", state, jax.eval_shape(agent.adapt, state, NUMBER, FLAG))
+    after, _ = jax.eval_shape(agent.observe, state, observation)
+    _check_same(f"{name}.observe", state, after)
 
 
-def _checked_spec(agent: Agent, env: str | MakeEnv) -> TaskSpec:
-    """The task of an environment, if the agent can act in it."""
-    spec = probe_spec(env)
-    if agent.continuous != bool(spec.action_size):
-        kinds = ("continuous", "discrete") if agent.continuous else ("discrete", "continuous")
+def _trace_updates(kind: type, agent: Agent, spec: TaskSpec, state: Any) -> Columns:
+    """The columns of a run, from the metrics of one cycle of updates.
+
+    Args:
+        kind: The dataclass of a row of `metrics.csv`.
+        agent: The agent.
+        spec: Its task.
+        state: The shapes of its state.
+    """
+    layout = RecordLayout(spec.features, spec.dtype, spec.action_size)
+    fixed, what = Columns(kind, ()).fixed, f"{type(agent).__name__}.update"
+    names: set[str] = set()
+
+    def updates(state: Any, batch: Any) -> None:
+        for turn in range(agent.period):
+            returned = agent.update(state, batch, jax.random.key(0), turn)
+            if not isinstance(returned, tuple) or len(returned) != 2:
+                raise InputError(
+                    f"{what} must return the new state and a dict of metrics, got {shown(returned)}"
+                )
+            after, metrics = returned
+            _check_metrics(metrics, fixed)
+            names.update(metrics)
+            _check_same(what, state, after)
+            state = after
+
+    jax.eval_shape(updates, state, layout.shapes(agent.batch_size))
+    return Columns(kind, tuple(sorted(names)))
+
+
+def _check_metrics(metrics: Any, fixed: tuple[str, ...]) -> None:
+    """Refuses metrics that no column can hold."""
+    if not isinstance(metrics, Mapping):
+        raise InputError(f"update must return its metrics as a dict, got {shown(metrics)}")
+    for name, value in metrics.items():
+        if not isinstance(name, str) or not METRIC_NAME.fullmatch(name):
+            raise InputError(
+                "a metric's name must be letters, digits, '_', '-', '.' and '/', the first of them"
+                f" a letter, a digit or '_', got {shown(name)}"
+            )
+        if name in fixed:
+            raise InputError(
+                f"the metric {name!r} has the name of another column of metrics.csv; the agent must"
+                f" give it a name that is none of {', '.join(fixed)}"
+            )
+        if not _is_scalar(value):
+            kind = f"{value.dtype}{value.shape}" if hasattr(value, "dtype") else shown(value)
+            raise InputError(f"the metric {name!r} must be a real number, got {kind}")
+
+
+def _is_scalar(value: Any) -> bool:
+    if not isinstance(value, jax.Array | np.ndarray | np.generic | float | int):
+        return False
+    dtype = jnp.result_type(value)
+    real = any(jnp.issubdtype(dtype, kind) for kind in (jnp.floating, jnp.integer, jnp.bool_))
+    return real and np.shape(value) == ()
+
+
+def _check_action(what: str, action: Any, spec: TaskSpec) -> None:
+    """Raises if an action is not one whole number, or one number for each continuous action."""
+    shape = (spec.action_size,) if spec.action_size else ()
+    kind = jnp.floating if spec.action_size else jnp.integer
+    wanted = f"{spec.action_size} floating-point numbers" if spec.action_size else "a whole number"
+    if getattr(action, "shape", None) != shape or not jnp.issubdtype(action.dtype, kind):
+        got = f"{action.dtype}{action.shape}" if hasattr(action, "dtype") else shown(action)
+        raise InputError(f"{what} must return {wanted}, got {got}")
+
+
+def _check_same(what: str, before: Any, after: Any) -> None:
+    """Raises if a function returns a state with other arrays than the one that it was given."""
+    was_tree, is_tree = (cast("Any", jax.tree.structure(state)) for state in (before, after))
+    if was_tree != is_tree:
         raise InputError(
-            f"{type(agent).__name__} needs {kinds[0]} actions, {env} has {kinds[1]} ones"
+            f"{what} must return a state of the same structure as the one it is given, got"
+            f" {shown(after)}"
         )
-    check_functions(agent, spec)
-    return spec
+    pairs = zip(jax.tree_util.tree_leaves_with_path(before), jax.tree.leaves(after), strict=True)
+    for (path, was), now in pairs:
+        if (was.shape, was.dtype) != (now.shape, now.dtype):
+            raise InputError(
+                f"{what} must keep the shapes and types of the state's arrays:"
+                f" {jax.tree_util.keystr(path)} was {was.dtype}{was.shape}, is"
+                f" {now.dtype}{now.shape}"
+            )
+
+
+def _check_memory(config: RunConfig, state: Any, transitions: int) -> None:
+    """Refuses a run that does not fit into the free memory.
+
+    The estimate counts only what the run needs at the same time, so a refused run would have
+    failed: Linux promises memory that it does not have and later kills the process.
+
+    Args:
+        config: The run.
+        state: The shapes of the agent's state.
+        transitions: The number of transitions that the replay of a row keeps.
+    """
+    agent, spec, rows = config.agent, config.spec, len(config.seeds) * max(1, len(config.biases))
+    networks = [leaf for leaf in jax.tree.leaves(policy_state(agent, state)) if leaf.ndim > 1]
+    outputs = sum(math.prod(leaf.shape[:-1]) for leaf in networks)
+    record = RecordLayout(spec.features, spec.dtype, spec.action_size).record.itemsize
+    drawn = 4 * BLOCK if transitions else 0  # the random numbers that sample a transition
+    needs = {
+        "the networks (their widths, and how many there are)": sum(
+            math.prod(leaf.shape) * leaf.dtype.itemsize for leaf in jax.tree.leaves(state)
+        ),
+        "a batch (batch_size)": agent.batch_size * (record + 4 * outputs + drawn),
+        "the replay (capacity)": transitions * record,
+        "the environments of an evaluation (evaluation_episodes)": config.budget.evaluation_episodes
+        * (ENVIRONMENT + spec.features * np.dtype(spec.dtype).itemsize),
+    }
+    needed, free = rows * sum(needs.values()), _free_memory()
+    if needed > free:
+        most = max(needs, key=lambda purpose: needs[purpose])
+        raise InputError(
+            f"the run needs about {needed / 1e9:,.1f} GB of memory, and {free / 1e9:,.1f} GB are"
+            f" free; {rows * needs[most] / 1e9:,.1f} GB of it are for {most}: take less there, or"
+            " fewer seeds"
+        )
+
+
+def _free_memory() -> int:
+    """The free bytes of memory, without swap."""
+    try:
+        text = Path("/proc/meminfo").read_text()  # counts caches as free
+        lines = dict(line.split(":") for line in text.splitlines())
+        return int(lines["MemAvailable"].split()[0]) * 1024
+    except (OSError, KeyError):
+        return os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")

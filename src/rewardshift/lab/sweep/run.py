@@ -14,6 +14,7 @@ from rewardshift.files import (
     DAMAGE,
     LEFTOVER,
     LOCK,
+    as_object,
     held,
     read_sealed,
     refuse_links,
@@ -95,8 +96,8 @@ def read_sweep(folder: Path) -> Kept:
     path = folder / DECLARATION
     try:
         body = read_sealed(path, version=FORMAT)
-        sweep = Sweep.from_json(body["declaration"])
-        return Kept(sweep, str(body["command"]), dict(body["training"]))
+        sweep = Sweep.from_json(as_object(body["declaration"]))
+        return Kept(sweep, str(body["command"]), as_object(body["training"]))
     except DAMAGE as error:
         raise InputError(f"{str(path)!r} cannot be read: {one_line(error)}") from error
 

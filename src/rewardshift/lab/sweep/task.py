@@ -15,7 +15,7 @@ import jax
 
 from rewardshift.agents.base import Agent
 from rewardshift.auto import AUTO, rule_on_data
-from rewardshift.checks import Finite, check
+from rewardshift.checks import Finite, check, checked
 from rewardshift.data.dataset import Subset
 from rewardshift.envs.tasks import check_imported
 from rewardshift.errors import InputError
@@ -36,7 +36,12 @@ from rewardshift.training.offline import OfflineBudget
 from rewardshift.training.online import OnlineBudget
 from rewardshift.training.policy import policy_state
 from rewardshift.training.runs import Run, offline_run, online_run
-from rewardshift.training.serialise import check_restorable, part_from_json, part_to_json
+from rewardshift.training.serialise import (
+    build,
+    check_restorable,
+    part_from_json,
+    part_to_json,
+)
 
 SWEEP = "sweep"  # the name of the figure, of its preset and of its folder
 # A guess: the most parameters for which one program beats processes: larger networks fill a core.
@@ -206,17 +211,17 @@ class Sweep:
     def from_json(cls, body: dict[str, Any]) -> "Sweep":
         """The sweep from the result of `to_json`."""
         data, values = body["data"], body["values"]
-        settings = {name: part_from_json(value) for name, value in body["budget"].items()}
-        if body["env"] is not None:
-            check_imported(body["env"])
+        env = checked("env", str | None, body["env"])
+        if env is not None:
+            check_imported(env)
         return cls(
             agent=part_from_json(body["agent"]),
-            env=body["env"],
-            constants=tuple(body["constants"]),
-            budget=(OnlineBudget if data is None else OfflineBudget)(**settings),
+            env=env,
+            constants=part_from_json(body["constants"]),
+            budget=build(OnlineBudget if data is None else OfflineBudget, body["budget"]),
             data=data,
             subset=part_from_json(body["subset"]),
-            values=None if values is None else tuple(values),
+            values=part_from_json(values),
         )
 
 

@@ -1,4 +1,4 @@
-"""Where the networks of a run begin: their values before the first update."""
+"""The values of a run's networks before the first update, which `start.json` keeps."""
 
 import json
 from functools import partial
@@ -8,19 +8,21 @@ from typing import Any, NamedTuple
 import jax
 import numpy as np
 
+from rewardshift.checks import Finite, Natural, checked
 from rewardshift.envs.tasks import TaskSpec
-from rewardshift.files import DAMAGE, read_own, write_atomic
+from rewardshift.files import DAMAGE, read_json, write_atomic
 from rewardshift.optimism import Bounds, value_bounds
 from rewardshift.training.config import RunConfig
 from rewardshift.training.policy import Policy, Values, acting_state, policy_state
 from rewardshift.training.trainer import Trainer
 
+Members = tuple[Finite, ...]
 START = "start.json"
 STATES = 256  # of each seed
 
 
-class Start(NamedTuple):
-    """Where the networks of a run begin, on the primal scale.
+class InitialValues(NamedTuple):
+    """The values of a run's untrained networks, on the primal scale.
 
     `initial` is the mean value of the untrained networks and `spread` the standard deviation, over
     seeds, states that the run has seen by `step`, and random actions; each has a number for each
@@ -59,13 +61,10 @@ class Start(NamedTuple):
         )
 
 
-def networks_now(config: RunConfig, trainer: Trainer) -> dict[str, Any]:
-    """A copy of the networks of all seeds: an update may reuse their memory."""
-    return jax.tree.map(np.array, policy_state(config.agent, trainer.state))
-
-
-def start_of(config: RunConfig, trainer: Trainer, fresh: dict[str, Any]) -> Start | None:
-    """Where the networks began, among the values that the rewards so far can add up to.
+def initial_values(
+    config: RunConfig, trainer: Trainer, untrained: dict[str, Any]
+) -> InitialValues | None:
+    """The values of the untrained networks, and those that the rewards so far can add up to.
 
     None if the agent does not tell its values, if they contain an intrinsic reward, or without a
     discount, where rewards add up to anything.
@@ -73,28 +72,25 @@ def start_of(config: RunConfig, trainer: Trainer, fresh: dict[str, Any]) -> Star
     Args:
         config: The run's configuration.
         trainer: The trainer now. It stays as it is.
-        fresh: The `networks_now` before the first update.
+        untrained: The networks of all seeds before the first update.
     """
     agent, rows = config.agent, range(len(config.seeds))
     known = getattr(agent, "intrinsic", None) is None and agent.gamma < 1
     if not (known and agent.tells_values) or config.biases:
         return None
-    seen, now = [trainer.seen(row) for row in rows], networks_now(config, trainer)
+    data, now = [trainer.transitions(row) for row in rows], policy_state(agent, trainer.state)
     # An agent that normalises observations has seen none at first: their scale is that by now.
     scale = {name: part for name, part in now.items() if name == "normaliser"}
-    shifted = _values(
-        agent,
-        acting_state(trainer.state, fresh | scale),
-        np.stack([_some(one.observation) for one in seen]),
-        _random_actions(config.spec, len(_some(seen[0].observation))),
-    )
+    states = np.stack([_some(one.observation) for one in data])
+    actions = _random_actions(config.spec, states.shape[1])
+    shifted = _values(agent, acting_state(trainer.state, untrained | scale), states, actions)
     by_now = acting_state(trainer.state, now)
     values = np.concatenate(
         [_primal(config, by_now, row, np.asarray(shifted[row], np.float64)) for row in rows], axis=1
     )
-    reward = np.concatenate([np.asarray(one.reward, np.float64) for one in seen])
-    terminated = np.concatenate([np.asarray(one.terminated, bool) for one in seen])
-    return Start(
+    reward = np.concatenate([np.asarray(one.reward, np.float64) for one in data])
+    terminated = np.concatenate([np.asarray(one.terminated, bool) for one in data])
+    return InitialValues(
         step=trainer.step,
         initial=tuple(values.mean(axis=1).tolist()),
         spread=tuple(values.std(axis=1).tolist()),
@@ -128,19 +124,21 @@ def _primal(config: RunConfig, states: Any, row: int, shifted: np.ndarray) -> np
     return Values(shifted, policy.shifts).primal
 
 
-def write_start(folder: Path, start: Start | None) -> None:
-    """Writes `start.json`, if it is known where the networks began."""
-    if start is not None:
-        write_atomic(folder / START, json.dumps(start.to_json(), indent=2) + "\n")
+def write_initial_values(folder: Path, values: InitialValues | None) -> None:
+    """Writes `start.json`, if the values are known."""
+    if values is not None:
+        write_atomic(folder / START, json.dumps(values.to_json(), indent=2) + "\n")
 
 
-def read_start(folder: Path) -> Start | None:
-    """What `start.json` holds; None if there is none, or if it is damaged."""
+def read_initial_values(folder: Path) -> InitialValues | None:
+    """The contents of `start.json`; None if there is no such file, or if it is damaged."""
     try:
-        body = json.loads(read_own(folder / START))
-        pairs = zip(body["initial"], body["spread"], strict=True)
-        initial, spread = zip(*((float(mean), float(wide)) for mean, wide in pairs), strict=True)
-        low, high = map(float, body["possible"])
-        return Start(int(body["step"]), initial, spread, Bounds(low, high))
+        body = read_json(folder / START)
+        kinds = {"initial": Members, "spread": Members, "possible": tuple[Finite, Finite]}
+        found = {name: checked(name, kind, body[name]) for name, kind in kinds.items()}
+        step = checked("step", Natural, body["step"])
     except DAMAGE:
         return None
+    if not 1 <= len(found["initial"]) == len(found["spread"]):
+        return None
+    return InitialValues(step, found["initial"], found["spread"], Bounds(*found["possible"]))
