@@ -13,8 +13,14 @@ from rewardshift.lab.results import read_results
 from rewardshift.paper.lifetime import JUDGED, SIGNS, TASKS, fitted_lifetime
 from rewardshift.report import judged_folders, summary
 from rewardshift.report.plots import in_words
-from rewardshift.report.reading import markdown, read_claims, read_reading
-from rewardshift.report.verdicts import SYMBOLS, reason
+from rewardshift.report.reading import (
+    differences,
+    markdown,
+    read_claims,
+    read_provenance,
+    read_reading,
+)
+from rewardshift.report.verdicts import reason, verdict_words
 
 ROOT = Path(__file__).parents[1]
 RESULTS = ROOT / "results"
@@ -154,7 +160,7 @@ def _findings() -> str:
             if (claim["better"], claim["worse"]) == (better, worse)
         ]
         verdicts = [claim["verdict"] for claim in about]
-        counts = [verdicts.count("supported"), verdicts.count("not supported")]
+        counts = [verdicts.count("supported"), verdicts.count("contradicted")]
         seeds = min((claim["seeds"] for claim in about if claim["seeds"]), default="")
         lines.append(
             [
@@ -238,13 +244,13 @@ def _markdown(lines: list[list[str]]) -> str:
 
 def _figure(folder: Path) -> str:
     """A figure with its picture and its verdicts."""
-    provenance = json.loads((folder / "provenance.json").read_text())
-    figure = FIGURES[folder.name].at(provenance["preset"])
+    provenance = read_provenance(folder, FIGURES[folder.name])
+    figure = FIGURES[folder.name].at(provenance.preset)
     words = in_words(figure, read_results(folder / "results.csv"))
     labels = {method.name: method.label for method in figure.methods}
     titles = {panel.name: panel.title for panel in FIGURES[folder.name].panels}
     rows = [
-        f"| {SYMBOLS[claim['verdict']]} {claim['verdict']} | {claim['statement']} |"
+        f"| {verdict_words(claim)} | {claim['statement']} |"
         f" {titles[claim['panel']]} | {reason(claim, labels)} | {claim['source']} |"
         for claim in read_claims([folder])[folder.name]
     ]
@@ -258,15 +264,11 @@ def _figure(folder: Path) -> str:
                 else []
             ),
             f"![{words}](../{folder.relative_to(ROOT)}/figure.svg)\n",
-            *(
-                [f"Differs from the paper's setting: {note}.\n"]
-                if (note := provenance["note"])
-                else []
-            ),
+            *(f"{text}\n" for text in [differences(figure, provenance)] if text),
             "| verdict | claim | task | why | source |",
             "| --- | --- | --- | --- | --- |",
             *rows,
-            f"\n`{provenance['command']}`\n",
+            f"\n`{provenance.command}`\n",
         )
     )
 

@@ -81,20 +81,20 @@ def test_filters_choose_the_rows(browser: Browser, page: Path) -> None:
     fold = ours.find_element(By.TAG_NAME, "summary")
     first = shown()
     fold.click()
-    assert set(shown()) == {"supported", "not supported", "inconclusive"}
+    assert set(shown()) == {"supported", "contradicted", "inconclusive"}
     fold.click()
     assert shown() == first
     browser.one("[value=supported]").click()
-    assert set(shown()) == {"not supported", "inconclusive"}  # what is asked for is unfolded
+    assert set(shown()) == {"contradicted", "inconclusive"}  # what is asked for is unfolded
     Select(browser.one("[name=scenario]")).select_by_visible_text("goals")
-    assert shown() == ["not supported"]
+    assert shown() == ["contradicted"]
     browser.one("[value='not tested']").click()
-    assert shown() == ["not tested", "not supported", "not tested"]
+    assert shown() == ["not tested", "contradicted", "not tested"]
     claims = sum(len(figure.claims) for figure in FIGURES.values())
     told = browser.one("form [role=status]")
     others = sum(claim["verdict"] == "supported" for claim in read_claims("fetch"))
     assert told.text == f"3 of {claims} claims shown; {others} hidden by their verdict"
-    for verdict in ("not tested", "not supported", "inconclusive"):
+    for verdict in ("not tested", "contradicted", "inconclusive"):
         browser.one(f"[value='{verdict}']").click()
     assert told.text.startswith(f"0 of {claims} claims shown; ")
     assert not any(table.is_displayed() for table in browser.all("details.all"))

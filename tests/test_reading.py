@@ -42,7 +42,7 @@ def test_the_page_begins_with_the_answers(folder: Path) -> None:
     assert rest.count("It &lt;b&gt;holds&lt;/b&gt;.") == 1
     assert all(f"<b>{name}</b>" in short for name in SCENARIOS)
     total = summary(folder.parent)["paper"][-1].counts
-    assert f"{total[0]} of {sum(total)} so far" in re.sub(r"\s+", " ", short)
+    assert f"{sum(total[:-1])} of {sum(total)} so far" in re.sub(r"\s+", " ", short)
     counted = re.findall(r"(\d+) not tested</span>", short)
     assert sum(map(int, counted)) == sum(
         rows[-1].counts[-1] for rows in summary(folder.parent).values()

@@ -60,15 +60,16 @@ def test_claims_json_has_the_promised_keys(folder: Path) -> None:
     claims = json.loads((folder / "claims.json").read_text())
     promised = {
         *("id", "panel", "statement", "source", "better", "worse", "metric", "until", "end"),
-        *("alike", "margin", "preset", "verdict", "probability", "low", "high"),
+        *("alike", "bound", "edge", "margin", "preset", "verdict", "probability", "low", "high"),
         *("p_value", "p_corrected", "p_opposite", "p_opposite_corrected", "difference"),
         *("better_iqm", "worse_iqm", "seeds", "detectable", "lifetimes", "core_hours"),
     }
     for claim in claims:
         assert set(claim) == promised
-        assert claim["verdict"] in ("supported", "not supported", "inconclusive")
+        assert claim["verdict"] in ("supported", "contradicted", "inconclusive")
         assert (claim["seeds"], claim["preset"]) == (8, "quick")
-        assert 0 <= claim["low"] <= claim["probability"] <= claim["high"] <= 1
+        value = claim["probability"] if claim["bound"] is None else claim["difference"]
+        assert 0 <= claim["low"] <= value <= claim["high"] <= 1
         assert 1 < claim["detectable"] < 3
         assert claim["core_hours"] is None
 
@@ -108,9 +109,9 @@ def test_the_report_prints_its_summary(folder: Path, capsys: pytest.CaptureFixtu
     assert "curiosity-ablation" in said
     assert main(["report", str(folder.parent), "--markdown"]) == 0
     lines = capsys.readouterr().out.splitlines()
-    assert lines[0].startswith("| The paper's claims | supported | not supported | inconclusive |")
+    assert lines[0].startswith("| The paper's claims | supported | contradicted | inconclusive |")
     assert lines[1] == "| --- | --- | --- | --- | --- | --- |"
-    assert "| figure1 | 2 | 1 | 1 | 0 |  |" in lines
+    assert "| figure1 | 2 | 2 | 1 | 0 |  |" in lines
     page = (folder.parent / "report.html").read_text()
     assert page.index("The paper&#39;s claims") < page.index("Our claims") < page.index("<img")
 

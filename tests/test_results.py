@@ -28,10 +28,10 @@ def test_the_verdicts_follow_from_the_results(folder: Path) -> None:
     assert re.fullmatch("[0-9a-f]{40}", provenance["commit"])  # one, and nothing changed since
 
 
-def test_figure_1_holds() -> None:
-    """The part of the paper that is known to hold."""
+def test_figure_1_holds_but_for_the_near_optimal_values() -> None:
     claims = json.loads((RESULTS / "figure1" / "claims.json").read_text())
-    assert [claim["verdict"] for claim in claims] == ["supported"] * 4
+    *others, near = (claim["verdict"] for claim in claims)
+    assert (others, near) == (["supported"] * 4, "contradicted")
 
 
 def test_the_readme_counts_right() -> None:

@@ -39,7 +39,7 @@ def support_rate(x: np.ndarray, y: np.ndarray, claims: int) -> float:
     counts = range(seeds**2 + 1)
     low = np.array([probability_interval(count / seeds**2, seeds, seeds)[0] for count in counts])
     above = low[test.statistic.astype(int)] > 0.5
-    return float(((test.pvalue < 0.05 / claims) & above).mean())
+    return float(((test.pvalue < 0.05 / (2 * claims)) & above).mean())
 
 
 def test_the_permutation_test_is_mann_whitneys() -> None:
@@ -52,17 +52,17 @@ def test_the_permutation_test_is_mann_whitneys() -> None:
 
 @pytest.mark.parametrize(
     ("ratio", "one", "ten"),
-    [(1.0, 0.029, 0.005), (2.0, 0.035, 0.008), (4.0, 0.045, 0.011), (10.0, 0.057, 0.016)],
+    [(1.0, 0.028, 0.004), (2.0, 0.033, 0.005), (4.0, 0.039, 0.008), (10.0, 0.052, 0.011)],
 )
 def test_methods_that_win_equally_often_are_seldom_told_apart(
     ratio: float, one: float, ten: float
 ) -> None:
     """The rate of "supported" for one claim alone, and at the level of ten.
 
-    40,000 samples gave 0.027 and 0.004 for equal deviations, 0.032 and 0.006 if one is twice the
-    other, 0.040 and 0.009 if it is four times, 0.052 and 0.013 if it is ten times. The levels are
-    0.025 (the interval's) and 0.005: the test supposes equal distributions, so very unequal
-    spreads raise its errors.
+    40,000 samples gave 0.024 and 0.0025 for equal deviations, 0.029 and 0.003 if one is twice the
+    other, 0.034 and 0.005 if it is four times, 0.047 and 0.009 if it is ten times. The levels are
+    0.025 and 0.0025: the test supposes equal distributions, so very unequal spreads raise its
+    errors.
     """
     rng = np.random.default_rng(0)
     for seeds in (8, 10, 12):
@@ -74,18 +74,22 @@ def test_methods_that_win_equally_often_are_seldom_told_apart(
 @pytest.mark.parametrize("claims", [1, 4, 25])
 @pytest.mark.parametrize("seeds", [8, 12, 20])
 def test_a_detectable_effect_is_found_four_times_in_five(seeds: int, claims: int) -> None:
-    """40,000 samples found "better" at rates of 0.75 to 0.81 and "alike" at rates of 0.77 to 0.80.
+    """40,000 samples found "better" and "alike" at rates of 0.77 to 0.81, and "bound" at 0.80.
 
     The lower rates are those of eight seeds among many claims, where the rank test has few steps.
     """
-    better = detectable(seeds, claims, alike=False)
-    margin = detectable(seeds, claims, alike=True)
+    better = detectable(seeds, claims, "better")
+    margin = detectable(seeds, claims, "alike")
+    bound = detectable(seeds, claims, "bound")
     assert better is not None
     assert margin is not None
+    assert bound is not None
     rng = np.random.default_rng(0)
     x, y = rng.normal(size=(2, 10_000, seeds))
     assert support_rate(x + better, y, claims) == pytest.approx(0.8, abs=0.055)
     above = scipy.stats.ttest_ind(x + margin, y, axis=1, equal_var=False, alternative="greater")
     below = scipy.stats.ttest_ind(x - margin, y, axis=1, equal_var=False, alternative="less")
-    found = (np.maximum(above.pvalue, below.pvalue) < 0.05 / claims).mean()
-    assert found == pytest.approx(0.8, abs=0.035)
+    found = (np.maximum(above.pvalue, below.pvalue) < 0.025 / claims).mean()
+    assert found == pytest.approx(0.8, abs=0.045)
+    within = scipy.stats.ttest_1samp(x, bound, axis=1, alternative="less").pvalue
+    assert np.mean(within < 0.025 / claims) == pytest.approx(0.8, abs=0.015)

@@ -1,6 +1,7 @@
 """The statistics against known answers and simulations, and the verdicts at their edges."""
 
 from dataclasses import replace
+from typing import get_args
 
 import hypothesis.strategies as st
 import numpy as np
@@ -12,7 +13,9 @@ from hypothesis.extra import numpy as hnp
 from rewardshift.report.statistics import (
     MIN_SEEDS,
     Comparison,
+    Kind,
     compare,
+    compare_with_bound,
     decide,
     detectable,
     holm,
@@ -62,7 +65,7 @@ def test_a_clear_order_is_supported_and_its_opposite_is_not() -> None:
     assert won.p_opposite == 1.0
     assert won.difference == pytest.approx(10)
     assert verdict(high, low) == "supported"
-    assert verdict(low, high) == "not supported"
+    assert verdict(low, high) == "contradicted"
 
 
 def test_equal_methods_are_inconclusive() -> None:
@@ -72,11 +75,11 @@ def test_equal_methods_are_inconclusive() -> None:
 @pytest.mark.parametrize(
     ("low", "high", "p", "p_opposite", "verdict"),
     [
-        (0.51, 0.9, 0.049, 0.9, "supported"),
-        (0.51, 0.9, 0.05, 0.9, "inconclusive"),  # the interval alone is not enough
+        (0.51, 0.9, 0.0249, 0.9, "supported"),
+        (0.51, 0.9, 0.025, 0.9, "inconclusive"),  # the interval alone is not enough
         (0.5, 0.9, 0.01, 0.9, "inconclusive"),  # nor is the test
-        (0.1, 0.49, 0.9, 0.049, "not supported"),
-        (0.1, 0.49, 0.9, 0.05, "inconclusive"),
+        (0.1, 0.49, 0.9, 0.0249, "contradicted"),
+        (0.1, 0.49, 0.9, 0.025, "inconclusive"),
         (0.1, 0.5, 0.9, 0.01, "inconclusive"),
         (0.3, 0.7, 0.5, 0.5, "inconclusive"),
     ],
@@ -95,7 +98,7 @@ def test_fewer_than_eight_seeds_decide_nothing(count: int, expected: str) -> Non
     assert verdict(spread(10, count), spread(0, count)) == expected
     assert verdict(spread(0, count), spread(0, count), margin=5.0) == expected
     assert verdict(spread(10, 9), spread(0, count)) == expected
-    opposite = "not supported" if count == 8 else "inconclusive"
+    opposite = "contradicted" if count == 8 else "inconclusive"
     assert verdict(spread(0, count), spread(10, count)) == opposite
     assert verdict(spread(10, count), spread(0, count), margin=5.0) == opposite
 
@@ -142,7 +145,7 @@ def test_the_interval_lies_above_a_half_where_the_rank_test_gives_a_fortieth() -
 
 @pytest.mark.parametrize(
     ("difference", "expected"),
-    [(0.0, "supported"), (0.45, "inconclusive"), (3.0, "not supported"), (-3.0, "not supported")],
+    [(0.0, "supported"), (0.45, "inconclusive"), (3.0, "contradicted"), (-3.0, "contradicted")],
 )
 def test_alike_is_two_one_sided_welch_tests(difference: float, expected: str) -> None:
     x, y, margin = difference + 0.2 * spread(0, 8), 0.1 * spread(0, 10), 0.5
@@ -162,7 +165,7 @@ def test_alike_is_two_one_sided_welch_tests(difference: float, expected: str) ->
 
 @pytest.mark.parametrize(
     ("difference", "expected"),
-    [(0.25, "supported"), (0.5, "inconclusive"), (0.75, "not supported"), (-1.0, "not supported")],
+    [(0.25, "supported"), (0.5, "inconclusive"), (0.75, "contradicted"), (-1.0, "contradicted")],
 )
 def test_without_spread_the_difference_decides(difference: float, expected: str) -> None:
     x, y = np.full(8, difference), np.zeros(8)
@@ -214,24 +217,40 @@ def test_holm_by_hand() -> None:
     assert holm([0.04, 0.01, 0.03]) == pytest.approx([0.06, 0.03, 0.06])
 
 
-def test_a_family_corrects_both_p_values() -> None:
+def test_a_family_is_corrected_over_both_directions_together() -> None:
     clear, opposite = compare(spread(10, 8), spread(0, 8)), compare(spread(0, 8), spread(10, 8))
-    weak = replace(clear, p_value=0.03)
-    assert decide([weak])[0].verdict == "supported"
+    weak = replace(clear, p_value=0.02)
+    (alone,) = decide([weak])
+    assert alone.verdict == "supported"
+    assert alone.p_corrected == pytest.approx(0.04)
     first, second, third = decide([weak, weak, opposite])
-    assert (first.verdict, third.verdict) == ("inconclusive", "not supported")
-    assert first.p_corrected == second.p_corrected == pytest.approx(0.09)
-    assert third.p_opposite_corrected == pytest.approx(3 * opposite.p_opposite)
+    assert (first.verdict, third.verdict) == ("inconclusive", "contradicted")
+    assert first.p_corrected == second.p_corrected == pytest.approx(5 * 0.02)
+    assert third.p_opposite_corrected == pytest.approx(6 * opposite.p_opposite)
     assert decide([]) == []
 
 
-@pytest.mark.parametrize("alike", [False, True])
-def test_more_seeds_detect_less_and_more_claims_more(alike: bool) -> None:
-    effects = [detectable(seeds, 4, alike=alike) for seeds in (8, 10, 20, 1000)]
+@pytest.mark.parametrize("kind", get_args(Kind))
+def test_more_seeds_detect_less_and_more_claims_more(kind: Kind) -> None:
+    effects = [detectable(seeds, 4, kind) for seeds in (8, 10, 20, 1000)]
     assert effects == sorted(effects, key=lambda e: -(e or 0))
-    many = [detectable(8, claims, alike=alike) for claims in (1, 4, 40)]
+    many = [detectable(8, claims, kind) for claims in (1, 4, 40)]
     assert many == sorted(many, key=lambda e: e or 0)
-    assert detectable(7, 1, alike=alike) is None
+    assert detectable(7, 1, kind) is None
+
+
+def test_a_bound_is_a_t_test_of_the_mean() -> None:
+    x = 0.3 + 0.1 * spread(0, 8)
+    for bound, expected in ((0.5, "supported"), (0.31, "inconclusive"), (0.1, "contradicted")):
+        result = compare_with_bound(x, bound)
+        test = scipy.stats.ttest_1samp(x, bound, alternative="less")
+        assert result.p_value == pytest.approx(test.pvalue)
+        assert result.p_opposite == pytest.approx(1 - test.pvalue)
+        assert (result.low, result.high) == pytest.approx(
+            tuple(scipy.stats.ttest_1samp(x, 0).confidence_interval(0.9))
+        )
+        assert decide([result])[0].verdict == expected
+        assert compare_with_bound(-x, bound).p_value == pytest.approx(result.p_value)
 
 
 @pytest.mark.parametrize("margin", [None, 0.1])

@@ -13,11 +13,11 @@ from rewardshift.lab.runner import Plan
 from rewardshift.report import summary, unsealed, write_figure, write_page, write_report, write_seal
 from rewardshift.report.reading import COLUMNS, TITLES, Counts
 from rewardshift.report.reading import markdown as as_markdown
-from rewardshift.report.verdicts import SYMBOLS, comparison, evidence
+from rewardshift.report.verdicts import comparison, evidence, verdict_words
 
 COLORS = {
     "supported": "green",
-    "not supported": "red",
+    "contradicted": "red",
     "inconclusive": "yellow",
     "not tested": "blue",
 }
@@ -70,7 +70,7 @@ def _print_claims(figure: str, claims: list[dict[str, Any]]) -> None:
     for claim in claims:
         verdict = claim["verdict"]
         table.add_row(
-            f"[{COLORS[verdict]}]{SYMBOLS[verdict]} {verdict}[/]",
+            f"[{COLORS[verdict]}]{verdict_words(claim)}[/]",
             claim["source"],
             escape(f"{claim['panel']}: {comparison(claim)}"),
             escape(evidence(claim)),

@@ -49,7 +49,8 @@ def _check_names(figure: Figure) -> None:
                 f"the panel {panel.name!r} names no task of the figure: {panel.task!r}"
             )
     for claim in figure.claims:
-        if claim.panel not in panels or not {claim.better, claim.worse} <= methods:
+        named = {claim.better, claim.worse} - ({None} if claim.bound is not None else set())
+        if claim.panel not in panels or not named <= methods:
             raise InputError(
                 f"the claim {claim.id!r} must name a panel and two methods of the figure, got"
                 f" {claim.panel!r}, {claim.better!r} and {claim.worse!r}"

@@ -14,7 +14,7 @@ from typing import Any, Literal, NamedTuple
 from rewardshift.errors import InputError
 from rewardshift.shift import Terminal
 
-Metric = Literal["auc", "final", "best", "drop"]
+Metric = Literal["auc", "final", "best", "drop", "deviation"]
 Source = Literal["paper", "ours"]
 PresetName = Literal["smoke", "quick", "paper"]
 Group = tuple[tuple[str, ...], tuple[str, ...]]
@@ -130,12 +130,17 @@ class Claim:
         id: Unique within the figure.
         panel: The panel's name.
         statement: The sentence.
-        better, worse: The names of the two methods; with `alike`, in any order.
+        better, worse: The names of the two methods; with `alike`, in any order. None as `worse`
+            needs a `bound`.
         metric: `"auc"`: the mean of the curve. `"final"`: the mean of its end. `"best"`: its
             highest value. `"drop"`: `"final"` minus `"best"`, near 0 if little is lost.
+            `"deviation"`: its largest absolute value.
         source: The source of the claim: the paper, or us.
         alike: If given, the claim is that the two are alike: their difference is smaller than
             this share of the range of the panel's values.
+        bound: If given, the claim is that the metric is nearer to 0 than this, in the panel's
+            units. The curve is that of `better`, minus that of `worse` with the same seed if there
+            is one.
         until: If given, only the curve up to this step counts.
         end: The share of the curve that is its end.
     """
@@ -144,10 +149,11 @@ class Claim:
     panel: str
     statement: str
     better: str
-    worse: str
+    worse: str | None
     metric: Metric = "auc"
     source: Source = "paper"
     alike: float | None = None
+    bound: float | None = None
     until: int | None = None
     end: float = 0.1
 
@@ -160,7 +166,8 @@ class Preset:
         seeds: The default number of seeds.
         budget: The budget that the figure's `run` takes.
         seconds: The approximate duration on two cores that do nothing else.
-        note: The reductions compared to the paper, beside the seeds; empty if there are none.
+        note: The reductions compared to the paper that save computing time, beside the seeds;
+            empty if there are none.
         decides: Whether its results allow a verdict.
         left_out: The tasks of the figure that are not run, each with the approximate core-hours
             that it would take.
@@ -200,6 +207,8 @@ class Figure:
         scenario: The group of figures that the report filters claims by: one of `SCENARIOS`, or
             another one for a figure of your own.
         wording: The paper's words about it, quoted; empty if it has none.
+        differs: What differs from the paper's setting in every preset, beside the seeds; empty if
+            nothing does.
         takes_terminal: Whether the treatment of terminal states is a setting of the whole figure.
             False if its tasks or methods have their own.
         lifetimes: A function that returns a task's budget in lifetimes of a shift (see
@@ -220,6 +229,7 @@ class Figure:
     revision: int = 1
     scenario: str = "other"
     wording: str = ""
+    differs: str = ""
     takes_terminal: bool = True
     lifetimes: Callable[["Figure", str, str], float] | None = None
 

@@ -113,6 +113,7 @@ CONTROL = Figure(
         "RRS outperforms the vanilla TD3 in all five environments and outperforms all baseline"
         " methods in most tasks"
     ),
+    differs="Gymnasium's v5 tasks, where the paper has older versions",
     tasks=TASKS,
     panels=return_panels(tuple(TASKS)),
     methods=(
@@ -240,6 +241,10 @@ SPARSE_CHEETAH_FIGURE = Figure(
         "a negative reward shift lead to more explorative behavior and improves the learning"
         " efficiency while a positive reward shift hinders the learning efficiency"
     ),
+    differs=(
+        "Gymnasium's v5 HalfCheetah, where the paper has an older version; a reward of 1 for a step"
+        " that moves forward by more than 0.05, as in the authors' code, where the paper says 5"
+    ),
     tasks={"SparseHalfCheetah": Task(SPARSE_CHEETAH)},
     panels=return_panels(("SparseHalfCheetah",)),
     methods=(
@@ -289,6 +294,7 @@ HUMANOID = replace(
         " while learning with a positive reward shift retard the learning and converge to a"
         " lower performance"
     ),
+    differs=CONTROL.differs,
     tasks={"Humanoid": TASKS["Humanoid"]},
     panels=return_panels(("Humanoid",)),
     methods=_single_shifts(5.0),

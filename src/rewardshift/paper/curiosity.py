@@ -162,6 +162,12 @@ CURIOSITY = Figure(
         " effective for exploration (i.e., improve over DQN) as long as the intrinsic reward"
         " bonus is always negative"
     ),
+    differs=(
+        "greedy evaluations decide the claims, where the paper plots the return while training"
+        " (also shown); the number of steps is our choice, because the paper names none; unlike in"
+        " the authors' code, RND's gradients are cleared, its bonus is that of the present network,"
+        " and time limits bootstrap"
+    ),
     tasks=TASKS,
     panels=tuple(panel for task in TASKS for panel in task_panels(task)),
     methods=(

@@ -101,6 +101,10 @@ FETCH = Figure(
         "using a positive reward +1 in reaching the goals while using a trivial 0 reward"
         " otherwise will drastically hinder the learning efficiency of HER"
     ),
+    differs=(
+        "v4 of the tasks, where the paper has v1; the settings of hindsight's authors, but without"
+        " their clipping of targets, and our number of steps, because the paper names neither"
+    ),
     tasks=TASKS,
     panels=tuple(
         Panel(t, t, "success rate", task=t, measure="success_rate", y_range=(0, 1)) for t in TASKS

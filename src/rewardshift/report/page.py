@@ -22,12 +22,13 @@ from rewardshift.report.reading import (
     TITLES,
     Claims,
     count_all,
+    differences,
     read_claims,
     read_provenance,
     read_reading,
 )
 from rewardshift.report.response import response_html
-from rewardshift.report.verdicts import SOURCES, SYMBOLS, evidence, reason
+from rewardshift.report.verdicts import SOURCES, SYMBOLS, evidence, reason, verdict_words
 
 with needs("paper"):
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
@@ -39,6 +40,7 @@ METRICS: dict[Metric, str] = {
     "final": "the end of the curve",
     "best": "the best point of the curve",
     "drop": "the loss from the best point to the end",
+    "deviation": "the largest deviation at any step",
 }
 DASHES = {"-": "", "--": "6 3", "-.": "7 3 1.5 3", ":": "1.5 3"}
 
@@ -152,6 +154,7 @@ def _row(figure: Figure, claim: dict[str, Any]) -> dict[str, Any]:
         "scenario": figure.scenario,
         "task": task,
         "compared": f"{task}, by {METRICS[claim['metric']]}{until}; {source}",
+        "verdict_words": verdict_words(claim),
         "why": reason(claim, {method.name: method.label for method in figure.methods}),
         "numbers": "-" if claim["seeds"] is None else evidence(claim),
         "effect": _effect(claim),
@@ -160,12 +163,13 @@ def _row(figure: Figure, claim: dict[str, Any]) -> dict[str, Any]:
 
 
 def _effect(claim: dict[str, Any]) -> str:
-    """P, or for methods that are claimed alike the difference, with its interval."""
-    if claim["probability"] is None:
+    """P, or for a claim with a margin the difference, with its interval."""
+    if claim["seeds"] is None:
         return "-"
-    value = claim["probability"] if claim["alike"] is None else claim["difference"]
+    better = claim["margin"] is None
+    value = claim["probability"] if better else claim["difference"]
     interval = "" if claim["low"] is None else f" [{claim['low']:z.2f}, {claim['high']:z.2f}]"
-    name = "" if claim["alike"] is None else "difference "
+    name = "" if better else "difference " if claim["bound"] is None else "mean "
     return f"{name}{value:z.2f}{interval}"
 
 
@@ -173,14 +177,14 @@ def _bar(claim: dict[str, Any]) -> dict[str, Any] | None:
     """The places of an interval: of P from 0 to 1, or of a difference within two margins."""
     if claim["low"] is None or claim["margin"] == 0:
         return None
-    if claim["alike"] is None:
+    if claim["margin"] is None:
         places = [100 * claim[key] for key in ("low", "probability", "high")]
     else:
         wide = 4 * claim["margin"]
         differences = [claim[key] for key in ("low", "difference", "high")]
         places = [100 * min(1, max(0, 0.5 + value / wide)) for value in differences]
     low, middle, high = (f"{place:.1f}" for place in places)
-    return {"low": low, "middle": middle, "high": high, "margin": claim["alike"] is not None}
+    return {"low": low, "middle": middle, "high": high, "margin": claim["margin"] is not None}
 
 
 def _section(
@@ -202,6 +206,7 @@ def _section(
         "origin": {key: _as_text(value) for key, value in body.items()},
         "answer": answer,
         "reading": read_reading(folder),
+        "differences": differences(figure, provenance),
         "words": in_words(figure, curves),
         "picture": _picture(folder, "figure"),
         "curves": _curves(figure, curves),

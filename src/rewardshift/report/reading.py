@@ -55,6 +55,18 @@ def read_provenance(folder: Path, figure: Figure) -> Provenance:
         raise InputError(f"{str(path)!r} cannot be read: {one_line(error)}") from error
 
 
+def differences(figure: Figure, provenance: Provenance) -> str:
+    """What differs from the paper's setting in a figure's results, in sentences."""
+    saved = f"To save computing time: {provenance.note}." if provenance.note else ""
+    if not figure.wording:
+        return saved
+    found = [f"{figure.differs}."] if figure.differs else []
+    if figure.takes_terminal and provenance.terminal == "absorbing":
+        found.append("Terminal states are absorbing, where the paper's shift stops at them.")
+    found += [saved] if saved else []
+    return f"Differs from the paper's setting: {' '.join(found) or 'only the number of seeds.'}"
+
+
 class Reading(NamedTuple):
     """What somebody made of a figure's results.
 
@@ -125,11 +137,15 @@ def _check_claim(claim: dict[str, Any]) -> None:
         checked(key, kind, claim[key])
     for key, kind in MEASURED.items():
         checked(key, kind if tested else NoneType, claim[key])
+    if claim["worse"] is None and claim["bound"] is None:
+        raise ValueError("a claim without a second method needs a bound")
     if not tested:
         checked("core_hours", Finite, claim["core_hours"])
         return
     better, low, high = claim["margin"] is None, claim["low"], claim["high"]
-    if better != (claim["alike"] is None) or (better and claim["probability"] is None):
+    if better != (claim["alike"] is None and claim["bound"] is None) or (
+        better and claim["probability"] is None
+    ):
         raise ValueError("a claim has no margin or no probability")
     if (low is None, high is None) != (not better and claim["seeds"] == 1,) * 2:
         raise ValueError("a claim has no interval")

@@ -17,7 +17,8 @@ with needs("paper"):
     import scipy.stats
     from scipy.optimize import brentq
 
-Verdict = Literal["supported", "not supported", "inconclusive"]
+Verdict = Literal["supported", "contradicted", "inconclusive"]
+Kind = Literal["better", "alike", "bound"]
 
 MIN_SEEDS = 8
 ALPHA = 0.05
@@ -27,31 +28,34 @@ RESAMPLES = 9999
 
 @dataclass(frozen=True)
 class Comparison:
-    """Two methods compared by one score per seed, higher being better.
+    """Two methods compared by one score per seed, higher being better; or one with a bound.
 
     Args:
-        margin: None tests "x is better than y". A number tests "x and y are alike": their means
-            differ by less than this.
-        probability: The probability that a seed of x beats a seed of y; ties count half.
-        low, high: For "better" a 95% interval of that probability, for "alike" a 90% interval of
-            the difference of the means, or None if a method has a single seed.
+        kind: `"better"`: x is better than y. `"alike"`: the means of x and y differ by less than
+            the margin. `"bound"`: the mean of x differs from 0 by less than the margin.
+        margin: The margin; None for "better".
+        probability: The probability that a seed of x beats a seed of y; ties count half. None for
+            "bound".
+        low, high: For "better" a 95% interval of that probability, otherwise a 90% interval of
+            the difference, or None if a method has a single seed.
         p_value: The evidence for the claim: the probability of such results if the claim is false.
         p_opposite: The evidence for the opposite: that y is better, or that the difference is
             larger than the margin.
-        difference: The mean of x minus the mean of y.
+        difference: The mean of x minus the mean of y, or minus 0 for "bound".
         x_iqm, y_iqm: The interquartile means of the scores.
         seeds: The smaller of the two methods' numbers of seeds.
     """
 
+    kind: Kind
     margin: float | None
-    probability: float
+    probability: float | None
     low: float | None
     high: float | None
     p_value: float
     p_opposite: float
     difference: float
     x_iqm: float
-    y_iqm: float
+    y_iqm: float | None
     seeds: int
 
 
@@ -61,7 +65,8 @@ class Decision:
 
     Args:
         verdict: The verdict on the claim.
-        p_corrected, p_opposite_corrected: The p-values after Holm's correction.
+        p_corrected, p_opposite_corrected: The p-values after Holm's correction, which is over the
+            claims and their opposites together.
         detectable: See `detectable`.
     """
 
@@ -118,6 +123,7 @@ def compare(
     else:
         low, high, p_value, p_opposite = _welch(x, y, margin)
     return Comparison(
+        kind="better" if margin is None else "alike",
         margin=margin,
         probability=probability,
         low=low,
@@ -131,34 +137,55 @@ def compare(
     )
 
 
+def compare_with_bound(x: Float[np.ndarray, " x"], bound: float) -> Comparison:
+    """Tests "the mean of x is nearer to 0 than the bound"."""
+    low, high, p_value, p_opposite = _welch(x, np.zeros_like(x), bound)
+    return Comparison(
+        kind="bound",
+        margin=bound,
+        probability=None,
+        low=low,
+        high=high,
+        p_value=p_value,
+        p_opposite=p_opposite,
+        difference=float(x.mean()),
+        x_iqm=interquartile_mean(x),
+        y_iqm=None,
+        seeds=len(x),
+    )
+
+
 def decide(family: Sequence[Comparison]) -> list[Decision]:
     """The verdicts on a family of claims, with p-values corrected for their number.
 
-    A claim is supported if its corrected p-value is below 0.05, and not supported if that of its
+    A claim is supported if its corrected p-value is below 0.05, and contradicted if that of its
     opposite is. For "better" the interval must also lie on the same side of 0.5. Everything
-    else, and everything with fewer than eight seeds, is inconclusive.
+    else, and everything with fewer than eight seeds, is inconclusive. The correction is over the
+    claims and their opposites together: the chance of any false verdict, in whichever direction,
+    is at most 0.05 in the whole family.
     """
-    corrected = holm([comparison.p_value for comparison in family])
-    opposite = holm([comparison.p_opposite for comparison in family])
+    size = len(family)
+    corrected = holm([one.p_value for one in family] + [one.p_opposite for one in family])
+    claims, opposites = corrected[:size], corrected[size:]
     return [
         Decision(
             _verdict(comparison, p, p_opposite),
             p,
             p_opposite,
-            detectable(comparison.seeds, len(family), alike=comparison.margin is not None),
+            detectable(comparison.seeds, size, comparison.kind),
         )
-        for comparison, p, p_opposite in zip(family, corrected, opposite, strict=True)
+        for comparison, p, p_opposite in zip(family, claims, opposites, strict=True)
     ]
 
 
 def _verdict(comparison: Comparison, p: float, p_opposite: float) -> Verdict:
     if comparison.seeds < MIN_SEEDS:
         return "inconclusive"
-    low, high, alike = comparison.low, comparison.high, comparison.margin is not None
-    if p < ALPHA and (alike or (low is not None and low > 0.5)):
+    low, high, better = comparison.low, comparison.high, comparison.kind == "better"
+    if p < ALPHA and (not better or (low is not None and low > 0.5)):
         return "supported"
-    if p_opposite < ALPHA and (alike or (high is not None and high < 0.5)):
-        return "not supported"
+    if p_opposite < ALPHA and (not better or (high is not None and high < 0.5)):
+        return "contradicted"
     return "inconclusive"
 
 
@@ -171,38 +198,36 @@ def holm(p_values: Sequence[float]) -> list[float]:
     return p.tolist()
 
 
-def detectable(seeds: int, claims: int, *, alike: bool) -> float | None:
+def detectable(seeds: int, claims: int, kind: Kind) -> float | None:
     """The smallest effect, in standard deviations, that the tests find four times in five.
 
-    It assumes two methods with normal scores and equal deviations, at the level of Holm's first
-    step for this number of claims.
+    It assumes normal scores with equal deviations, at the level of Holm's first step for this
+    number of claims and as many opposites.
 
     Args:
         seeds: The number of seeds of each method.
         claims: The number of claims in the family.
-        alike: False asks for the smallest difference of the means at which "better" is supported,
-            True for the smallest margin within which two equal methods are found alike.
+        kind: `"better"` asks for the smallest difference of the means at which it is supported,
+            `"alike"` for the smallest margin within which two equal methods are found alike,
+            `"bound"` for the smallest distance of the mean from the bound.
 
     Returns:
         The effect, or None with too few seeds for a verdict.
     """
     if seeds < MIN_SEEDS:
         return None
-    level = ALPHA / claims
-    if alike:
-        size, power = float(seeds), _power_of_alike
-    else:
-        # A rank test of n normal scores is as efficient as a t-test of n 3 / pi, and its interval
-        # lies above 0.5 if the one-sided p-value is below 0.025.
-        size, level, power = seeds * 3 / math.pi, min(level, ALPHA / 2), _power_of_better
-    freedom = 2 * size - 2
-    critical = float(scipy.stats.t.isf(level, freedom))
+    # A rank test of n normal scores is as efficient as a t-test of n 3 / pi.
+    size = seeds * 3 / math.pi if kind == "better" else float(seeds)
+    samples = 1 if kind == "bound" else 2
+    freedom = samples * (size - 1)
+    critical = float(scipy.stats.t.isf(ALPHA / (2 * claims), freedom))
+    power = _power_of_alike if kind == "alike" else _power_of_one_side
     errors = brentq(lambda effect: power(effect, critical, freedom) - POWER, 0, 50)
-    return float(errors * math.sqrt(2 / size))
+    return float(errors * math.sqrt(samples / size))
 
 
-def _power_of_better(effect: float, critical: float, freedom: float) -> float:
-    """The power of a t-test for an effect in standard errors."""
+def _power_of_one_side(effect: float, critical: float, freedom: float) -> float:
+    """The power of a one-sided t-test for an effect in standard errors."""
     return float(scipy.stats.nct.sf(critical, freedom, effect))
 
 

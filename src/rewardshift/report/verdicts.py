@@ -8,23 +8,34 @@ from jaxtyping import Float
 
 from rewardshift.checks import Count, Finite, Natural, Share
 from rewardshift.lab.figure import Claim, Curve, Figure, Metric, Panel, Source, rounded
-from rewardshift.report.statistics import ALPHA, MIN_SEEDS, Comparison, Decision, compare, decide
+from rewardshift.report.statistics import (
+    ALPHA,
+    MIN_SEEDS,
+    Comparison,
+    Decision,
+    compare,
+    compare_with_bound,
+    decide,
+)
+
+CLOSE = 0.04  # a verdict with a corrected p from here to 0.05 is a close call
+EDGE = 0.05  # the share of a task's range at its lowest and highest value
 
 SOURCES: tuple[Source, ...] = get_args(Source)
 
-SYMBOLS = {"supported": "✓", "not supported": "✗", "inconclusive": "?", "not tested": "-"}
+SYMBOLS = {"supported": "✓", "contradicted": "✗", "inconclusive": "?", "not tested": "-"}
 VERDICTS = tuple(SYMBOLS)
 
 # The entries of a claim in `claims.json` with their types: those that the figure declares, and
 # those that are measured, which are null without results.
 DECLARED: dict[str, Any] = {
     **dict.fromkeys(("id", "panel", "statement", "better", "preset"), str),
-    "worse": str,
+    "worse": str | None,
     "source": Source,
     "metric": Metric,
     "until": Natural | None,
     "end": Share,
-    **dict.fromkeys(("alike", "lifetimes", "core_hours"), Finite | None),
+    **dict.fromkeys(("alike", "bound", "lifetimes", "core_hours"), Finite | None),
     "verdict": Literal[*VERDICTS],
 }
 MEASURED: dict[str, Any] = {
@@ -33,6 +44,7 @@ MEASURED: dict[str, Any] = {
     **dict.fromkeys(("margin", "probability", "low", "high"), Finite | None),
     **dict.fromkeys(("worse_iqm", "detectable"), Finite | None),
     "seeds": Count,
+    "edge": Literal["lowest", "highest"] | None,
 }
 
 
@@ -50,6 +62,8 @@ def score(curve: Curve, metric: Metric, until: int | None = None, end: float = 0
             return max(values)
         case "drop":
             return final - max(values)
+        case "deviation":
+            return max(map(abs, values))
 
 
 def scores(curves: Sequence[Curve], claim: Claim, method: str) -> Float[np.ndarray, " seed"]:
@@ -78,9 +92,23 @@ def value_range(panel: Panel, curves: Sequence[Curve]) -> float:
 
 def comparison(claim: dict[str, Any]) -> str:
     """The comparison of a judged claim, in a few words."""
-    relation = "better than" if claim["alike"] is None else "like"
     until = "" if claim["until"] is None else f" to step {claim['until']:,}"
-    return f"{claim['better']} {relation} {claim['worse']} ({claim['metric']}{until})"
+    how = f"({claim['metric']}{until})"
+    if claim["bound"] is not None:
+        return f"{claim['better']} within {claim['bound']:g} of {claim['worse'] or 0} {how}"
+    relation = "better than" if claim["alike"] is None else "like"
+    return f"{claim['better']} {relation} {claim['worse']} {how}"
+
+
+def verdict_words(claim: dict[str, Any]) -> str:
+    """The verdict with its symbol, and whether it is a close call."""
+    close = " (close call)" if _is_close(claim) else ""
+    return f"{SYMBOLS[claim['verdict']]} {claim['verdict']}{close}"
+
+
+def _is_close(claim: dict[str, Any]) -> bool:
+    """Whether a little more chance would have left the claim open."""
+    return claim["verdict"] in ("supported", "contradicted") and _corrected(claim) >= CLOSE
 
 
 def evidence(claim: dict[str, Any]) -> str:
@@ -89,10 +117,11 @@ def evidence(claim: dict[str, Any]) -> str:
         return f"no results; takes about {rounded(claim['core_hours'])} core-hours"
     low, high = claim["low"], claim["high"]
     interval = "" if low is None else f", interval {low:.3g} to {high:.3g}"
-    if claim["alike"] is None:
+    if claim["margin"] is None:
         measured = f"P = {claim['probability']:.3g}{interval}"
     else:
-        measured = f"difference {claim['difference']:.2g}{interval}, margin {claim['margin']:.3g}"
+        name = "difference" if claim["bound"] is None else "mean"
+        measured = f"{name} {claim['difference']:.2g}{interval}, margin {claim['margin']:.3g}"
     tested = "p" if _leans_towards(claim) else "p of the opposite"
     p = min(claim["p_value"], claim["p_opposite"])
     return f"{measured}; {tested} = {p:.2g}, corrected {_corrected(claim):.2g}"
@@ -122,18 +151,37 @@ def reason(claim: dict[str, Any], labels: Mapping[str, str]) -> str:
     if claim["verdict"] == "inconclusive" and claim["detectable"] is None:
         return f"The preset {claim['preset']} is too small for a verdict."
     better, worse = (f"“{labels.get(claim[key], claim[key])}”" for key in ("better", "worse"))
-    if claim["alike"] is None:
-        return _reason_of_better(claim, better, worse)
+    if claim["edge"] is not None:
+        return (
+            f"Nothing to compare: every seed of {better} and {worse} is within {EDGE:.0%} of the"
+            f" task's range of its {claim['edge']} value."
+        )
+    why = (
+        _reason_of_better(claim, better, worse)
+        if claim["margin"] is None
+        else _reason_of_margin(claim, better, worse)
+    )
+    close = f" A close call: the corrected p is {_corrected(claim):.2g}."
+    return why + close * _is_close(claim)
+
+
+def _reason_of_margin(claim: dict[str, Any], better: str, worse: str) -> str:
+    """Why the means of two methods, or a mean and 0, are within a margin or not."""
     spread = f"the 90% interval is [{claim['low']:.2g}, {claim['high']:.2g}]"
     where = {
         "supported": "within",
-        "not supported": "outside",
+        "contradicted": "outside",
         "inconclusive": "not clearly within",
     }[claim["verdict"]]
-    return (
-        f"The means of {better} and {worse} differ by {claim['difference']:.2g}; {spread}, {where}"
-        f" the margin of ±{claim['margin']:.2g}."
-    )
+    size = f"{claim['difference']:.2g}"
+    if claim["bound"] is None:
+        measured, limit = f"The means of {better} and {worse} differ by {size}", "margin of ±"
+    elif claim["worse"] is None:
+        measured, limit = f"The mean of {better} is {size}", "bound of "
+    else:
+        measured = f"Over the seeds, the largest deviation of {better} from {worse} is {size}"
+        limit = "bound of "
+    return f"{measured}; {spread}, {where} the {limit}{claim['margin']:.2g}."
 
 
 def _reason_of_better(claim: dict[str, Any], better: str, worse: str) -> str:
@@ -141,7 +189,7 @@ def _reason_of_better(claim: dict[str, Any], better: str, worse: str) -> str:
     wins = f"In {share}, {better} beats {worse}"
     if claim["verdict"] == "supported":
         return f"{wins}."
-    if claim["verdict"] == "not supported":
+    if claim["verdict"] == "contradicted":
         return f"In only {share}, {better} beats {worse}: the opposite holds."
     p = _corrected(claim)
     if p < ALPHA:
@@ -173,17 +221,56 @@ def judge(figure: Figure, curves: Sequence[Curve], preset: str) -> list[dict[str
         panel = panels[claim.panel]
         entry = _declared(figure, panel, claim, preset)
         if claim.id in compared:
-            entry |= _measured(panel, compared[claim.id], decided[claim.id], decides)
+            entry |= _measured(panel, compared[claim.id], decided[claim.id])
+            entry["edge"] = _edge(panel, claim, curves)
+            if not decides:
+                entry["detectable"] = None
+            if not decides or entry["edge"] is not None:
+                entry["verdict"] = "inconclusive"
         judged.append(entry)
     return judged
 
 
 def _compare(panel: Panel, claim: Claim, curves: Sequence[Curve]) -> Comparison | None:
-    better, worse = scores(curves, claim, claim.better), scores(curves, claim, claim.worse)
+    if claim.bound is not None:
+        found = scores(_differences(claim, curves), claim, claim.better)
+        return compare_with_bound(_sign(panel) * found, claim.bound) if found.size else None
+    better, worse = _both_scores(claim, curves)
     if not (better.size and worse.size):
         return None
     margin = None if claim.alike is None else claim.alike * value_range(panel, curves)
     return compare(_sign(panel) * better, _sign(panel) * worse, margin)
+
+
+def _both_scores(claim: Claim, curves: Sequence[Curve]) -> tuple[np.ndarray, np.ndarray]:
+    return scores(curves, claim, claim.better), scores(curves, claim, claim.worse or "")
+
+
+def _differences(claim: Claim, curves: Sequence[Curve]) -> Sequence[Curve]:
+    """The curves of a claim with a bound, minus those that they are claimed to follow."""
+    if claim.worse is None:
+        return curves
+    panel = [curve for curve in curves if curve.panel == claim.panel]
+    followed = {curve.seed: curve.values for curve in panel if curve.method == claim.worse}
+    return [
+        curve._replace(values=np.subtract(curve.values, followed[curve.seed]).tolist())
+        for curve in panel
+        if curve.method == claim.better and curve.seed in followed
+    ]
+
+
+def _edge(panel: Panel, claim: Claim, curves: Sequence[Curve]) -> str | None:
+    """The end of the task's range where all seeds of two methods are that are claimed alike.
+
+    Methods that all fail, or all succeed, are no evidence that they are alike.
+    """
+    if claim.alike is None or panel.y_range is None:
+        return None
+    low, high = panel.y_range
+    share = (np.concatenate(_both_scores(claim, curves)) - low) / (high - low)
+    if (share <= EDGE).all():
+        return "lowest"
+    return "highest" if (share >= 1 - EDGE).all() else None
 
 
 def _sign(panel: Panel) -> float:
@@ -204,6 +291,7 @@ def _declared(figure: Figure, panel: Panel, claim: Claim, preset: str) -> dict[s
         "until": claim.until,
         "end": claim.end,
         "alike": claim.alike,
+        "bound": claim.bound,
         "preset": preset,
         "lifetimes": None if tell is None else tell(figure, panel.task, preset),
         "verdict": "not tested",
@@ -212,15 +300,13 @@ def _declared(figure: Figure, panel: Panel, claim: Claim, preset: str) -> dict[s
     }
 
 
-def _measured(
-    panel: Panel, result: Comparison, decision: Decision, decides: bool
-) -> dict[str, Any]:
+def _measured(panel: Panel, result: Comparison, decision: Decision) -> dict[str, Any]:
     """The measured part of an entry, in the units of the panel."""
     sign, low, high = _sign(panel), result.low, result.high
     if result.margin is not None and sign < 0 and low is not None and high is not None:
         low, high = -high, -low
     return {
-        "verdict": decision.verdict if decides else "inconclusive",
+        "verdict": decision.verdict,
         "core_hours": None,
         "margin": result.margin,
         "probability": result.probability,
@@ -232,7 +318,7 @@ def _measured(
         "p_opposite_corrected": decision.p_opposite_corrected,
         "difference": sign * result.difference,
         "better_iqm": sign * result.x_iqm,
-        "worse_iqm": sign * result.y_iqm,
+        "worse_iqm": None if result.y_iqm is None else sign * result.y_iqm,
         "seeds": result.seeds,
-        "detectable": decision.detectable if decides else None,
+        "detectable": decision.detectable,
     }
