@@ -25,9 +25,8 @@ from rewardshift.agents.base import Agent
 from rewardshift.agents.dqn import DQN
 from rewardshift.agents.networks import MLP
 from rewardshift.errors import InputError, TrainingError
-from rewardshift.lab import find_figure
-from rewardshift.lab.curves import curves_of
-from rewardshift.lab.figure import Figure, Panel, Unit
+from rewardshift.lab import Figure, Panel, Unit, find_figure
+from rewardshift.lab.trainings import curves_of
 from rewardshift.training import checkpoints
 from rewardshift.training.metrics import Columns, find_columns
 from rewardshift.training.offline import OfflineBudget, OfflineRow, OfflineTrainer, as_batch

@@ -21,12 +21,12 @@ import rewardshift.paper  # noqa: F401  registers the figures
 from rewardshift import DQN, MLP, InputError, OnlineBudget, train
 from rewardshift.cli import main
 from rewardshift.files import write_atomic
-from rewardshift.lab import FIGURES
+from rewardshift.lab import FIGURES, train_unit
 from rewardshift.lab.processes import Processes
 from rewardshift.lab.results import unit_name
 from rewardshift.lab.runner import RUNNING, Plan, pending_units, run_units
 from rewardshift.lab.sweep.constants import Constants
-from rewardshift.lab.sweep.run import Kept, figures_in, plan_sweep, sweep_folder
+from rewardshift.lab.sweep.run import SweepFile, figures_in, plan_sweep, sweep_folder
 from rewardshift.lab.sweep.task import SweepTask, make_sweep, unit_run
 from rewardshift.report.live import live_figure, live_run
 from rewardshift.report.watch import Server, Watched, page_of, serving
@@ -159,7 +159,7 @@ def test_a_reproduction_is_watched(tmp_path: Path, capsys: pytest.CaptureFixture
 def planned(out: Path, seeds: int = 2) -> Plan:
     task = SweepTask("CartPole-v1")
     made = make_sweep(DQN(**TINY), task, BUDGET, Constants(shift=(-0.5,)))
-    kept = Kept(made, "a command", {})
+    kept = SweepFile(made, "a command", {})
     plan = plan_sweep(kept, seeds, out, seeds)
     with sweep_folder(out, kept):
         pending_units(plan)
@@ -206,7 +206,7 @@ def test_curves_so_far_of_a_unit_that_trains_one_seed_after_the_other(tmp_path: 
     digest = figure.digest("smoke", "zero", (unit.tasks, unit.methods))
     place = plan.folder / RUNNING / unit_name(digest, unit.seeds)
     place.mkdir(parents=True)
-    first = figure.run(figure, unit._replace(seeds=unit.seeds[:1]), place)
+    first = train_unit(figure, unit._replace(seeds=unit.seeds[:1]), place)
     live = live_figure(plan.folder, figure)
     assert live is not None
     assert [curve for curve in live.curves if curve.values] == first
