@@ -13,7 +13,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from seeds import seeds
+from seeds import planned, seeds
 
 import rewardshift.paper  # noqa: F401  registers the figures
 from rewardshift import OnlineBudget, train
@@ -27,11 +27,9 @@ BUDGET = OnlineBudget(steps=STEPS, evaluate_every=STEPS, evaluation_episodes=1)
 def agents() -> Iterator[tuple[str, str, Any]]:
     """The tasks of the figures, with their environments and their agents without a shift."""
     for name in ("auto", "auto-control"):
-        figure = FIGURES[name]
-        quick = figure.presets["quick"].budget
-        without = next(method.agent for method in figure.methods if method.name == "none")
-        for task, setting in figure.tasks.items():
-            yield task, setting.env, quick.configure(without, setting, "zero")
+        for task in FIGURES[name].tasks:
+            setting, _, without = planned(name, task)  # the first method has no shift
+            yield task, setting.env, without
 
 
 def begin(env: str, agent: Any) -> tuple[float, float]:

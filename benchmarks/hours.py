@@ -14,17 +14,18 @@ from typing import Any
 from seeds import Mark, core_seconds, seeds
 
 import rewardshift.paper  # noqa: F401  registers the figures
-from rewardshift import OnlineBudget, train
-from rewardshift.lab import FIGURES
+from rewardshift import train
+from rewardshift.lab import FIGURES, Budget, Method
 from rewardshift.lab.processes import keep_to_one_thread
+from rewardshift.lab.trainings import budget_for, configured
 
 EVERY, WARM_UP = 600, 100  # steps
 
 
-def seed_hours(budget: Any, agent: Any, name: str, task: Any) -> tuple[float, float]:
+def seed_hours(method: Method, task: Any, budget: Budget) -> tuple[float, float]:
     """Core-hours of one seed of a method on a task: its updates, its evaluations."""
-    whole: OnlineBudget = budget.online(name)
-    agent = budget.configure(agent, task, "zero")
+    whole = budget.online(task.hindsight)
+    agent: Any = configured(method, task, budget)
     first = replace(agent, warm_up=min(agent.warm_up, WARM_UP)) if agent.warm_up else agent
 
     def run(count: int, every: int, mark: Mark) -> None:
@@ -42,9 +43,9 @@ def main() -> None:
     for name in sys.argv[1:] or ("control", "humanoid"):
         preset, total = FIGURES[name].presets["quick"], 0.0
         figure = FIGURES[name].at("quick")
-        agents = {method.name: method.agent for method in figure.methods}
+        methods = {method.name: method for method in figure.methods}
         for (task,), (method,) in figure.groups:
-            hours = seed_hours(preset.budget, agents[method], task, figure.tasks[task])
+            hours = seed_hours(methods[method], figure.tasks[task], budget_for(task, preset.budget))
             total += preset.seeds * sum(hours)
             updates, evaluations = (60 * part for part in hours)
             print(

@@ -17,14 +17,13 @@ from pathlib import Path
 
 from peers import FOLDER, in_turn, rate_of
 
+from rewardshift.lab import Budget, Unit
 from rewardshift.lab.cluster import RayCluster
-from rewardshift.lab.figure import Unit
 from rewardshift.lab.processes import Processes
 from rewardshift.lab.runner import Place, Plan, run_units
-from rewardshift.paper.control import ControlBudget
 
 ROUNDS = 3
-BUDGET = ControlBudget(steps=1500, warm_up=500, evaluations=1, evaluation_episodes=1)
+BUDGET = Budget(1500, evaluations=1, evaluation_episodes=1, settings={"warm_up": 500})
 UNITS = [Unit(("Hopper",), ("td3",), (seed,), BUDGET, "zero") for seed in range(4)]
 PLACES: dict[str, tuple[Place, int]] = {  # and how many threads XLA takes in each worker
     "1 worker, one thread": (Processes(1), 1),

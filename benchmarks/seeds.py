@@ -10,13 +10,14 @@ minutes; a name, `bcq` or `rnd`, takes a part of them.
 import sys
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import rewardshift.paper  # noqa: F401  registers the figures
-from rewardshift import OfflineBudget, OnlineBudget, train, train_offline
-from rewardshift.lab import FIGURES
+from rewardshift import train, train_offline
+from rewardshift.lab import FIGURES, Budget
 from rewardshift.lab.processes import keep_to_one_thread
-from rewardshift.paper.offline import QUICK, TASKS, Treatment
+from rewardshift.lab.trainings import budget_for, configured
 
 SEEDS = 100  # the first one
 Mark = Callable[[int, Sequence[Any]], None]
@@ -24,21 +25,24 @@ Mark = Callable[[int, Sequence[Any]], None]
 
 def bcq(count: int, every: int, mark: Mark) -> None:
     """Trains BCQ for two evaluations, after so many updates each."""
-    task = TASKS["BCQ-hopper-imitate"]
-    agent = QUICK.budget.configure(task, Treatment(), "zero")
-    episodes = QUICK.budget.evaluation_episodes
-    budget = OfflineBudget(updates=2 * every, evaluate_every=every, evaluation_episodes=episodes)
-    train_offline(agent, task.data.load(), seeds=seeds(count), budget=budget, on_progress=mark)
+    task, quick, agent = planned("offline", "BCQ-hopper-imitate")
+    brief = replace(quick, steps=2 * every, evaluations=2).offline()
+    data = task.load(quick.transitions, SEEDS)
+    train_offline(agent, data, seeds=seeds(count), budget=brief, on_progress=mark)
 
 
 def rnd(count: int, every: int, mark: Mark) -> None:
     """Trains DQN with RND for two evaluations, after so many steps each."""
-    figure = FIGURES["curiosity-explained"]
-    quick, task = figure.presets["quick"].budget, figure.tasks["MultiRoom"]
-    agent = quick.configure(figure.methods[0].agent, task, "zero")
-    episodes = quick.evaluation_episodes
-    budget = OnlineBudget(steps=2 * every, evaluate_every=every, evaluation_episodes=episodes)
-    train(agent, task.env, seeds=seeds(count), budget=budget, on_progress=mark)
+    task, quick, agent = planned("curiosity-explained", "MultiRoom")
+    brief = replace(quick, steps=2 * every, evaluations=2).online()
+    train(agent, task.env, seeds=seeds(count), budget=brief, on_progress=mark)
+
+
+def planned(name: str, task: str) -> tuple[Any, Budget, Any]:
+    """A task of a figure, its budget in the preset `quick`, and the agent of the first method."""
+    figure = FIGURES[name]
+    budget = budget_for(task, figure.presets["quick"].budget)
+    return figure.tasks[task], budget, configured(figure.methods[0], figure.tasks[task], budget)
 
 
 def seeds(count: int) -> tuple[int, ...]:
@@ -59,19 +63,18 @@ def core_seconds(run: Callable[[int, int, Mark], None], count: int, every: int) 
 def main() -> None:
     """Prints the tables."""
     keep_to_one_thread()
-    curiosity = FIGURES["curiosity-explained"].presets["quick"].budget
     cases = {
-        "bcq": (bcq, (1, 6, 12), 2_000, QUICK.budget.updates, QUICK.budget.evaluations),
-        "rnd": (rnd, (1, 2, 10), 800, curiosity.steps, curiosity.evaluations),
+        "bcq": (bcq, (1, 6, 12), 2_000, planned("offline", "BCQ-hopper-imitate")[1]),
+        "rnd": (rnd, (1, 2, 10), 800, planned("curiosity-explained", "MultiRoom")[1]),
     }
     for name in sys.argv[1:] or cases:
-        run, counts, every, length, evaluations = cases[name]
+        run, counts, every, whole = cases[name]
         for count in counts:
             updating, evaluating = core_seconds(run, count, every)
-            whole = updating * length / 1000 + evaluating * evaluations
+            seconds = updating * whole.steps / 1000 + evaluating * whole.evaluations
             print(
                 f"{name}, {count:2} seeds: {updating:.2f} s for 1,000 updates, {evaluating:.2f} s"
-                f" for an evaluation, {whole / 60:.1f} min for a training of {length:,}",
+                f" for an evaluation, {seconds / 60:.1f} min for a training of {whole.steps:,}",
                 flush=True,
             )
 

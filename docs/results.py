@@ -10,7 +10,7 @@ import numpy as np
 from rewardshift.lab import FIGURES
 from rewardshift.lab.figure import Figure, Panel
 from rewardshift.lab.results import read_results
-from rewardshift.paper.lifetime import JUDGED, SIGNS, TASKS, fitted_lifetime
+from rewardshift.paper.lifetime import JUDGED, SIGNS, fitted_lifetime
 from rewardshift.report import judged_folders, summary
 from rewardshift.report.plots import in_words
 from rewardshift.report.reading import (
@@ -196,7 +196,7 @@ def _lifetimes(folder: Path) -> str:
     """The lifetime of each agent's shift, as predicted and as fitted to its curves."""
     lines = [["agent", "predicted", "after a negative shift", "after a positive shift"]]
     curves = [curve for curve in read_results(folder / "results.csv") if curve.method in SIGNS]
-    for name, task in TASKS.items():
+    for name, task in FIGURES["lifetime"].tasks.items():
         fitted = [
             [
                 fitted_lifetime(curve, round(JUDGED * task.agent.lifetime))

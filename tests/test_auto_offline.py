@@ -33,10 +33,10 @@ from rewardshift import (
     train_offline,
 )
 from rewardshift.cli import main
-from rewardshift.lab.figure import Unit
+from rewardshift.lab import Unit, train_unit
 from rewardshift.lab.results import read_results
-from rewardshift.paper.auto_offline import AUTO_OFFLINE as FIGURE
-from rewardshift.paper.auto_offline import TASKS
+from rewardshift.paper.auto import AUTO_OFFLINE as FIGURE
+from rewardshift.paper.auto import DATA_TASKS as TASKS
 from rewardshift.paper.mechanism import OFFLINE_MECHANISM
 from rewardshift.training.config import DataConfig
 from rewardshift.training.run_folder import read_config
@@ -218,15 +218,15 @@ def test_an_agent_that_is_not_decided_has_no_scale_of_values(swings: Dataset) ->
 
 
 def test_the_figure_has_seeds_that_had_no_part_in_the_rule(tmp_path: Path) -> None:
-    budget = replace(FIGURE.presets["smoke"].budget, evaluations=1)
+    budget = replace(FIGURE.presets["smoke"].budget["Pendulum-poor"], evaluations=1)
     unit = Unit(("Pendulum-poor",), ("auto",), (0, 1), budget, "zero")
-    curves = FIGURE.run(FIGURE, unit, tmp_path)
+    curves = train_unit(FIGURE, unit, tmp_path)
     assert [curve.seed for curve in curves] == [0, 1]
     for curve in curves:
         config = read_config(tmp_path / str(curve.seed))
         assert config.seeds == (100 + curve.seed,)
         task = TASKS["Pendulum-poor"]
-        data = task.behaviour.record(budget.transitions, 100 + curve.seed)
+        data = task.load(budget.transitions, 100 + curve.seed)
         assert config.data is not None
         assert config.data.digest == data.digest
         (shift,) = config.agent.members
@@ -236,7 +236,7 @@ def test_the_figure_has_seeds_that_had_no_part_in_the_rule(tmp_path: Path) -> No
 
 def test_the_figure_has_no_claim_where_the_data_choose_no_shift() -> None:
     for name, task in TASKS.items():
-        data = task.behaviour.record(50, 100)
+        data = task.load(50, 100)
         shift = Cautious().shift(data.reward, data.terminated, 0.95)
         claims = [claim.worse for claim in FIGURE.claims if claim.panel == name]
         assert claims == (["none", "paper"] if shift.bias else ["paper"])

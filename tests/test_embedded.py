@@ -10,8 +10,8 @@ from rewardshift import load_dataset
 from rewardshift.data import minari_dataset
 from rewardshift.data.minari_sets import EMBEDDED
 from rewardshift.errors import InputError
-from rewardshift.lab.figure import Unit
-from rewardshift.paper.offline import HOPPER, OFFLINE, TASKS
+from rewardshift.lab import Unit, train_unit
+from rewardshift.paper.offline import OFFLINE, TASKS
 
 # What a mean return must be for the data to be called so.
 RETURNS = {
@@ -49,18 +49,18 @@ def test_a_set_is_one_of_minaris(name: str) -> None:
 
 @pytest.mark.parametrize("task", TASKS)
 def test_a_figure_means_the_data_that_are_there(task: str) -> None:
-    assert TASKS[task].data.load().env in ("Hopper-v5", "Walker2d-v5")
+    assert TASKS[task].load(0, seed=0).env in ("Hopper-v5", "Walker2d-v5")
 
 
 def test_other_data_are_refused() -> None:
     with pytest.raises(InputError, match="is not the one of this figure: its digest is a5fc"):
-        replace(HOPPER, digest="0").load()
+        replace(TASKS["BCQ-hopper-medium"], digest="0").load(0, seed=0)
 
 
 def test_a_unit_of_the_figure(tmp_path: Path) -> None:
     budget = OFFLINE.presets["smoke"].budget
     unit = Unit(("BCQ-hopper-medium",), ("positive-absorbing",), (3,), budget, "zero")
-    curves = OFFLINE.run(OFFLINE, unit, tmp_path / "running")
+    curves = train_unit(OFFLINE, unit, tmp_path / "running")
     assert [curve.panel for curve in curves] == [
         "BCQ-hopper-medium",
         "BCQ-hopper-medium-overestimation",

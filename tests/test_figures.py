@@ -2,14 +2,16 @@
 
 from dataclasses import replace
 from itertools import combinations
+from typing import Any
 
 import pytest
 
 import rewardshift.paper  # noqa: F401  registers the figures
+from rewardshift import DQN, MLP, RND, Shift
 from rewardshift.errors import InputError
-from rewardshift.lab import FIGURES, find_figure
+from rewardshift.lab import FIGURES, Budget, Method, Task, find_figure
 from rewardshift.lab.figure import SCENARIOS
-from rewardshift.paper.maze import Trial
+from rewardshift.lab.trainings import configured
 
 figures = pytest.mark.parametrize("name", FIGURES)
 
@@ -78,7 +80,7 @@ def test_the_digest_follows_what_decides_the_curves_and_nothing_else() -> None:
     assert digest == replace(figure, title="another", claims=()).digest("paper", "zero", group)
     assert digest == figure.digest("quick", "zero", group)  # the same budget, only fewer seeds
     count = figure.methods[1]
-    louder = replace(count, agent=Trial(replace(count.agent.agent, bonus=0.2)))
+    louder = replace(count, agent=replace(count.agent, agent=replace(count.agent.agent, bonus=0.2)))
     sizes = FIGURES["maze-sizes"]
     others = {
         figure.digest("smoke", "zero", group),
@@ -131,3 +133,36 @@ def test_an_unknown_figure_is_refused_with_a_hint() -> None:
         find_figure("maze-size")
     with pytest.raises(InputError, match="there are: figure1, maze-sizes, terminal-treatment"):
         find_figure("../elsewhere")
+
+
+def test_settings_of_the_task_and_the_budget_reach_the_agent() -> None:
+    task = Task("CartPole-v1", settings={"gamma": 0.5}, methods={"own": {"gamma": 0.7}})
+    budget = Budget(100, settings={"network.hidden": (8,), "intrinsic.width": 4})
+    plain, curious = DQN(shift=-1.0), DQN(intrinsic=RND())
+    agent = configured(Method("a", "a", plain), task, budget, "absorbing")
+    assert agent == DQN(
+        shift=Shift(-1.0, terminal="absorbing"), gamma=0.5, network=MLP((8,))
+    )  # it has no intrinsic reward, so that setting is not for it
+    assert configured(Method("b", "b", curious), task, budget).intrinsic.width == 4  # type: ignore[attr-defined]
+    assert configured(Method("own", "own"), replace(task, agent=plain), budget).gamma == 0.7
+    with pytest.raises(InputError, match="DQN has no setting called 'batchsize'"):
+        configured(Method("a", "a", plain), task, Budget(100, settings={"batchsize": 4}))
+
+
+@pytest.mark.parametrize("shift", ["auto", Shift(8.0, terminal="absorbing")])
+def test_a_treatment_of_its_own_stays(shift: Any) -> None:
+    agent = DQN(shift=shift)
+    assert configured(Method("a", "a", agent), Task("CartPole-v1"), Budget(1), "zero") == agent
+
+
+def test_a_digest_follows_the_budgets_of_its_tasks_alone() -> None:
+    figure = FIGURES["auto"]
+    quick = figure.presets["quick"]
+    longer = {**quick.budget, "Acrobot": replace(quick.budget["Acrobot"], steps=50_000)}
+    other = replace(figure, presets={"quick": replace(quick, budget=longer)})
+    changed = {
+        group[0][0]
+        for group in figure.groups
+        if figure.digest("quick", "zero", group) != other.digest("quick", "zero", group)
+    }
+    assert changed == {"Acrobot"}

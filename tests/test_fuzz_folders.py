@@ -18,7 +18,7 @@ from rewardshift.lab.figure import Curve
 from rewardshift.lab.results import UnitResult, save_unit
 from rewardshift.lab.runner import gather, pending_units
 from rewardshift.lab.sweep.constants import Constants
-from rewardshift.lab.sweep.run import Kept, figures_in, plan_sweep, sweep_folder
+from rewardshift.lab.sweep.run import SweepFile, figures_in, plan_sweep, sweep_folder
 from rewardshift.lab.sweep.task import SweepTask, make_sweep
 from rewardshift.report import judged_folders, write_figure
 from rewardshift.report.page import render_page
@@ -30,7 +30,7 @@ TINY: dict[str, Any] = {"network": MLP((4,)), "batch_size": 2}
 BUDGET = OnlineBudget(
     steps=4, capacity=4, evaluate_every=2, evaluation_episodes=1, checkpoint_every=2
 )
-KEPT = Kept(
+KEPT = SweepFile(
     make_sweep(DQN(**TINY), SweepTask("CartPole-v1"), BUDGET, Constants(shift=("auto", -0.5))),
     "rewardshift sweep",
     {},

@@ -10,9 +10,8 @@ from hypothesis import strategies as st
 
 import rewardshift.paper  # noqa: F401  registers the figures
 from rewardshift import lifetime
-from rewardshift.lab import FIGURES
-from rewardshift.lab.figure import Curve, Unit
-from rewardshift.paper.lifetime import LifetimeBudget, fitted_lifetime, run_lifetime
+from rewardshift.lab import FIGURES, Budget, Curve, Unit
+from rewardshift.paper.lifetime import fitted_lifetime, run_lifetime
 from rewardshift.shift import Shift
 
 
@@ -51,7 +50,7 @@ def test_a_fit_finds_the_lifetime_of_an_exponential(lifetime: float, start: floa
 
 def test_the_figure_measures_the_share_that_is_left(tmp_path: Path) -> None:
     figure = FIGURES["lifetime"]
-    budget = LifetimeBudget(lifetimes=1, transitions=100, points=4)
+    budget = Budget(400, evaluations=4, evaluation_episodes=1, transitions=100)
     curves = run_lifetime(figure, Unit(("DQN",), (), (5, 6), budget, "zero"), tmp_path)
     assert {(curve.panel, curve.method, curve.seed) for curve in curves} == {
         ("DQN", method, seed) for method in ("predicted", "negative", "positive") for seed in (5, 6)

@@ -1,12 +1,14 @@
 """The offline argument without constraints: its data, and where its values begin."""
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
 
+from rewardshift.lab.trainings import configured
 from rewardshift.paper.behaviour import CONTROLLERS, Behaviour
-from rewardshift.paper.mechanism import GAMMA, OPTIMISM, TASKS, MechanismBudget
+from rewardshift.paper.mechanism import GAMMA, OFFLINE_MECHANISM, OPTIMISM, SETTINGS
 
 
 @pytest.mark.parametrize("env", CONTROLLERS)
@@ -27,13 +29,17 @@ def test_a_controller_solves_its_task_and_randomness_undoes_it(env: str, good: f
     assert solved > good > spoilt
 
 
-@pytest.mark.parametrize("name", TASKS)
-def test_values_begin_where_the_method_says(name: str) -> None:
-    task = TASKS[name]
-    low, high = (reward / (1 - GAMMA) for reward in task.reward_range)
-    for optimism in OPTIMISM:
-        agent = task.configure(optimism)
-        (shift,) = agent.members
-        assert replace(shift, gamma=GAMMA).optimism(low, high) == pytest.approx(optimism)
-        assert shift.terminal == ("absorbing" if name.endswith("absorbing") else "zero")
-    assert MechanismBudget().offline(agent).updates == (8000 if "Pendulum" in name else 4000)
+@pytest.mark.parametrize(("name", "env", "_agent", "rewards", "_shares"), SETTINGS)
+def test_values_begin_where_the_method_says(
+    name: str, env: str, _agent: Any, rewards: tuple[float, float], _shares: Any
+) -> None:
+    low, high = (reward / (1 - GAMMA) for reward in rewards)
+    quick = OFFLINE_MECHANISM.presets["quick"].budget
+    for task_name, task in OFFLINE_MECHANISM.tasks.items():
+        if not task_name.startswith(f"{name}-"):
+            continue
+        for optimism, method in zip(OPTIMISM, OFFLINE_MECHANISM.methods, strict=True):
+            (shift,) = configured(method, task, quick[task_name]).members
+            assert replace(shift, gamma=GAMMA).optimism(low, high) == pytest.approx(optimism)
+            assert shift.terminal == ("absorbing" if task_name.endswith("absorbing") else "zero")
+        assert quick[task_name].steps == (8000 if name == "Pendulum" else 4000)

@@ -24,9 +24,8 @@ import rewardshift.paper  # noqa: F401  registers the figures
 from rewardshift.agents.dqn import DQN
 from rewardshift.agents.networks import MLP
 from rewardshift.errors import InputError, TrainingError
-from rewardshift.lab import find_figure
-from rewardshift.lab.curves import curves_of
-from rewardshift.lab.figure import Figure, Panel, Unit
+from rewardshift.lab import Figure, Panel, Unit, find_figure
+from rewardshift.lab.trainings import curves_of
 from rewardshift.training import checkpoint
 from rewardshift.training.metrics import Columns
 from rewardshift.training.offline import OfflineBudget, OfflineRow

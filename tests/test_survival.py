@@ -25,11 +25,11 @@ from rewardshift.cli import main
 from rewardshift.cli.progress import RunningUnits
 from rewardshift.errors import InputError
 from rewardshift.files import held
-from rewardshift.lab import FIGURES
-from rewardshift.lab.figure import Curve, Figure, Unit
+from rewardshift.lab import FIGURES, Curve, Figure, Unit, train_unit
 from rewardshift.lab.processes import DIED, Processes
 from rewardshift.lab.results import unit_name
 from rewardshift.lab.runner import RUNNING, Plan, Shard, pending_units, perform, run_units
+from rewardshift.paper.tables import run_tables
 from rewardshift.training.run_folder import check_folder, claim_folder, note_time
 from rewardshift.training.runs import online_run
 
@@ -48,7 +48,7 @@ def failing(monkeypatch: pytest.MonkeyPatch) -> str:
     def run(whole: Figure, unit: Unit, folder: Path) -> list[Curve]:
         if broken in unit.methods:
             raise ZeroDivisionError("it <b>always</b> fails")
-        return figure.run(whole, unit, folder)
+        return run_tables(whole, unit, folder)
 
     monkeypatch.setitem(FIGURES, figure.name, replace(figure, run=run, unit_spans=("task",)))
     return broken
@@ -218,15 +218,14 @@ def test_a_unit_goes_on_from_its_last_checkpoint(
 ) -> None:
     """Killed in the second half of a unit, it does not begin again, and ends the same."""
     figure = FIGURES["curiosity-stored"]
-    budget = replace(figure.presets["smoke"].budget, steps=14_000, evaluations=2)
+    budget = replace(figure.presets["smoke"].budget["MultiRoom"], steps=14_000)
     unit = Unit(tuple(figure.tasks), ("rnd-1",), (0,), budget, "zero")
-    whole = figure.run(figure, unit, tmp_path / "whole")
+    whole = train_unit(figure, unit, tmp_path / "whole")
     code = (
-        "from pathlib import Path; import rewardshift.paper; from rewardshift.lab import FIGURES;"
-        "from rewardshift.lab.figure import Unit;"
-        "from rewardshift.paper.curiosity import CuriosityBudget;"
+        "from pathlib import Path; import rewardshift.paper;"
+        "from rewardshift.lab import FIGURES, Budget, Unit, train_unit;"
         f"figure = FIGURES['curiosity-stored']; unit = Unit({unit.tasks!r}, {unit.methods!r}, (0,),"
-        f" {budget!r}, 'zero'); figure.run(figure, unit, Path({str(tmp_path / 'killed')!r}))"
+        f" {budget!r}, 'zero'); train_unit(figure, unit, Path({str(tmp_path / 'killed')!r}))"
     )
     process = subprocess.Popen([sys.executable, "-c", code])
     timing = tmp_path / "killed" / "timing.csv"  # has its line when the checkpoint is there
@@ -237,7 +236,7 @@ def test_a_unit_goes_on_from_its_last_checkpoint(
         time.sleep(0.01)
     process.send_signal(signal.SIGKILL)
     process.wait()
-    assert figure.run(figure, unit, tmp_path / "killed") == whole
+    assert train_unit(figure, unit, tmp_path / "killed") == whole
     times = (tmp_path / "killed" / "timing.csv").read_text()
     assert times.count("\n10000,") == 1
 

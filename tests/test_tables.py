@@ -17,9 +17,9 @@ from rewardshift.envs import DEEP_SEA
 from rewardshift.envs.deep_sea import DeepSea
 from rewardshift.envs.tabular import Maze, deep_sea_table, toy_text_table
 from rewardshift.errors import InputError
-from rewardshift.lab import FIGURES
-from rewardshift.lab.figure import Unit
-from rewardshift.paper.terminal import TASKS, run_tables
+from rewardshift.lab import FIGURES, Budget, Unit
+from rewardshift.paper.tables import run_tables
+from rewardshift.paper.terminal import TASKS
 from rewardshift.shift import Shift
 from rewardshift.training.tabular import TabularBudget, train_tabular
 
@@ -120,6 +120,6 @@ def test_optimism_finds_the_treasure_that_chance_does_not() -> None:
 def test_the_figure_gives_a_curve_for_every_method(tmp_path: Path) -> None:
     figure = FIGURES["terminal-treatment"]
     names = tuple(method.name for method in figure.methods)
-    unit = Unit(("FrozenLake-4",), names, (3,), TabularBudget(episodes=10), "zero")
+    unit = Unit(("FrozenLake-4",), names, (3,), Budget(10, evaluations=1), "zero")
     assert sorted(curve.method for curve in run_tables(figure, unit, tmp_path)) == sorted(names)
     assert set(TASKS) == {panel.name for panel in figure.panels}

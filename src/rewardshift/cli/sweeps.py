@@ -33,7 +33,7 @@ from rewardshift.extras import needs
 from rewardshift.lab.figure import Unit, duration
 from rewardshift.lab.runner import Outcome, Place, Plan
 from rewardshift.lab.sweep.constants import Constants, method_name
-from rewardshift.lab.sweep.run import Kept, expected_seconds
+from rewardshift.lab.sweep.run import SweepFile, expected_seconds
 from rewardshift.lab.sweep.task import Sweep, SweepTask, make_sweep
 from rewardshift.shift import Shift
 from rewardshift.training.config import plain_name
@@ -68,7 +68,7 @@ class SweepJob(NamedTuple):
     usual_budget: Any
     place: PlaceOptions
 
-    def kept(self) -> Kept:
+    def kept(self) -> SweepFile:
         """The sweep, with the commands that run it and that train with each constant."""
         rule = AUTO in (*self.constants.shift, *self.constants.optimism)
         if rule and self.options.terminal == Shift.terminal:
@@ -87,7 +87,7 @@ class SweepJob(NamedTuple):
             *flags(self.budget, self.usual_budget),
         ]
         train = (*module, "train", self.name)
-        return Kept(
+        return SweepFile(
             sweep,
             command(*module, "sweep", self.name, *flags(self.constants), *run),
             {

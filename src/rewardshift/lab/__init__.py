@@ -1,10 +1,41 @@
-"""Figures by name. The paper's are registered like a user's own, by `import rewardshift.paper`."""
+"""Figures: their declarations, and by name. `import rewardshift.paper` registers the paper's."""
 
 import re
 from difflib import get_close_matches
 
 from rewardshift.errors import InputError, shown
-from rewardshift.lab.figure import Figure
+from rewardshift.lab.figure import (
+    Claim,
+    Curve,
+    Figure,
+    Method,
+    Panel,
+    Preset,
+    Style,
+    Unit,
+    orderings,
+    task_panels,
+)
+from rewardshift.lab.trainings import Budget, Task, budget_lifetimes, train_unit
+
+__all__ = [
+    "Budget",
+    "Claim",
+    "Curve",
+    "Figure",
+    "Method",
+    "Panel",
+    "Preset",
+    "Style",
+    "Task",
+    "Unit",
+    "budget_lifetimes",
+    "find_figure",
+    "orderings",
+    "register",
+    "task_panels",
+    "train_unit",
+]
 
 # The figures by name, in the order of their registration.
 FIGURES: dict[str, Figure] = {}

@@ -4,7 +4,7 @@ Nothing here runs anything. The runner turns a declaration into work, and `repor
 its claims from the results.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from itertools import product
@@ -110,14 +110,14 @@ class Method:
     Args:
         name: The name in `results.csv`.
         label: The label in the legend.
-        agent: The configured agent.
+        agent: The agent. None takes that of each task.
         style: The style in plots. None takes one from `PALETTE`, by the method's index.
         apart: Whether it is a unit of work by itself even if the other methods share one.
     """
 
     name: str
     label: str
-    agent: Any
+    agent: Any = None
     style: Style | None = None
     apart: bool = False
 
@@ -164,7 +164,7 @@ class Preset:
 
     Args:
         seeds: The default number of seeds.
-        budget: The budget that the figure's `run` takes.
+        budget: The `Budget` of all tasks, or a mapping with that of each.
         seconds: The approximate duration on two cores that do nothing else.
         note: The reductions compared to the paper that save computing time, beside the seeds;
             empty if there are none.
@@ -193,15 +193,16 @@ class Figure:
     Args:
         name: The name on the command line and of the folder.
         title: The title.
-        tasks: The tasks by name.
+        tasks: The tasks by name, each a `Task`, or what the figure's own `run` takes.
         panels, methods, claims: See `Panel`, `Method` and `Claim`.
         presets: The presets by name.
         x_label: The label of the steps.
-        run: A function that trains the methods on the tasks of a `Unit` for its seeds and returns
-            the curves. A curve must not depend on the rest of the unit. The function may store in
-            the given folder the files that it needs to continue after an interruption.
-        unit_spans: The axes that one unit of work spans; along the others every unit has one task
-            or one method.
+        run: A function of your own that trains the methods on the tasks of a `Unit` for its seeds
+            and returns the curves. A curve must not depend on the rest of the unit. The function
+            may store in the given folder the files that it needs to continue after an interruption.
+            None trains one method on one task, with `train` or `train_offline`.
+        unit_spans: The axes that one unit of work of your own `run` spans; along the others every
+            unit has one task or one method.
         seeds_per_unit: The number of seeds in one unit of work.
         revision: A number to raise by hand when a change of the code behind `run` changes curves.
         scenario: The group of figures that the report filters claims by: one of `SCENARIOS`, or
@@ -212,7 +213,7 @@ class Figure:
         takes_terminal: Whether the treatment of terminal states is a setting of the whole figure.
             False if its tasks or methods have their own.
         lifetimes: A function that returns a task's budget in lifetimes of a shift (see
-            `rewardshift.lifetime`), if its agents have target networks.
+            `rewardshift.lifetime`), if its agents have target networks: `budget_lifetimes`.
     """
 
     name: str
@@ -222,10 +223,10 @@ class Figure:
     methods: tuple[Method, ...]
     claims: tuple[Claim, ...]
     presets: Mapping[str, Preset]
-    x_label: str
-    run: Callable[["Figure", "Unit", Path], list[Curve]]
-    unit_spans: tuple[Literal["task", "method"], ...]
-    seeds_per_unit: int
+    x_label: str = "environment steps"
+    run: Callable[["Figure", "Unit", Path], list[Curve]] | None = None
+    unit_spans: tuple[Literal["task", "method"], ...] = ()
+    seeds_per_unit: int = 8
     revision: int = 1
     scenario: str = "other"
     wording: str = ""
@@ -293,10 +294,48 @@ class Figure:
             [(task, self.tasks[task]) for task in tasks],
             [(m.name, m.agent) for m in self.methods if m.name in methods],
             [(p.name, p.task, p.measure) for p in self.panels if p.task in tasks],
-            self.presets[preset].budget,
+            _budgets(tasks, self.presets[preset].budget),
             terminal,
         )
         return sha256(repr(parts).encode()).hexdigest()[:12]
+
+
+def _budgets(tasks: tuple[str, ...], budget: Any) -> Any:
+    """The budgets of these tasks alone, if a preset has one for each."""
+    return [budget[task] for task in tasks] if isinstance(budget, Mapping) else budget
+
+
+def task_panels(
+    tasks: Iterable[str],
+    y_label: str = "return",
+    measure: str = "evaluation_return",
+    **settings: Any,
+) -> tuple[Panel, ...]:
+    """A panel for each task, called like it.
+
+    Args:
+        tasks: The names of the tasks.
+        y_label, measure: As in `Panel`; by default the return of evaluations.
+        **settings: Other fields of every panel.
+    """
+    return tuple(Panel(task, task, y_label, task, measure, **settings) for task in tasks)
+
+
+def orderings(
+    panels: Iterable[str], sentences: Iterable[tuple[str, str, str]], **settings: Any
+) -> tuple[Claim, ...]:
+    """The claims that, in each panel, one method is above another.
+
+    Args:
+        panels: The names of the panels.
+        sentences: The better method, the worse one, and the statement.
+        **settings: Other fields of every claim.
+    """
+    return tuple(
+        Claim(f"{panel}-{better}-above-{worse}", panel, statement, better, worse, **settings)
+        for panel in panels
+        for better, worse, statement in sentences
+    )
 
 
 def rounded(number: float) -> str:

@@ -19,7 +19,7 @@ from typing import NamedTuple, Protocol, runtime_checkable
 
 from rewardshift.errors import FOREIGN, ForeignError, InputError, TrainingError
 from rewardshift.files import writable_folder
-from rewardshift.lab import MODULES, find_figure
+from rewardshift.lab import MODULES, find_figure, train_unit
 from rewardshift.lab.figure import Figure, Group, Unit
 from rewardshift.lab.provenance import made_with
 from rewardshift.lab.results import (
@@ -178,7 +178,7 @@ def perform(plan: Plan, unit: Unit) -> Outcome:
         digest = figure.digest(plan.preset, plan.terminal, (unit.tasks, unit.methods))
         with _running_folder(plan, unit_name(digest, unit.seeds)) as folder:
             earlier = sum(time_spent(path.parent) for path in folder.rglob(TIMES))
-            curves = figure.run(figure, unit, folder)
+            curves = (figure.run or train_unit)(figure, unit, folder)
     except ForeignError as error:
         return Outcome(unit, None, f"{error}\n{error.details}")
     except (InputError, TrainingError, OSError) as error:

@@ -1,27 +1,25 @@
 """The paper's figures and ours, one file for each scenario. Importing this registers them."""
 
 from rewardshift.lab import register
-from rewardshift.paper.auto import AUTO, AUTO_CONTROL
-from rewardshift.paper.auto_offline import AUTO_OFFLINE
+from rewardshift.paper.auto import AUTO, AUTO_CONTROL, AUTO_OFFLINE
 from rewardshift.paper.control import (
     CONTROL,
     CONTROL_ABLATION,
     HUMANOID,
     SPARSE_CHEETAH_FIGURE,
 )
-from rewardshift.paper.curiosity import CURIOSITY
-from rewardshift.paper.curiosity_variants import (
+from rewardshift.paper.curiosity import (
+    CURIOSITY,
     CURIOSITY_ABLATION,
     CURIOSITY_EXPLAINED,
     CURIOSITY_STORED,
 )
-from rewardshift.paper.fetch import FETCH
+from rewardshift.paper.goals import FETCH
 from rewardshift.paper.initial_values import INITIAL_VALUES
 from rewardshift.paper.lifetime import LIFETIME
 from rewardshift.paper.maze import FIGURE1, MAZE_SIZES
 from rewardshift.paper.mechanism import OFFLINE_MECHANISM
-from rewardshift.paper.offline import OFFLINE
-from rewardshift.paper.offline_ablation import OFFLINE_ABLATION
+from rewardshift.paper.offline import OFFLINE, OFFLINE_ABLATION
 from rewardshift.paper.terminal import TERMINAL_TREATMENT
 
 for figure in (

@@ -1,94 +1,76 @@
 """The shift that chooses itself, on tasks that had no part in its development (ours).
 
-`auto-control` has the task that never terminates and has continuous actions.
+`auto-control` has the task that never terminates and has continuous actions. `auto-offline` has the
+data sets of `offline-mechanism`, whose results led to the rule for data sets. So it tests that rule
+on other seeds, which have other data: its seeds 0 to 19 train with the seeds 100 to 119.
 """
 
-from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
 
+from rewardshift.agents.base import Agent
 from rewardshift.agents.dqn import DQN
 from rewardshift.agents.networks import MLP
-from rewardshift.agents.settings import ShiftLike
 from rewardshift.agents.td3 import TD3
 from rewardshift.auto import Auto
 from rewardshift.envs import SPARSE_PENDULUM, deep_sea_id, four_rooms_id
-from rewardshift.lab.curves import (
-    SharedBudget,
-    online_lifetimes,
-    return_panels,
-    run_online,
-    with_terminal,
+from rewardshift.lab import (
+    Budget,
+    Figure,
+    Method,
+    Preset,
+    Style,
+    Task,
+    budget_lifetimes,
+    orderings,
+    task_panels,
 )
-from rewardshift.lab.figure import Claim, Figure, Method, Preset, Style
 from rewardshift.paper.curiosity import PAPER_DQN
-from rewardshift.shift import Terminal
-from rewardshift.training.online import OnlineBudget
+from rewardshift.paper.mechanism import OFFLINE_MECHANISM, titled_panels
+from rewardshift.shift import Shift
 
 
-@dataclass(frozen=True)
-class ChosenTask:
-    """A task of the figure.
-
-    Args:
-        env: The registered environment.
-        agent: The agent without its shift.
-        steps: Environment steps of each seed.
-    """
-
-    env: str
-    agent: DQN | TD3
-    steps: int = 40_000
+def _shifts(**shifts: Any) -> dict[str, dict[str, Any]]:
+    return {method: {"shift": shift} for method, shift in shifts.items()}
 
 
-@dataclass(frozen=True)
-class ChosenBudget(SharedBudget):
-    """The budget of the figures."""
-
-    def configure(self, shift: ShiftLike, task: ChosenTask, terminal: Terminal) -> DQN | TD3:
-        """See `OnlineFigureBudget`."""
-        agent = replace(task.agent, shift=shift)
-        return replace(agent, shift=with_terminal(agent, terminal))
-
-    def online(self, task: str) -> OnlineBudget:
-        """See `OnlineFigureBudget`."""
-        return self.of_steps((TASKS | CONTROL_TASKS)[task].steps)
+def _task(env: str, agent: Agent) -> Task:
+    return Task(env, agent=agent, methods=_shifts(none=0.0, paper=-0.5, auto=Auto()))
 
 
-# The paper's DQN, which is unstable where a discount is near 1 and rewards are dense: there the
-# target networks are slower.
+# The paper's DQN is unstable where a discount is near 1 and rewards are dense: there the target
+# networks are slower.
 GRID = replace(PAPER_DQN, gamma=0.98)
 SEA = replace(PAPER_DQN, gamma=0.99)
 CLASSIC = DQN(gamma=0.99, tau=0.005)
 CAR = TD3(network=MLP((64, 64)), learning_rate=1e-3, batch_size=64, warm_up=1_000)
 TASKS = {
-    "DeepSea-20": ChosenTask(deep_sea_id(20), SEA),
-    "MultiRoom": ChosenTask("MiniGrid-MultiRoom-N2-S4-v0", GRID),
-    "FourRooms-7": ChosenTask(four_rooms_id(7), GRID),
-    "FourRooms-9": ChosenTask(four_rooms_id(9), GRID),
-    "MountainCar": ChosenTask("MountainCar-v0", CLASSIC, 60_000),
-    "Acrobot": ChosenTask("Acrobot-v1", CLASSIC),
-    "MountainCarContinuous": ChosenTask("MountainCarContinuous-v0", CAR),
+    "DeepSea-20": _task(deep_sea_id(20), SEA),
+    "MultiRoom": _task("MiniGrid-MultiRoom-N2-S4-v0", GRID),
+    "FourRooms-7": _task(four_rooms_id(7), GRID),
+    "FourRooms-9": _task(four_rooms_id(9), GRID),
+    "MountainCar": _task("MountainCar-v0", CLASSIC),
+    "Acrobot": _task("Acrobot-v1", CLASSIC),
+    "MountainCarContinuous": _task("MountainCarContinuous-v0", CAR),
 }
+STEPS = {**dict.fromkeys(TASKS, 40_000), "MountainCar": 60_000}
 # The task and its steps were chosen on seeds from 100 on, which no figure reports.
-CONTROL_TASKS = {"SparsePendulum": ChosenTask(SPARSE_PENDULUM, CAR, 20_000)}
-METHODS = (
-    Method("none", "no shift", 0.0, Style("#525252", "--")),
-    Method("paper", "-0.5", -0.5, Style("#2171b5", "-.")),
-    Method("auto", "auto: first reward", Auto(), Style("#dd3497", "-")),
-)
+CONTROL_TASKS = {"SparsePendulum": _task(SPARSE_PENDULUM, CAR)}
+CONTROL_STEPS = {"SparsePendulum": 20_000}
 SENTENCES = (
     ("auto", "none", "A shift that chooses itself is better than none."),
     ("auto", "paper", "A shift that chooses itself is better than -0.5."),
 )
 
 
-def _claims(tasks: Iterable[str], sentences: Iterable[tuple[str, str, str]]) -> tuple[Claim, ...]:
-    """Every sentence about every task."""
-    return tuple(
-        Claim(f"{task}-{better}-above-{worse}", task, sentence, better, worse, source="ours")
-        for task in tasks
-        for better, worse, sentence in sentences
-    )
+def _budgets(
+    steps: Mapping[str, int], share: float, evaluations: int = 25, episodes: int = 5
+) -> dict[str, Budget]:
+    """The budget of each task: a share of its steps."""
+    return {
+        task: Budget(round(share * count), evaluations, episodes) for task, count in steps.items()
+    }
 
 
 AUTO = Figure(
@@ -96,26 +78,27 @@ AUTO = Figure(
     title="The shift that chooses itself",
     scenario="auto",
     tasks=TASKS,
-    panels=return_panels(tuple(TASKS)),
-    methods=METHODS,
-    claims=_claims(TASKS, SENTENCES),
+    panels=task_panels(TASKS),
+    methods=(
+        Method("none", "no shift", style=Style("#525252", "--")),
+        Method("paper", "-0.5", style=Style("#2171b5", "-.")),
+        Method("auto", "auto: first reward", style=Style("#dd3497", "-")),
+    ),
+    claims=orderings(TASKS, SENTENCES, source="ours"),
     presets={
         "smoke": Preset(
             seeds=2,
-            budget=ChosenBudget(0.03, evaluations=2, evaluation_episodes=1),
+            budget=_budgets(STEPS, 0.03, 2, 1),
             seconds=120,
             note="1,200 to 1,800 of 40,000 to 60,000 steps: shows that it runs, nothing else",
             decides=False,
         ),
-        "quick": Preset(seeds=10, budget=ChosenBudget(), seconds=3600),
-        "paper": Preset(seeds=20, budget=ChosenBudget(5.0, 50, 10), seconds=40_000),
+        "quick": Preset(seeds=10, budget=_budgets(STEPS, 1.0), seconds=3600),
+        "paper": Preset(seeds=20, budget=_budgets(STEPS, 5.0, 50, 10), seconds=40_000),
     },
     revision=2,
-    x_label="environment steps",
-    run=run_online,
-    unit_spans=(),
     seeds_per_unit=10,
-    lifetimes=online_lifetimes,
+    lifetimes=budget_lifetimes,
 )
 
 AUTO_CONTROL = replace(
@@ -123,18 +106,63 @@ AUTO_CONTROL = replace(
     name="auto-control",
     title="The shift that chooses itself, where nothing terminates",
     tasks=CONTROL_TASKS,
-    panels=return_panels(tuple(CONTROL_TASKS)),
-    methods=METHODS[:3],
-    claims=_claims(CONTROL_TASKS, SENTENCES[:2]),
+    panels=task_panels(CONTROL_TASKS),
+    claims=orderings(CONTROL_TASKS, SENTENCES, source="ours"),
     presets={
         "smoke": Preset(
             seeds=2,
-            budget=ChosenBudget(0.06, evaluations=2, evaluation_episodes=1),
+            budget=_budgets(CONTROL_STEPS, 0.06, 2, 1),
             seconds=30,
             note="1,200 of 20,000 steps: shows that it runs, nothing else",
             decides=False,
         ),
-        "quick": Preset(seeds=10, budget=ChosenBudget(), seconds=300),
-        "paper": Preset(seeds=20, budget=ChosenBudget(5.0, 50, 10), seconds=4_000),
+        "quick": Preset(seeds=10, budget=_budgets(CONTROL_STEPS, 1.0), seconds=300),
+        "paper": Preset(seeds=20, budget=_budgets(CONTROL_STEPS, 5.0, 50, 10), seconds=4_000),
+    },
+)
+
+# Where episodes terminate, these shifts move the initial value and nothing else.
+ON_DATA = _shifts(
+    none=Shift(0.0, terminal="absorbing"), paper=Shift(8.0, terminal="absorbing"), auto="auto"
+)
+DATA_TASKS = {
+    name: replace(task, methods=ON_DATA, first_seed=100)
+    for name, task in OFFLINE_MECHANISM.tasks.items()
+    if not name.endswith("absorbing")  # the same data again
+}
+ENDS_BETTER = "The shift that the data choose ends better than"
+
+AUTO_OFFLINE = replace(
+    OFFLINE_MECHANISM,
+    name="auto-offline",
+    title="Offline: the shift that a data set chooses",
+    scenario="auto",
+    tasks=DATA_TASKS,
+    panels=titled_panels(DATA_TASKS),
+    methods=(
+        Method("none", "no shift", style=Style("#525252", "--")),
+        Method("paper", "+8", style=Style("#d94801", "-.")),
+        Method("auto", "auto: lowest value", style=Style("#dd3497", "-")),
+    ),
+    claims=(
+        # No reward of CartPole is negative: there the data choose no shift.
+        *orderings(
+            [name for name in DATA_TASKS if not name.startswith("CartPole")],
+            [("auto", "none", f"{ENDS_BETTER} none.")],
+            metric="final",
+            source="ours",
+            end=0.5,
+        ),
+        *orderings(
+            DATA_TASKS,
+            [("auto", "paper", f"{ENDS_BETTER} +8.")],
+            metric="final",
+            source="ours",
+            end=0.5,
+        ),
+    ),
+    presets={  # 27 methods and tasks where the other figure has 90; `quick` as measured
+        name: replace(preset, seconds=600 if name == "quick" else 0.3 * preset.seconds)
+        for name, preset in OFFLINE_MECHANISM.presets.items()
     },
 )

@@ -45,13 +45,16 @@ class Behaviour:
     Args:
         env: The task, a key of `CONTROLLERS`.
         randomness: The share of random actions.
+        seed: The seed of the data. None takes that of the training.
     """
 
     env: str
     randomness: float
+    seed: int | None = None
 
     def record(self, transitions: int, seed: int) -> Dataset:
-        """A data set of this many transitions, which depends on the seed alone."""
+        """See `Recorder`."""
+        seed = seed if self.seed is None else self.seed
         generator, controller = np.random.default_rng([seed, 17]), CONTROLLERS[self.env]
         env = gym.make(self.env)
         env.action_space.seed(int(generator.integers(2**31)))

@@ -1,63 +1,22 @@
 """Continuous control: Random Reward Shift on TD3, and single shifts (S2)."""
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
-from rewardshift.agents.networks import MLP
 from rewardshift.agents.td3 import TD3
 from rewardshift.envs import SPARSE_CHEETAH
-from rewardshift.lab.curves import (
+from rewardshift.lab import (
+    Budget,
+    Claim,
+    Figure,
+    Method,
+    Preset,
+    Style,
     Task,
-    online_lifetimes,
-    return_panels,
-    run_online,
-    with_terminal,
+    budget_lifetimes,
+    orderings,
+    task_panels,
 )
-from rewardshift.lab.figure import Claim, Figure, Method, Preset, Style
-from rewardshift.shift import Terminal
-from rewardshift.training.online import OnlineBudget
-
-
-@dataclass(frozen=True)
-class ControlBudget:
-    """The budget of a figure.
-
-    Args:
-        steps: Environment steps of each seed.
-        hidden: Widths of the hidden layers.
-        batch_size, warm_up, learning_rate: As in `TD3`.
-        evaluations: Points of a curve.
-        evaluation_episodes: Episodes per point.
-    """
-
-    steps: int
-    hidden: tuple[int, ...] = (256, 256)
-    batch_size: int = TD3.batch_size
-    warm_up: int = TD3.warm_up
-    learning_rate: float = TD3.learning_rate
-    evaluations: int = 200
-    evaluation_episodes: int = 10
-
-    def configure(self, agent: TD3, task: Task, terminal: Terminal) -> TD3:
-        """See `OnlineFigureBudget`."""
-        return replace(
-            agent,
-            shift=with_terminal(agent, terminal),
-            network=MLP(self.hidden),
-            batch_size=self.batch_size,
-            warm_up=self.warm_up,
-            learning_rate=self.learning_rate,
-        )
-
-    def online(self, task: str) -> OnlineBudget:
-        """See `OnlineFigureBudget`."""
-        return OnlineBudget(
-            steps=self.steps,
-            capacity=self.steps,
-            evaluate_every=self.steps // self.evaluations,
-            evaluation_episodes=self.evaluation_episodes,
-        )
-
 
 TASKS = {
     name: Task(f"{name}-v5") for name in ("Hopper", "Walker2d", "HalfCheetah", "Ant", "Humanoid")
@@ -67,19 +26,22 @@ ALIKE = 0.1
 
 SMOKE = Preset(
     seeds=2,
-    budget=ControlBudget(600, (16, 16), 16, warm_up=200, evaluations=2, evaluation_episodes=1),
+    budget=Budget(
+        600,
+        evaluations=2,
+        evaluation_episodes=1,
+        settings={"network.hidden": (16, 16), "batch_size": 16, "warm_up": 200},
+        capacity=600,
+    ),
     seconds=150,
     note="600 steps and 16 units: shows that it runs, nothing else",
     decides=False,
 )
 # The settings of results/td3-check, which learn faster than the defaults.
-AS_CHECKED = ControlBudget(
+AS_CHECKED = Budget(
     100_000,
-    batch_size=100,
-    warm_up=5000,
-    learning_rate=1e-3,
     evaluations=50,
-    evaluation_episodes=5,
+    settings={"batch_size": 100, "warm_up": 5000, "learning_rate": 1e-3},
 )
 QUICK = Preset(
     seeds=8,
@@ -89,21 +51,24 @@ QUICK = Preset(
     " instead of 3e-4, 5,000 instead of 25,000 random steps, two of five tasks",
     left_out={"Walker2d": 4.4, "Ant": 5.2, "Humanoid": 6.1},
 )
-PAPER = Preset(seeds=10, budget=ControlBudget(1_000_000), seconds=5_000_000)
+PAPER = Preset(
+    seeds=10,
+    budget=Budget(1_000_000, evaluations=200, evaluation_episodes=10, capacity=1_000_000),
+    seconds=5_000_000,
+)
 
 RRS_3, RRS_7 = (-0.5, 0.0, 0.5), (-0.5, -0.33, -0.17, 0.0, 0.17, 0.33, 0.5)
 
 
-def _above(task: str, worse: str, label: str) -> Claim:
-    """Over the whole training: a claim about its end would need more than the quick preset."""
-    return Claim(
-        f"{task}-rrs-3-above-{worse}",
-        task,
-        f"Random Reward Shift is above {label}.",
-        better="rrs-3",
-        worse=worse,
+# Over the whole training: a claim about its end would need more than the quick preset.
+ABOVE = tuple(
+    ("rrs-3", worse, f"Random Reward Shift is above {label}.")
+    for worse, label in (
+        ("td3", "TD3"),
+        ("ensemble-td3", "Ensemble TD3"),
+        ("bootstrapped-td3", "Bootstrapped TD3"),
     )
-
+)
 
 CONTROL = Figure(
     name="control",
@@ -115,7 +80,7 @@ CONTROL = Figure(
     ),
     differs="Gymnasium's v5 tasks, where the paper has older versions",
     tasks=TASKS,
-    panels=return_panels(tuple(TASKS)),
+    panels=task_panels(TASKS),
     methods=(
         Method("td3", "TD3", TD3(), Style("#525252", "--")),
         Method("ensemble-td3", "Ensemble TD3", TD3(shift=(0.0,) * 3), Style("#e69f00", "-.")),
@@ -127,26 +92,11 @@ CONTROL = Figure(
         ),
         Method("rrs-3", "RRS-3", TD3(shift=RRS_3), Style("#08519c", "-")),
     ),
-    claims=tuple(
-        _above(task, worse, label)
-        for task in TASKS
-        for worse, label in (
-            ("td3", "TD3"),
-            ("ensemble-td3", "Ensemble TD3"),
-            ("bootstrapped-td3", "Bootstrapped TD3"),
-        )
-    ),
+    claims=orderings(TASKS, ABOVE),
     presets={"smoke": SMOKE, "quick": QUICK, "paper": PAPER},
-    x_label="environment steps",
-    run=run_online,
-    unit_spans=(),
     seeds_per_unit=1,
-    lifetimes=online_lifetimes,
+    lifetimes=budget_lifetimes,
 )
-
-
-def _alike(task: str, method: str, statement: str) -> Claim:
-    return Claim(f"{task}-{method}-like-rrs-3", task, statement, "rrs-3", method, alike=ALIKE)
 
 
 CONTROL_ABLATION = replace(
@@ -180,7 +130,7 @@ CONTROL_ABLATION = replace(
         ),
     ),
     claims=tuple(
-        _alike(task, method, statement)
+        Claim(f"{task}-{method}-like-rrs-3", task, statement, "rrs-3", method, alike=ALIKE)
         for task in TASKS
         for method, statement in (
             ("rrs-3-1.0", "Twice the range makes no difference."),
@@ -246,7 +196,7 @@ SPARSE_CHEETAH_FIGURE = Figure(
         " that moves forward by more than 0.05, as in the authors' code, where the paper says 5"
     ),
     tasks={"SparseHalfCheetah": Task(SPARSE_CHEETAH)},
-    panels=return_panels(("SparseHalfCheetah",)),
+    panels=task_panels(("SparseHalfCheetah",)),
     methods=(
         *_single_shifts(0.5),
         Method("auto", "TD3 auto", TD3(shift="auto"), Style("#dd3497", ":")),
@@ -272,17 +222,18 @@ SPARSE_CHEETAH_FIGURE = Figure(
         "smoke": replace(SMOKE, seconds=40),
         "quick": Preset(
             seeds=8,
-            budget=ControlBudget(SPARSE_STEPS, evaluations=50),
+            budget=Budget(SPARSE_STEPS, evaluations=50, evaluation_episodes=10),
             seconds=7_700,
             note="100,000 of 200,000 steps",
         ),
-        "paper": Preset(seeds=8, budget=ControlBudget(200_000, evaluations=100), seconds=16_000),
+        "paper": Preset(
+            seeds=8,
+            budget=Budget(200_000, evaluations=100, evaluation_episodes=10, capacity=200_000),
+            seconds=16_000,
+        ),
     },
-    x_label="environment steps",
-    run=run_online,
-    unit_spans=(),
     seeds_per_unit=1,
-    lifetimes=online_lifetimes,
+    lifetimes=budget_lifetimes,
 )
 
 HUMANOID = replace(
@@ -296,14 +247,14 @@ HUMANOID = replace(
     ),
     differs=CONTROL.differs,
     tasks={"Humanoid": TASKS["Humanoid"]},
-    panels=return_panels(("Humanoid",)),
+    panels=task_panels(("Humanoid",)),
     methods=_single_shifts(5.0),
     claims=_ordering("Humanoid", 5.0, "ends higher", "ends lower", metric="final"),
     presets={
         "smoke": replace(SMOKE, seconds=60),
         "quick": replace(
             QUICK,
-            budget=replace(QUICK.budget, steps=350_000),
+            budget=replace(AS_CHECKED, steps=350_000, capacity=350_000),
             seconds=20_500,
             left_out={},
             note="350,000 of 1,000,000 steps, batches of 100 instead of 256, a learning rate of"

@@ -1,99 +1,43 @@
-"""Curiosity: Random Network Distillation helps a DQN once its bonus is negative (S3)."""
+"""Curiosity: Random Network Distillation helps a DQN once its bonus is negative (S3).
 
-from dataclasses import dataclass, replace
-from typing import Any
+Variants of the figure have other constants, a stored bonus, and the authors' own bonus.
+"""
+
+from collections.abc import Mapping
+from dataclasses import replace
 
 from rewardshift.agents.dqn import DQN
 from rewardshift.agents.intrinsic import RND
 from rewardshift.agents.networks import MLP, InputRange
 from rewardshift.envs import four_rooms_id
-from rewardshift.lab.curves import online_lifetimes, run_online, with_terminal
-from rewardshift.lab.figure import (
+from rewardshift.lab import (
+    Budget,
     Claim,
     Figure,
     Method,
     Panel,
     Preset,
-    Source,
     Style,
+    Task,
+    budget_lifetimes,
+    orderings,
 )
-from rewardshift.shift import Terminal
-from rewardshift.training.online import OnlineBudget
+
+SCALED = ("dqn-scaled", "dqn-0.5-scaled")  # ours, with inputs in [0, 1]; the paper's are raw
 
 
-@dataclass(frozen=True)
-class CuriosityTask:
-    """A task of the figure.
-
-    Args:
-        env: The registered environment.
-        gamma: The discount of its agents.
-        input_range: As in `MLP`, for methods whose inputs are scaled.
-    """
-
-    env: str
-    gamma: float
-    input_range: InputRange
+def _task(env: str, gamma: float, input_range: InputRange) -> Task:
+    scaled = {"network": MLP((64,), input_range=input_range)}
+    return Task(env, settings={"gamma": gamma}, methods=dict.fromkeys(SCALED, scaled))
 
 
-@dataclass(frozen=True)
-class Scaled:
-    """A method of ours whose inputs are scaled to [0, 1]; the paper's inputs are raw.
-
-    Args:
-        agent: The agent.
-    """
-
-    agent: DQN
-
-
-@dataclass(frozen=True)
-class CuriosityBudget:
-    """The budget of the figure.
-
-    Args:
-        steps: Environment steps of each seed on Empty-Random and MultiRoom.
-        four_rooms_steps, mountain_car_steps: The same for the other tasks.
-        rnd_width: The width of the networks of Random Network Distillation.
-        evaluations: Points of a curve.
-        evaluation_episodes: Greedy episodes per point.
-    """
-
-    steps: int
-    four_rooms_steps: int
-    mountain_car_steps: int
-    rnd_width: int = 512
-    evaluations: int = 50
-    evaluation_episodes: int = 10
-
-    def configure(self, agent: DQN | Scaled, task: CuriosityTask, terminal: Terminal) -> DQN:
-        """See `OnlineFigureBudget`."""
-        if isinstance(agent, Scaled):
-            agent = replace(agent.agent, network=MLP((64,), input_range=task.input_range))
-        intrinsic: Any = agent.intrinsic
-        if intrinsic is not None:
-            intrinsic = replace(intrinsic, width=self.rnd_width)
-        shift = with_terminal(agent, terminal)
-        return replace(agent, shift=shift, gamma=task.gamma, intrinsic=intrinsic)
-
-    def online(self, task: str) -> OnlineBudget:
-        """See `OnlineFigureBudget`."""
-        own = {"FourRooms": self.four_rooms_steps, "MountainCar": self.mountain_car_steps}
-        steps = own.get(task.split("-", maxsplit=1)[0], self.steps)
-        return OnlineBudget(
-            steps=steps,
-            evaluate_every=steps // self.evaluations,
-            evaluation_episodes=self.evaluation_episodes,
-        )
-
-
-def _minigrid(env: str) -> CuriosityTask:
+def _minigrid(env: str) -> Task:
     """A MiniGrid task. Its observations are object kinds, up to 10, colours and states."""
-    return CuriosityTask(env, 0.98, input_range=((0.0, 10.0),))
+    return _task(env, 0.98, ((0.0, 10.0),))
 
 
 TASKS = {
-    "MountainCar": CuriosityTask("MountainCar-v0", 0.95, input_range=((-1.2, 0.6), (-0.07, 0.07))),
+    "MountainCar": _task("MountainCar-v0", 0.95, ((-1.2, 0.6), (-0.07, 0.07))),
     "Empty-Random": _minigrid("MiniGrid-Empty-Random-6x6-v0"),
     "MultiRoom": _minigrid("MiniGrid-MultiRoom-N2-S4-v0"),
     "FourRooms-7": _minigrid(four_rooms_id(7)),
@@ -101,7 +45,28 @@ TASKS = {
 }
 
 
-def task_panels(task: str) -> tuple[Panel, Panel]:
+def _budgets(minigrid: int, four_rooms: int, mountain_car: int, usual: Budget) -> dict[str, Budget]:
+    """The budget of each task, of so many steps."""
+    own = {"FourRooms": four_rooms, "MountainCar": mountain_car}
+    steps = {task: own.get(task.split("-", maxsplit=1)[0], minigrid) for task in TASKS}
+    return {task: replace(usual, steps=count) for task, count in steps.items()}
+
+
+def _wide(width: int, budgets: Mapping[str, Budget]) -> dict[str, Budget]:
+    """The budgets with networks of Random Network Distillation of this width."""
+    settings = {"intrinsic.width": width}
+    return {task: replace(budget, settings=settings) for task, budget in budgets.items()}
+
+
+SMOKE = _wide(16, dict.fromkeys(TASKS, Budget(400, evaluations=2, evaluation_episodes=1)))
+QUICK = _wide(128, _budgets(40_000, 40_000, 200_000, Budget(40_000)))
+PAPER = _wide(
+    512,
+    _budgets(200_000, 500_000, 200_000, Budget(200_000, evaluations=50, evaluation_episodes=10)),
+)
+
+
+def _return_panels(task: str) -> tuple[Panel, Panel]:
     """The greedy return, and the training return, which the paper plots."""
     y_range = None if task == "MountainCar" else (0.0, 1.0)
     return (
@@ -115,7 +80,7 @@ def task_panels(task: str) -> tuple[Panel, Panel]:
 # The share of their range below which a difference of returns counts as alike.
 ALIKE = 0.1
 
-# The discount is that of the task, see `CuriosityBudget`.
+# The discount is that of the task.
 PAPER_DQN = DQN(gamma=0.95, tau=0.05)
 UNSHIFTED = Method("dqn", "DQN", PAPER_DQN, Style("#525252", "--"))
 HALF = Method("dqn-0.5", "DQN -0.5", replace(PAPER_DQN, shift=-0.5), Style("#2171b5", "-"))
@@ -134,22 +99,23 @@ RND_STYLES = {
 }
 
 
-def rnd_method(bias: float) -> Method:
+def _rnd(bias: float) -> Method:
     """RND with its reward shifted; 0 is the original."""
     name = f"rnd{bias:g}" if bias else "rnd"
     label = f"RND {bias:g}" if bias else "RND"
     return Method(name, label, replace(PAPER_DQN, intrinsic=RND(bias)), RND_STYLES[bias])
 
 
-# The claim of each: the first method is above the second.
-ORDERINGS: tuple[tuple[str, str, str, Source], ...] = (
-    ("dqn-0.5", "dqn", "A negative shift helps DQN explore.", "paper"),
-    ("dqn", "rnd", "The original RND, whose bonus is positive, is worse than none.", "paper"),
-    ("rnd-1", "dqn", "RND made negative is better than none.", "paper"),
-    ("rnd-1.5", "dqn-0.5", "RND adds to what a shift of its mean size does.", "paper"),
-    ("rnd-1.5", "rnd-1", "A more negative RND is better.", "paper"),
-    ("dqn-scaled", "dqn", "Inputs scaled to [0, 1] help DQN by themselves.", "ours"),
-    ("dqn-0.5-scaled", "dqn-scaled", "A negative shift helps with scaled inputs, too.", "ours"),
+PAPER_ORDER = (
+    ("dqn-0.5", "dqn", "A negative shift helps DQN explore."),
+    ("dqn", "rnd", "The original RND, whose bonus is positive, is worse than none."),
+    ("rnd-1", "dqn", "RND made negative is better than none."),
+    ("rnd-1.5", "dqn-0.5", "RND adds to what a shift of its mean size does."),
+    ("rnd-1.5", "rnd-1", "A more negative RND is better."),
+)
+OUR_ORDER = (
+    ("dqn-scaled", "dqn", "Inputs scaled to [0, 1] help DQN by themselves."),
+    ("dqn-0.5-scaled", "dqn-scaled", "A negative shift helps with scaled inputs, too."),
 )
 
 
@@ -169,49 +135,187 @@ CURIOSITY = Figure(
         " and time limits bootstrap"
     ),
     tasks=TASKS,
-    panels=tuple(panel for task in TASKS for panel in task_panels(task)),
+    panels=tuple(panel for task in TASKS for panel in _return_panels(task)),
     methods=(
         UNSHIFTED,
-        rnd_method(0.0),
+        _rnd(0.0),
         HALF,
-        rnd_method(-1.0),
-        rnd_method(-1.5),
-        Method("dqn-scaled", "DQN, scaled inputs", Scaled(PAPER_DQN), Style("#969696", ":")),
-        Method(
-            "dqn-0.5-scaled", "DQN -0.5, scaled inputs", Scaled(HALF.agent), Style("#6baed6", "--")
-        ),
+        _rnd(-1.0),
+        _rnd(-1.5),
+        Method("dqn-scaled", "DQN, scaled inputs", PAPER_DQN, Style("#969696", ":")),
+        Method("dqn-0.5-scaled", "DQN -0.5, scaled inputs", HALF.agent, Style("#6baed6", "--")),
     ),
     claims=tuple(
-        Claim(f"{task}-{better}-above-{worse}", task, statement, better, worse, source=source)
+        claim
         for task in TASKS
-        for better, worse, statement, source in ORDERINGS
+        for claim in (
+            *orderings([task], PAPER_ORDER),
+            *orderings([task], OUR_ORDER, source="ours"),
+        )
     ),
     presets={
         "smoke": Preset(
             seeds=2,
-            budget=CuriosityBudget(
-                400, 400, 400, rnd_width=16, evaluations=2, evaluation_episodes=1
-            ),
+            budget=SMOKE,
             seconds=120,
             note="400 steps and RND 16 wide: shows that it runs, nothing else",
             decides=False,
         ),
         "quick": Preset(
             seeds=10,
-            budget=CuriosityBudget(
-                40_000, 40_000, 200_000, rnd_width=128, evaluations=25, evaluation_episodes=5
-            ),
+            budget=QUICK,
             seconds=9000,
             note="40,000 of 200,000 to 500,000 steps on MiniGrid, RND 128 instead of 512 wide",
         ),
-        "paper": Preset(
-            seeds=10, budget=CuriosityBudget(200_000, 500_000, 200_000), seconds=450_000
-        ),
+        "paper": Preset(seeds=10, budget=PAPER, seconds=450_000),
     },
-    x_label="environment steps",
-    run=run_online,
-    unit_spans=(),
     seeds_per_unit=10,
     revision=4,
-    lifetimes=online_lifetimes,
+    lifetimes=budget_lifetimes,
+)
+
+ABLATION = (-0.05, -0.15, -1.0, -1.5, -2.0, -2.5, -5.0, -10.0)
+MODERATE = (-1.0, -1.5, -2.0, -2.5)
+
+
+HELPS = tuple(
+    (f"rnd{bias:g}", "rnd", f"A moderate negative shift, {bias:g}, improves RND.")
+    for bias in MODERATE
+)
+
+
+def _too_much(task: str, bias: float) -> Claim:
+    return Claim(
+        f"{task}-rnd-10-below-rnd{bias:g}",
+        task,
+        f"A shift of -10 is too much curiosity: worse than {bias:g}.",
+        better=f"rnd{bias:g}",
+        worse="rnd-10",
+    )
+
+
+CURIOSITY_ABLATION = replace(
+    CURIOSITY,
+    name="curiosity-ablation",
+    title="Curiosity: how negative should RND be?",
+    wording=(
+        "using a moderate reward shifting constant like {-1.0, -1.5, -2.0, -2.5} remarkably"
+        " improves the learning efficiency. On the other hand, a too aggressive reward shifting"
+        " will lead to too much curiosity exploration and hinder the learning efficiency"
+    ),
+    methods=(_rnd(0.0), *(_rnd(bias) for bias in ABLATION)),
+    claims=tuple(
+        claim
+        for task in TASKS
+        for claim in (*orderings([task], HELPS), *(_too_much(task, bias) for bias in MODERATE))
+    ),
+    presets={
+        **{
+            name: replace(preset, seconds=1.3 * preset.seconds)  # nine methods instead of seven
+            for name, preset in CURIOSITY.presets.items()
+        },
+        "quick": replace(
+            CURIOSITY.presets["quick"],
+            seconds=1500,
+            note=f"{CURIOSITY.presets['quick'].note}, one of five tasks",
+            left_out={
+                "MountainCar": 3.2,
+                "Empty-Random": 0.8,
+                "FourRooms-7": 0.8,
+                "FourRooms-9": 0.8,
+            },
+        ),
+    },
+)
+
+STORED = Method(
+    "rnd-1-stored",
+    "RND -1, stored",
+    replace(PAPER_DQN, intrinsic=RND(-1.0, evaluated="stored")),
+    Style("#ae017e", "--"),
+)
+
+CURIOSITY_STORED = replace(
+    CURIOSITY,
+    name="curiosity-stored",
+    title="Curiosity: the bonus of now, or that of when it was collected",
+    wording="",
+    tasks={"MultiRoom": TASKS["MultiRoom"]},
+    panels=_return_panels("MultiRoom"),
+    methods=(_rnd(-1.0), STORED),
+    claims=(
+        Claim(
+            "fresh-like-stored",
+            "MultiRoom",
+            "It makes no difference when the bonus is evaluated.",
+            better="rnd-1",
+            worse="rnd-1-stored",
+            source="ours",
+            alike=ALIKE,
+        ),
+    ),
+    presets={
+        **CURIOSITY.presets,
+        "quick": replace(CURIOSITY.presets["quick"], seconds=500),
+        "paper": replace(CURIOSITY.presets["paper"], seconds=20_000),
+    },
+)
+
+
+def _piled(bias: float, style: Style) -> Method:
+    """RND as in the authors' code, whose predictor accumulates all gradients."""
+    clean = _rnd(bias)
+    agent = replace(PAPER_DQN, intrinsic=RND(bias, clear_gradients=False))
+    return Method(f"{clean.name}-piled", f"{clean.label}, gradients pile up", agent, style)
+
+
+PILED = (
+    _piled(0.0, Style("#fd8d3c", "-")),
+    _piled(-1.0, Style("#74c476", "--")),
+    _piled(-1.5, Style("#005a32", "-")),
+)
+PLUS_ONE = Method("dqn+1", "DQN +1", replace(PAPER_DQN, shift=1.0), Style("#cb181d", ":"))
+CONSTANTS = (PLUS_ONE, UNSHIFTED, HALF)
+
+CURIOSITY_EXPLAINED = replace(
+    CURIOSITY_STORED,
+    name="curiosity-explained",
+    title="Curiosity: with gradients that pile up, RND is a constant",
+    wording="",
+    panels=(
+        *_return_panels("MultiRoom"),
+        Panel(
+            "MultiRoom-bonus",
+            "MultiRoom",
+            "mean bonus",
+            "MultiRoom",
+            "bonus",
+            y_range=(0.0, 1.0),
+            methods=("rnd", *(method.name for method in PILED)),
+        ),
+    ),
+    methods=(_rnd(0.0), *PILED, *CONSTANTS),
+    claims=tuple(
+        Claim(
+            f"{piled.name}-like-{constant.name}",
+            "MultiRoom",
+            f"{piled.label}, is like {constant.label}.",
+            better=piled.name,
+            worse=constant.name,
+            source="ours",
+            alike=ALIKE,
+        )
+        for piled, constant in zip(PILED, CONSTANTS, strict=True)
+    ),
+    presets={
+        "smoke": replace(CURIOSITY.presets["smoke"], seconds=40),
+        "quick": replace(
+            CURIOSITY.presets["quick"],
+            budget=_wide(512, QUICK),
+            seconds=4300,
+            note="40,000 of 200,000 steps",
+        ),
+        "paper": replace(CURIOSITY.presets["paper"], seconds=40_000),
+    },
+    seeds_per_unit=1,  # a quarter cheaper than ten: `benchmarks/seeds.py`
 )

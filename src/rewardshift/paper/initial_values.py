@@ -4,16 +4,22 @@ On these tasks no return is above 1, so without a shift a value above 1 is an ov
 scale of the inputs, the output layer and the maximum over actions may each have a part in it.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
-from rewardshift.agents.dqn import DQN
 from rewardshift.agents.networks import MLP
 from rewardshift.envs import four_rooms_id
-from rewardshift.lab.curves import Task, online_lifetimes, run_online, with_terminal
-from rewardshift.lab.figure import Claim, Figure, Method, Panel, Preset, Style
+from rewardshift.lab import (
+    Budget,
+    Claim,
+    Figure,
+    Method,
+    Preset,
+    Style,
+    Task,
+    budget_lifetimes,
+    task_panels,
+)
 from rewardshift.paper.curiosity import PAPER_DQN
-from rewardshift.shift import Terminal
-from rewardshift.training.online import OnlineBudget
 
 SCALED = MLP((64,), input_range=((0.0, 10.0),))  # to [0, 1]: kinds of objects count up to 10
 TASKS = {
@@ -47,39 +53,14 @@ SENTENCES = (
     ("raw-double", "raw", "Double DQN keeps the values lower."),
     ("raw-zero", "raw", "An output layer that starts at zero keeps the values lower."),
 )
-
-
-@dataclass(frozen=True)
-class ValuesBudget:
-    """The budget of the figure.
-
-    Args:
-        steps: Environment steps of each seed.
-        evaluations: Points of a curve.
-    """
-
-    steps: int = 8_000
-    evaluations: int = 40
-
-    def configure(self, agent: DQN, task: Task, terminal: Terminal) -> DQN:
-        """See `OnlineFigureBudget`."""
-        return replace(agent, shift=with_terminal(agent, terminal))
-
-    def online(self, task: str) -> OnlineBudget:
-        """See `OnlineFigureBudget`."""
-        every = self.steps // self.evaluations
-        return OnlineBudget(steps=self.steps, evaluate_every=every, evaluation_episodes=1)
-
+BUDGET = Budget(8_000, evaluations=40, evaluation_episodes=1)
 
 INITIAL_VALUES = Figure(
     name="initial-values",
     title="Where a network's values begin",
     scenario="theory",
     tasks=TASKS,
-    panels=tuple(
-        Panel(task, task, "mean value of a batch", task, "q", lower_is_better=True)
-        for task in TASKS
-    ),
+    panels=task_panels(TASKS, "mean value of a batch", "q", lower_is_better=True),
     methods=METHODS,
     claims=tuple(
         Claim(f"{task}-{better}-below-{worse}", task, sentence, better, worse, source="ours")
@@ -89,19 +70,16 @@ INITIAL_VALUES = Figure(
     presets={
         "smoke": Preset(
             seeds=2,
-            budget=ValuesBudget(200, evaluations=2),
+            budget=replace(BUDGET, steps=200, evaluations=2),
             seconds=60,
             note="200 of 8,000 steps: shows that it runs, nothing else",
             decides=False,
         ),
-        "quick": Preset(seeds=10, budget=ValuesBudget(), seconds=600),
-        "paper": Preset(seeds=20, budget=ValuesBudget(40_000), seconds=6_000),
+        "quick": Preset(seeds=10, budget=BUDGET, seconds=600),
+        "paper": Preset(seeds=20, budget=replace(BUDGET, steps=40_000), seconds=6_000),
     },
     revision=2,
     takes_terminal=False,
-    x_label="environment steps",
-    run=run_online,
-    unit_spans=(),
     seeds_per_unit=10,
-    lifetimes=online_lifetimes,
+    lifetimes=budget_lifetimes,
 )

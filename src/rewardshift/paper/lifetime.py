@@ -6,17 +6,19 @@ between, the share that is left falls by `e` in a lifetime, if networks follow t
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
+from rewardshift.agents.base import Agent
 from rewardshift.agents.bcq import BCQ
 from rewardshift.agents.cql import CQL
 from rewardshift.agents.dqn import DQN
 from rewardshift.agents.networks import MLP
 from rewardshift.agents.td3 import TD3
-from rewardshift.lab.figure import (
+from rewardshift.lab import (
+    Budget,
     Claim,
     Curve,
     Figure,
@@ -24,142 +26,85 @@ from rewardshift.lab.figure import (
     Panel,
     Preset,
     Style,
+    Task,
     Unit,
 )
+from rewardshift.lab.trainings import budget_for, configured
 from rewardshift.paper.behaviour import Behaviour
+from rewardshift.paper.mechanism import ending
 from rewardshift.shift import Shift
-from rewardshift.training.offline import OfflineBudget
 from rewardshift.training.runs import Result, train_offline
 
 GAMMA, TAU = 0.95, 0.05
 DATA_SEED = 1000  # no seed of a training
 PREDICTED = "predicted"
+SIGNS = {"negative": -1.0, "positive": 1.0}
 
 
-@dataclass(frozen=True)
-class LifetimeTask:
-    """An agent, its data, and the size of the shift.
-
-    Args:
-        agent: The agent.
-        data: The policy that collects the data, or the name of an embedded data set.
-        bias: The size of the shift, which is applied with both signs.
-        seen: The column with the mean value of actions in the data.
-    """
-
-    agent: DQN | TD3 | BCQ | CQL
-    data: Behaviour | str
-    bias: float
-    seen: str
+def _task(agent: Agent, data: Behaviour | str, bias: float) -> Task:
+    """An agent, its data, and the size of the shift, which is applied with both signs."""
+    biases = {PREDICTED: 0.0, **{label: sign * bias for label, sign in SIGNS.items()}}
+    shifts = {m: {"shift": Shift(b, terminal="absorbing")} for m, b in biases.items()}
+    return Task(data=data, agent=agent, methods=shifts)
 
 
-@dataclass(frozen=True)
-class LifetimeBudget:
-    """The budget of the figure.
-
-    Args:
-        lifetimes: Updates, in lifetimes of the agent's shift.
-        transitions: Size of a data set.
-        points: Points of a curve.
-    """
-
-    lifetimes: int = 4
-    transitions: int = 5000
-    points: int = 20
-
-    def offline(self, agent: DQN | TD3 | BCQ | CQL) -> OfflineBudget:
-        """The budget for the training loop."""
-        updates = round(self.lifetimes * agent.lifetime)
-        return OfflineBudget(
-            updates=updates, evaluate_every=updates // self.points, evaluation_episodes=1
-        )
-
-
+SMALL: dict[str, Any] = {"gamma": GAMMA, "tau": TAU, "network": MLP((64, 64)), "batch_size": 64}
 _MOUNTAIN_CAR = MLP((64, 64), input_range=((-1.2, 0.6), (-0.07, 0.07)))
 TASKS = {
-    "DQN": LifetimeTask(
-        DQN(network=_MOUNTAIN_CAR, gamma=GAMMA, tau=TAU), Behaviour("MountainCar-v0", 0.3), 0.1, "q"
+    "DQN": _task(
+        DQN(network=_MOUNTAIN_CAR, gamma=GAMMA, tau=TAU),
+        Behaviour("MountainCar-v0", 0.3, DATA_SEED),
+        0.1,
     ),
-    "TD3": LifetimeTask(
-        TD3(
-            network=MLP((64, 64)),
-            learning_rate=1e-3,
-            batch_size=64,
-            warm_up=0,
-            gamma=GAMMA,
-            tau=TAU,
-        ),
-        Behaviour("Pendulum-v1", 0.5),
-        2.0,
-        "q",
+    "TD3": _task(
+        TD3(learning_rate=1e-3, warm_up=0, **SMALL), Behaviour("Pendulum-v1", 0.5, DATA_SEED), 2.0
     ),
-    "BCQ": LifetimeTask(
-        BCQ(network=MLP((64, 64)), proposer=MLP((64, 64)), batch_size=64, gamma=GAMMA, tau=TAU),
-        "embedded/hopper-medium",
-        0.5,
-        "q_seen",
-    ),
-    "CQL": LifetimeTask(
-        CQL(
-            network=MLP((64, 64)),
-            learning_rate=1e-3,
-            batch_size=64,
-            cloning_updates=0,
-            gamma=GAMMA,
-            tau=TAU,
-        ),
-        "embedded/hopper-medium",
-        0.5,
-        "q_seen",
+    "BCQ": _task(BCQ(proposer=MLP((64, 64)), **SMALL), "embedded/hopper-medium", 0.5),
+    "CQL": _task(
+        CQL(learning_rate=1e-3, cloning_updates=0, **SMALL), "embedded/hopper-medium", 0.5
     ),
 }
-SIGNS = {"negative": -1.0, "positive": 1.0}
+# The columns with the mean value of actions in the data.
+SEEN = {"DQN": "q", "TD3": "q", "BCQ": "q_seen", "CQL": "q_seen"}
 
 
 def run_lifetime(figure: Figure, unit: Unit, folder: Path) -> list[Curve]:
     """One agent without a shift and with both, for all seeds of the unit side by side."""
     (name,) = unit.tasks
-    task: LifetimeTask = figure.tasks[name]
-    budget: LifetimeBudget = unit.budget
-    data = (
-        task.data if isinstance(task.data, str) else task.data.record(budget.transitions, DATA_SEED)
-    )
-
-    def trained(label: str, bias: float) -> Result:
-        agent = replace(task.agent, shift=Shift(bias, terminal="absorbing"))
-        schedule = budget.offline(agent)
-        result = train_offline(
-            agent, data, seeds=unit.seeds, budget=schedule, folder=folder / label
+    task, budget = figure.tasks[name], budget_for(name, unit.budget)
+    data = task.load(budget.transitions, DATA_SEED)
+    results: dict[str, Result] = {}
+    for method in figure.methods:
+        results[method.name] = train_offline(
+            configured(method, task, budget),
+            data,
+            seeds=unit.seeds,
+            budget=budget.offline(),
+            folder=folder / method.name,
         )
-        if not result.finished:
+        if not results[method.name].finished:
             raise KeyboardInterrupt
-        return result
-
-    plain = trained("none", 0.0)
-    shifted = {label: trained(label, sign * task.bias) for label, sign in SIGNS.items()}
     return [
         curve
         for panel in figure.panels
         if panel.task == name
         for seed in unit.seeds
-        for curve in _curves(panel, task, seed, plain, shifted)
+        for curve in _curves(panel, task, seed, results)
     ]
 
 
-def _curves(
-    panel: Panel, task: LifetimeTask, seed: int, plain: Result, shifted: dict[str, Result]
-) -> list[Curve]:
-    """The measured curves of a seed, and the predicted one."""
-    column = task.seen if panel.measure == "seen" else "q_unseen"
-    steps, base = _column(plain, column, seed)
-    curves = []
-    for label, result in shifted.items():
-        shift = Shift(SIGNS[label] * task.bias, gamma=task.agent.gamma)
-        _, values = _column(result, column, seed)
+def _curves(panel: Panel, task: Task, seed: int, results: dict[str, Result]) -> list[Curve]:
+    """The predicted curve of a seed, and the measured ones."""
+    agent: Any = task.agent
+    steps, base = _column(results[PREDICTED], panel.measure, seed)
+    predicted = np.exp(-np.asarray(steps) / agent.lifetime)
+    curves = [Curve(panel.name, PREDICTED, seed, steps, predicted.tolist())]
+    for label in SIGNS:
+        shift = Shift(task.methods[label]["shift"].bias, gamma=agent.gamma)
+        _, values = _column(results[label], panel.measure, seed)
         left = (shift.to_primal(values) - base) / shift.initial_value
         curves.append(Curve(panel.name, label, seed, steps, left.tolist()))
-    predicted = np.exp(-np.asarray(steps) / task.agent.lifetime)
-    return [*curves, Curve(panel.name, PREDICTED, seed, steps, predicted.tolist())]
+    return curves
 
 
 def _column(result: Result, name: str, seed: int) -> tuple[Sequence[int], np.ndarray]:
@@ -190,6 +135,8 @@ JUDGED = 2
 # 1.1 lifetimes, exp(-t / 1.25) - exp(-t). The mean over the time would let errors cancel.
 DEVIATION = 0.082
 
+LIFETIMES = {"smoke": 1, "quick": 4, "paper": 4}  # the length of a preset's trainings
+BUDGET = ending(LIFETIMES["quick"], TASKS, Budget(1, evaluations=20, evaluation_episodes=1))
 LIFETIME = Figure(
     name="lifetime",
     title="How long a shift lasts: the share of its offset that is left",
@@ -203,20 +150,20 @@ LIFETIME = Figure(
                 f"{name}, actions in the data",
                 "share left",
                 name,
-                "seen",
+                SEEN[name],
                 y_range=None if name == "TD3" else (0.0, 1.0),
             )
             for name in TASKS
         ),
         *(
-            Panel(f"{name}-unseen", f"{name}, random actions", "share left", name, "unseen")
+            Panel(f"{name}-unseen", f"{name}, random actions", "share left", name, "q_unseen")
             for name in ("BCQ", "CQL")
         ),
     ),
     methods=(
-        Method(PREDICTED, "predicted", None, Style("#525252", "--")),
-        Method("negative", "negative shift", None, Style("#2171b5", "-")),
-        Method("positive", "positive shift", None, Style("#d94801", "-.")),
+        Method(PREDICTED, "predicted", style=Style("#525252", "--")),
+        Method("negative", "negative shift", style=Style("#2171b5", "-")),
+        Method("positive", "positive shift", style=Style("#d94801", "-.")),
     ),
     claims=tuple(
         Claim(
@@ -228,26 +175,26 @@ LIFETIME = Figure(
             source="ours",
             metric="deviation",
             bound=DEVIATION,
-            until=round(JUDGED * task.agent.lifetime),
+            until=budget.steps,
         )
-        for name, task in TASKS.items()
+        for name, budget in ending(JUDGED, TASKS, Budget(1)).items()
         for label in SIGNS
     ),
     presets={
         "smoke": Preset(
             seeds=2,
-            budget=LifetimeBudget(1, 100, points=2),
+            budget=ending(LIFETIMES["smoke"], TASKS, Budget(1, 2, 1, transitions=100)),
             seconds=60,
             note="one lifetime on 100 transitions: shows that it runs, nothing else",
             decides=False,
         ),
-        "quick": Preset(seeds=10, budget=LifetimeBudget(), seconds=400),
-        "paper": Preset(seeds=20, budget=LifetimeBudget(), seconds=800),
+        "quick": Preset(seeds=10, budget=BUDGET, seconds=400),
+        "paper": Preset(seeds=20, budget=BUDGET, seconds=800),
     },
     takes_terminal=False,
     x_label="updates",
     run=run_lifetime,
     unit_spans=("method",),
     seeds_per_unit=10,
-    lifetimes=lambda figure, _, preset: figure.presets[preset].budget.lifetimes,
+    lifetimes=lambda _figure, _task, preset: LIFETIMES[preset],
 )

@@ -1,116 +1,30 @@
 """Figure 1 and the appendix's maze sizes: exploration by tabular Q-learning."""
 
-from dataclasses import dataclass, replace
-from itertools import product
-from pathlib import Path
-from zlib import crc32
+from dataclasses import replace
 
-import jax
-import numpy as np
+from rewardshift.lab import Budget, Claim, Figure, Method, Panel, Preset, Style, orderings
+from rewardshift.paper.tables import World, q_learning, run_tables
 
-from rewardshift.agents.tabular import QLearning
-from rewardshift.envs.tabular import Maze
-from rewardshift.lab.figure import (
-    Claim,
-    Curve,
-    Figure,
-    Method,
-    Panel,
-    Preset,
-    Style,
-    Unit,
-)
-from rewardshift.shift import Shift, Terminal
-from rewardshift.training.tabular import TabularBudget, train_tabular
-
-GAMMA = 0.99
-
-
-@dataclass(frozen=True)
-class Trial:
-    """A method in the maze.
-
-    Args:
-        agent: The agent.
-        evaluate_first: As in `TabularBudget`.
-    """
-
-    agent: QLearning
-    evaluate_first: bool = False
-
-
-def _trial(bias: float, bonus: float = 0.0, **order: bool) -> Trial:
-    return Trial(QLearning(Shift(bias, gamma=GAMMA), bonus=bonus), **order)
-
-
-EPSILON_GREEDY = Method("epsilon-greedy", "epsilon-greedy", _trial(0.0), Style("#7f7f7f", "--"))
-COUNT = Method("count", "count bonus", _trial(0.0, bonus=0.1), Style("#e69f00", "-."))
+EPSILON_GREEDY = Method("epsilon-greedy", "epsilon-greedy", q_learning(0.0), Style("#7f7f7f", "--"))
+COUNT = Method("count", "count bonus", q_learning(0.0, bonus=0.1), Style("#e69f00", "-."))
 COUNT_FIRST = Method(
     "count-evaluated-first",
     "count bonus, evaluated before training",
-    _trial(0.0, bonus=0.1, evaluate_first=True),
+    q_learning(0.0, bonus=0.1, evaluate_first=True),
     Style("#8c6d31", ":"),
 )
-SHIFT = Method("shift", "shift -0.02", _trial(-0.02), Style("#08306b", "-"))
+SHIFT = Method("shift", "shift -0.02", q_learning(-0.02), Style("#08306b", "-"))
 COUNT_SHIFT = Method(
-    "count+shift", "count bonus and shift", _trial(-0.02, bonus=0.1), Style("#cc5f9e", ":")
+    "count+shift", "count bonus and shift", q_learning(-0.02, bonus=0.1), Style("#cc5f9e", ":")
 )
 
 SIZES = (2, 5, 10, 15, 20)
+EASY, DEEP = ("S2", "S5", "S10"), ("S15", "S20")
 
 # The share of their range below which a difference of mean success rates counts as alike.
 ALIKE = 0.05
 # The paper names no number for "near optimal": a tenth of the distance before training is ours.
 NEAR_OPTIMAL = 0.1
-
-
-def run_maze(figure: Figure, unit: Unit, _: Path) -> list[Curve]:
-    """Runs every task, method and seed as a row of one compiled program per evaluation order."""
-    return [
-        curve
-        for first in (False, True)
-        for curve in _run_rows(figure, unit, replace(unit.budget, evaluate_first=first))
-    ]
-
-
-def _run_rows(figure: Figure, unit: Unit, budget: TabularBudget) -> list[Curve]:
-    """The curves of the unit's methods with the budget's `evaluate_first`."""
-    methods = [
-        method
-        for method in figure.methods
-        if method.name in unit.methods and method.agent.evaluate_first == budget.evaluate_first
-    ]
-    if not methods:
-        return []
-    rows = list(product(unit.tasks, methods, unit.seeds))
-    curves = train_tabular(
-        [_with_terminal(method.agent.agent, unit.terminal) for _, method, _ in rows],
-        [figure.tasks[task] for task, _, _ in rows],
-        jax.numpy.stack([row_key(task, method.name, seed) for task, method, seed in rows]),
-        budget,
-    )
-    steps = np.asarray(curves.episode[0]).tolist()
-    return [
-        Curve(
-            panel.name,
-            method.name,
-            seed,
-            steps,
-            np.asarray(getattr(curves, panel.measure)[row]).tolist(),
-        )
-        for panel in figure.panels
-        for row, (task, method, seed) in enumerate(rows)
-        if task == panel.task
-    ]
-
-
-def _with_terminal(agent: QLearning, terminal: Terminal) -> QLearning:
-    return replace(agent, shift=replace(agent.shift, terminal=terminal))
-
-
-def row_key(task: str, method: str, seed: int) -> jax.Array:
-    """A key that depends on the row alone, not on the other rows."""
-    return jax.random.fold_in(jax.random.key(seed), crc32(f"{task}/{method}".encode()))
 
 
 def _success_panel(name: str, task: str) -> Panel:
@@ -119,59 +33,29 @@ def _success_panel(name: str, task: str) -> Panel:
     )
 
 
-COUNT_EXPLORES = Claim(
-    "count-above-epsilon-greedy",
-    "success",
-    "The count bonus explores better than epsilon-greedy.",
-    better="count",
-    worse="epsilon-greedy",
-)
-SHIFT_EXPLORES = Claim(
-    "shift-above-epsilon-greedy",
-    "success",
+COUNT_EXPLORES = ("count", "epsilon-greedy", "The count bonus explores better than epsilon-greedy.")
+SHIFT_EXPLORES = (
+    "shift",
+    "epsilon-greedy",
     "A negative shift explores better than epsilon-greedy.",
-    better="shift",
-    worse="epsilon-greedy",
 )
-SHIFT_ABOVE_COUNT = Claim(
-    "shift-above-count",
-    "success",
+SHIFT_ABOVE_COUNT = (
+    "shift",
+    "count",
     "A negative shift explores better than the count bonus.",
-    better="shift",
-    worse="count",
+)
+ORDER = (
+    "count-evaluated-first",
+    "count",
+    "The count bonus explores better if its evaluations count before training.",
 )
 
 
-def _deep(panel: str) -> tuple[Claim, ...]:
-    """The appendix's claims for a maze that needs deep exploration, and that of Figure 1."""
-    claims = (COUNT_EXPLORES, SHIFT_EXPLORES, replace(SHIFT_ABOVE_COUNT, source="ours"))
-    return tuple(replace(claim, id=f"{panel}-{claim.id}", panel=panel) for claim in claims)
+def _in_figure1(better: str, worse: str, statement: str) -> Claim:
+    return Claim(f"{better}-above-{worse}", "success", statement, better, worse)
 
 
-def _alike(panel: str, method: Method) -> Claim:
-    return Claim(
-        f"{panel}-{method.name}-alike-epsilon-greedy",
-        panel,
-        f"In an easy maze, {method.label} performs like epsilon-greedy.",
-        better=method.name,
-        worse="epsilon-greedy",
-        source="ours" if method == COUNT_FIRST else "paper",
-        alike=ALIKE,
-    )
-
-
-def _order(panel: str) -> Claim:
-    """Our claim that the order of evaluation and training matters to the count bonus."""
-    return Claim(
-        f"{panel}-count-evaluated-first-above-count",
-        panel,
-        "The count bonus explores better if its evaluations count before training.",
-        better="count-evaluated-first",
-        worse="count",
-        source="ours",
-    )
-
-
+BUDGET = Budget(1000, evaluations=100, evaluation_episodes=50)
 FIGURE1 = Figure(
     name="figure1",
     title="Figure 1: exploration in the maze",
@@ -180,7 +64,7 @@ FIGURE1 = Figure(
         "reward shifting benefits exploration in a maze game and outperforms count-based and"
         " epsilon-greedy exploration and learns near optimal value function"
     ),
-    tasks={"S20": Maze.of_size(20)},
+    tasks={"S20": World("maze", 20)},
     panels=(
         _success_panel("success", "S20"),
         Panel(
@@ -194,14 +78,12 @@ FIGURE1 = Figure(
     ),
     methods=(EPSILON_GREEDY, COUNT, SHIFT, COUNT_SHIFT),
     claims=(
-        SHIFT_ABOVE_COUNT,
-        COUNT_EXPLORES,
-        Claim(
-            "count+shift-above-count",
-            "success",
+        _in_figure1(*SHIFT_ABOVE_COUNT),
+        _in_figure1(*COUNT_EXPLORES),
+        _in_figure1(
+            "count+shift",
+            "count",
             "The shift is orthogonal to the count bonus: added to it, it helps.",
-            better="count+shift",
-            worse="count",
         ),
         Claim(
             "shift-nearer-to-optimal-q",
@@ -225,16 +107,16 @@ FIGURE1 = Figure(
     presets={
         "smoke": Preset(
             seeds=2,
-            budget=TabularBudget(episodes=20),
+            budget=replace(BUDGET, steps=20, evaluations=2),
             seconds=10,
             note="20 of 1,000 episodes: shows that it runs, nothing else",
             decides=False,
         ),
-        "quick": Preset(seeds=8, budget=TabularBudget(), seconds=13),
-        "paper": Preset(seeds=10, budget=TabularBudget(), seconds=15),
+        "quick": Preset(seeds=8, budget=BUDGET, seconds=13),
+        "paper": Preset(seeds=10, budget=BUDGET, seconds=15),
     },
     x_label="training episodes",
-    run=run_maze,
+    run=run_tables,
     unit_spans=("task", "method"),
     seeds_per_unit=2,
     revision=3,
@@ -255,15 +137,30 @@ MAZE_SIZES = replace(
         " more explorative behavior encouraged by reward shifting and count-based exploration"
         " are important for efficient learning"
     ),
-    tasks={f"S{size}": Maze.of_size(size) for size in SIZES},
+    tasks={f"S{size}": World("maze", size) for size in SIZES},
     panels=tuple(_success_panel(f"S{size}", f"S{size}") for size in SIZES),
     methods=(EPSILON_GREEDY, COUNT, COUNT_FIRST, SHIFT),
     claims=(
         *(
-            _alike(panel, method)
-            for panel in ("S2", "S5", "S10")
+            Claim(
+                f"{panel}-{method.name}-alike-epsilon-greedy",
+                panel,
+                f"In an easy maze, {method.label} performs like epsilon-greedy.",
+                better=method.name,
+                worse="epsilon-greedy",
+                source="ours" if method == COUNT_FIRST else "paper",
+                alike=ALIKE,
+            )
+            for panel in EASY
             for method in (SHIFT, COUNT, COUNT_FIRST)
         ),
-        *(claim for panel in ("S15", "S20") for claim in (*_deep(panel), _order(panel))),
+        *(
+            claim
+            for panel in DEEP
+            for claim in (
+                *orderings([panel], [COUNT_EXPLORES, SHIFT_EXPLORES]),
+                *orderings([panel], [SHIFT_ABOVE_COUNT, ORDER], source="ours"),
+            )
+        ),
     ),
 )

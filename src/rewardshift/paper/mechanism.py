@@ -4,108 +4,29 @@ BCQ and CQL keep a policy near its data by themselves. Plain DQN and TD3 do not,
 an initial value below all others could keep a policy from actions that the data lacks. Does it?
 """
 
-from collections.abc import Iterable
-from dataclasses import dataclass, replace
-from pathlib import Path
-from typing import ClassVar
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from typing import Any
 
 from rewardshift.agents.dqn import DQN
 from rewardshift.agents.networks import MLP
 from rewardshift.agents.td3 import TD3
-from rewardshift.lab.curves import curves_of, return_panels
-from rewardshift.lab.figure import (
-    Claim,
-    Curve,
+from rewardshift.lab import (
+    Budget,
     Figure,
     Method,
     Panel,
     Preset,
     Style,
-    Unit,
+    Task,
+    budget_lifetimes,
+    orderings,
+    task_panels,
 )
 from rewardshift.paper.behaviour import Behaviour
 from rewardshift.shift import Shift, Terminal
-from rewardshift.training.offline import OfflineBudget
-from rewardshift.training.runs import train_offline
 
 GAMMA = 0.95
-
-
-@dataclass(frozen=True)
-class MechanismTask:
-    """A data set, and the agent that learns from it.
-
-    Args:
-        behaviour: The policy that collects the data, separately for every seed.
-        agent: The agent.
-        reward_range: The range of the rewards, which determines that of the values.
-        terminal: As in `Shift`.
-    """
-
-    behaviour: Behaviour
-    agent: DQN | TD3
-    reward_range: tuple[float, float]
-    terminal: Terminal
-
-    first_seed: ClassVar[int] = 0  # see `run_mechanism`
-
-    def configure(self, optimism: float) -> DQN | TD3:
-        """The agent with the shift that gives Q this optimism at first."""
-        low, high = self.reward_range
-        bias = -(low + optimism * (high - low))
-        return replace(self.agent, shift=Shift(bias, terminal=self.terminal))
-
-
-@dataclass(frozen=True)
-class MechanismBudget:
-    """The budget of the figure.
-
-    Args:
-        lifetimes: Updates, in lifetimes of the agent's shift.
-        transitions: Size of a data set.
-        evaluations: Points of a curve.
-        evaluation_episodes: Episodes per point.
-    """
-
-    lifetimes: int = 10
-    transitions: int = 5000
-    evaluations: int = 20
-    evaluation_episodes: int = 5
-
-    def offline(self, agent: DQN | TD3) -> OfflineBudget:
-        """The budget for the training loop."""
-        updates = round(self.lifetimes * agent.lifetime)
-        return OfflineBudget(
-            updates=updates,
-            evaluate_every=updates // self.evaluations,
-            evaluation_episodes=self.evaluation_episodes,
-        )
-
-
-def run_mechanism(figure: Figure, unit: Unit, folder: Path) -> list[Curve]:
-    """One method on one task, one seed after the other, because each has its own data.
-
-    A seed of the figure counts from the first seed of its task.
-    """
-    (name,), (method,) = unit.tasks, unit.methods
-    (setting,) = [m.agent for m in figure.methods if m.name == method]
-    task, budget = figure.tasks[name], unit.budget
-    agent = task.configure(setting)
-    curves = []
-    for seed in unit.seeds:
-        own = task.first_seed + seed
-        result = train_offline(
-            agent,
-            task.behaviour.record(budget.transitions, own),
-            seeds=(own,),
-            budget=budget.offline(agent),
-            folder=folder / str(seed),
-        )
-        found = curves_of(figure, unit._replace(seeds=(own,)), result)
-        curves += [curve._replace(seed=seed) for curve in found]
-    return curves
-
-
 _DQN = DQN(gamma=GAMMA, tau=0.05, network=MLP((64, 64)))
 _SCALED = replace(_DQN, network=MLP((64, 64), input_range=((-1.2, 0.6), (-0.07, 0.07))))
 _TD3 = TD3(
@@ -125,19 +46,34 @@ SETTINGS = (
 )
 
 
-def _tasks() -> dict[str, MechanismTask]:
+OPTIMISM = (-5.0, -2.0, -1.0, 0.0, 1.0, 2.0)
+
+
+def _shifts(reward_range: tuple[float, float], terminal: Terminal) -> dict[str, dict[str, Shift]]:
+    """The shift of every method: that which gives Q its optimism at first."""
+    low, high = reward_range
+    biases = {_name(optimism): -(low + optimism * (high - low)) for optimism in OPTIMISM}
+    return {name: {"shift": Shift(bias, terminal=terminal)} for name, bias in biases.items()}
+
+
+def _name(optimism: float) -> str:
+    return f"optimism{optimism:+g}"
+
+
+def _tasks() -> dict[str, Task]:
     tasks = {}
     for name, env, agent, reward_range, shares in SETTINGS:
         for quality, share in zip(("poor", "middling", "good"), shares, strict=True):
-            task = MechanismTask(Behaviour(env, share), agent, reward_range, "zero")
-            tasks[f"{name}-{quality}"] = task
+            data = Behaviour(env, share)
+            zero, absorbing = (_shifts(reward_range, t) for t in ("zero", "absorbing"))
+            tasks[f"{name}-{quality}"] = Task(data=data, agent=agent, methods=zero)
             if env != "Pendulum-v1":  # Pendulum never terminates
-                tasks[f"{name}-{quality}-absorbing"] = replace(task, terminal="absorbing")
+                task = Task(data=data, agent=agent, methods=absorbing)
+                tasks[f"{name}-{quality}-absorbing"] = task
     return tasks
 
 
 TASKS = _tasks()
-OPTIMISM = (-5.0, -2.0, -1.0, 0.0, 1.0, 2.0)
 STYLES = (
     Style("#00441b", "-"),
     Style("#238b45", "-."),
@@ -148,74 +84,62 @@ STYLES = (
 )
 
 
-def _name(optimism: float) -> str:
-    return f"optimism{optimism:+g}"
+SENTENCES = (
+    ("optimism+0", "optimism+1", "A cautious start ends better than an optimistic one."),
+    ("optimism-2", "optimism+0", "More caution than the lowest value ends better still."),
+    ("optimism+1", "optimism+2", "More optimism than the highest value ends worse still."),
+)
 
 
-def _claims(task: str) -> tuple[Claim, ...]:
-    """The claims that a lower initial value ends better."""
-    return tuple(
-        Claim(
-            f"{task}-{_name(x)}-above-{_name(y)}",
-            task,
-            statement,
-            _name(x),
-            _name(y),
-            metric="final",
-            source="ours",
-            end=0.5,
-        )
-        for x, y, statement in (
-            (0.0, 1.0, "A cautious start ends better than an optimistic one."),
-            (-2.0, 0.0, "More caution than the lowest value ends better still."),
-            (1.0, 2.0, "More optimism than the highest value ends worse still."),
-        )
-    )
+def ending(lifetimes: int, tasks: Mapping[str, Task], usual: Budget) -> dict[str, Budget]:
+    """The budget of each task, of so many lifetimes of its agent's shift."""
+    agents: dict[str, Any] = {name: task.agent for name, task in tasks.items()}
+    steps = {name: round(lifetimes * agent.lifetime) for name, agent in agents.items()}
+    return {name: replace(usual, steps=count) for name, count in steps.items()}
 
 
-def _lifetimes(figure: Figure, task: str, preset: str) -> float:
-    """See `Figure`."""
-    agent = figure.tasks[task].agent
-    return figure.presets[preset].budget.offline(agent).updates / agent.lifetime
-
-
-def panels_of(tasks: Iterable[str]) -> tuple[Panel, ...]:
+def titled_panels(tasks: Iterable[str]) -> tuple[Panel, ...]:
     """A panel of evaluation returns for each task, with the parts of its name as the title."""
-    return tuple(replace(p, title=p.name.replace("-", ", ")) for p in return_panels(tuple(tasks)))
+    return tuple(replace(p, title=p.name.replace("-", ", ")) for p in task_panels(tasks))
 
 
+QUICK = Budget(1, evaluations=20)
 OFFLINE_MECHANISM = Figure(
     name="offline-mechanism",
     title="Offline, without a constraint: does a cautious start keep a policy with its data?",
     scenario="S1 offline",
     tasks=TASKS,
-    panels=panels_of(TASKS),
+    panels=titled_panels(TASKS),
     methods=tuple(
-        Method(_name(optimism), f"optimism {optimism:g}", optimism, style)
+        Method(_name(optimism), f"optimism {optimism:g}", style=style)
         for optimism, style in zip(OPTIMISM, STYLES, strict=True)
     ),
     # With `zero` the shift of an optimism of 0 or 1 makes every reward of CartPole and MountainCar
     # 0, so there a comparison says nothing about the initial value.
-    claims=tuple(
-        claim for name in TASKS if f"{name}-absorbing" not in TASKS for claim in _claims(name)
+    claims=orderings(
+        [name for name in TASKS if f"{name}-absorbing" not in TASKS],
+        SENTENCES,
+        metric="final",
+        source="ours",
+        end=0.5,
     ),
     presets={
         "smoke": Preset(
             seeds=2,
-            budget=MechanismBudget(1, 50, evaluations=2, evaluation_episodes=1),
+            budget=ending(1, TASKS, Budget(1, 2, 1, transitions=50)),
             seconds=400,
             note="one lifetime on 50 transitions: shows that it runs, nothing else",
             decides=False,
         ),
-        "quick": Preset(seeds=20, budget=MechanismBudget(), seconds=5000),
+        "quick": Preset(seeds=20, budget=ending(10, TASKS, QUICK), seconds=5000),
         "paper": Preset(
-            seeds=20, budget=MechanismBudget(50, evaluation_episodes=20), seconds=25_000
+            seeds=20,
+            budget=ending(50, TASKS, replace(QUICK, evaluation_episodes=20)),
+            seconds=25_000,
         ),
     },
     takes_terminal=False,
     x_label="updates",
-    run=run_mechanism,
-    unit_spans=(),
     seeds_per_unit=10,
-    lifetimes=_lifetimes,
+    lifetimes=budget_lifetimes,
 )

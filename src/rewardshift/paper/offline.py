@@ -1,166 +1,55 @@
 """Offline: a positive shift on BCQ and CQL makes them stay with their data (S1)."""
 
-from dataclasses import dataclass, replace
-from pathlib import Path
+from dataclasses import replace
+from typing import Any
 
 from rewardshift.agents.bcq import BCQ
 from rewardshift.agents.cql import CQL
-from rewardshift.agents.networks import MLP
-from rewardshift.data.dataset import Dataset
-from rewardshift.data.loading import load_dataset
-from rewardshift.errors import InputError
-from rewardshift.lab.curves import curves_of
-from rewardshift.lab.figure import (
+from rewardshift.lab import (
+    Budget,
     Claim,
-    Curve,
     Figure,
     Method,
-    Metric,
     Panel,
     Preset,
     Style,
-    Unit,
+    Task,
+    budget_lifetimes,
+    orderings,
 )
-from rewardshift.shift import Shift, Terminal
-from rewardshift.training.offline import OfflineBudget
-from rewardshift.training.runs import train_offline
+from rewardshift.lab.figure import Metric
+from rewardshift.shift import Shift
 
-
-@dataclass(frozen=True)
-class Embedded:
-    """A data set that comes with the package.
-
-    Args:
-        name: The name for `load_dataset`, without `embedded/`.
-        digest: The digest of its contents, so that results on different contents never mix.
-    """
-
-    name: str
-    digest: str
-
-    def load(self) -> Dataset:
-        """The data set; refused if its digest differs."""
-        data = load_dataset(f"embedded/{self.name}")
-        if data.digest != self.digest:
-            raise InputError(
-                f"the data set embedded/{self.name} is not the one of this figure: its digest is"
-                f" {data.digest}, not {self.digest}"
-            )
-        return data
-
-
-@dataclass(frozen=True)
-class DataTask:
-    """A task of a figure.
-
-    Args:
-        agent: The agent.
-        data: The data set that the agent learns from.
-        size: The size of the paper's shift on this task.
-    """
-
-    agent: BCQ | CQL
-    data: Embedded
-    size: float = 8.0
-
-
-@dataclass(frozen=True)
-class Treatment:
-    """The shift of a method.
-
-    Args:
-        sign: The factor for the task's `size`; the product is the bias.
-        bias: If given, the bias on every task instead.
-        terminal: If given, the treatment of terminal states, instead of the whole figure's.
-    """
-
-    sign: float = 0.0
-    bias: float | None = None
-    terminal: Terminal | None = None
-
-
-@dataclass(frozen=True)
-class OfflineFigureBudget:
-    """The budget of a figure.
-
-    Args:
-        updates: Gradient updates of each seed.
-        evaluations: Points of a curve.
-        evaluation_episodes: Episodes per point.
-        cloning_updates: As in `CQL`.
-        width: The width of all hidden layers. None keeps the agents' own.
-        batch_size: The batch size. None keeps the agents' own.
-    """
-
-    updates: int = 500_000
-    evaluations: int = 100
-    evaluation_episodes: int = 10
-    cloning_updates: int = CQL.cloning_updates
-    width: int | None = None
-    batch_size: int | None = None
-
-    def configure(self, task: DataTask, treatment: Treatment, terminal: Terminal) -> BCQ | CQL:
-        """The task's agent, configured for the treatment."""
-        agent = task.agent
-        bias = treatment.sign * task.size if treatment.bias is None else treatment.bias
-        agent = replace(agent, shift=Shift(bias, terminal=treatment.terminal or terminal))
-        if self.batch_size is not None:
-            agent = replace(agent, batch_size=self.batch_size)
-        if isinstance(agent, CQL):
-            agent = replace(agent, cloning_updates=self.cloning_updates)
-        if self.width is not None:
-            if isinstance(agent, BCQ):
-                narrow = MLP((self.width,) * 2)
-                agent = replace(agent, network=narrow, proposer=narrow)
-            else:
-                agent = replace(agent, network=MLP((self.width,) * 3))
-        return agent
-
-    def offline(self) -> OfflineBudget:
-        """The budget for the training loop."""
-        return OfflineBudget(
-            updates=self.updates,
-            evaluate_every=self.updates // self.evaluations,
-            evaluation_episodes=self.evaluation_episodes,
-        )
-
-
-def run_offline(figure: Figure, unit: Unit, folder: Path) -> list[Curve]:
-    """One method on one task, all seeds of the unit side by side."""
-    (name,), (method,) = unit.tasks, unit.methods
-    (treatment,) = [m.agent for m in figure.methods if m.name == method]
-    task = figure.tasks[name]
-    budget: OfflineFigureBudget = unit.budget
-    result = train_offline(
-        budget.configure(task, treatment, unit.terminal),
-        task.data.load(),
-        seeds=unit.seeds,
-        budget=budget.offline(),
-        folder=folder,
-    )
-    return curves_of(figure, unit, result)
-
-
-IMITATE = Embedded("hopper-imitate", "62e4b1f692da0536")
-EXPERT = Embedded("hopper-expert", "84a89ace080a0ead")
-HOPPER = Embedded("hopper-medium", "a5fc1a3839771099")
-WALKER = Embedded("walker2d-medium", "0b2335d1f2d54b02")
-
+CONSTANTS = (1.0, 8.0, 20.0, 50.0)  # of the ablation
 LAGRANGE = CQL(threshold=5.0)  # the command that the authors publish
 
+
+def _task(agent: BCQ | CQL, name: str, digest: str, size: float = 8.0) -> Task:
+    """An agent on an embedded data set, and the size of the paper's shift there."""
+    shifts: dict[str, Any] = {
+        "positive": size,
+        "negative": -size,
+        "positive-absorbing": Shift(size, terminal="absorbing"),
+        **{f"+{bias:g}": bias for bias in CONSTANTS},
+    }
+    methods = {method: {"shift": shift} for method, shift in shifts.items()}
+    return Task(data=f"embedded/{name}", digest=digest, agent=agent, methods=methods)
+
+
+HOPPER = ("hopper-medium", "a5fc1a3839771099")
 TASKS = {
-    "BCQ-hopper-imitate": DataTask(BCQ(), IMITATE),
-    "BCQ-hopper-medium": DataTask(BCQ(), HOPPER),
-    "CQL-hopper-expert": DataTask(LAGRANGE, EXPERT),
-    "CQL-hopper-medium": DataTask(LAGRANGE, HOPPER, size=1.0),
-    "CQL-walker2d-medium": DataTask(LAGRANGE, WALKER, size=50.0),
+    "BCQ-hopper-imitate": _task(BCQ(), "hopper-imitate", "62e4b1f692da0536"),
+    "BCQ-hopper-medium": _task(BCQ(), *HOPPER),
+    "CQL-hopper-expert": _task(LAGRANGE, "hopper-expert", "84a89ace080a0ead"),
+    "CQL-hopper-medium": _task(LAGRANGE, *HOPPER, size=1.0),
+    "CQL-walker2d-medium": _task(LAGRANGE, "walker2d-medium", "0b2335d1f2d54b02", size=50.0),
 }
-BCQ_TASKS = [name for name, task in TASKS.items() if isinstance(task.agent, BCQ)]
+BCQ_TASKS = [name for name in TASKS if name.startswith("BCQ")]
 METRICS: dict[Metric, str] = {"final": "by the last evaluations", "best": "by the best one"}
 END = 0.4  # the share of the evaluations that are the end: after 3.6 lifetimes in `quick`
 
 
-def data_panels(name: str, methods: tuple[str, ...] | None = None) -> tuple[Panel, ...]:
+def _panels(name: str, methods: tuple[str, ...] | None = None) -> tuple[Panel, ...]:
     """The panels of a task: the return, the estimate's error, and the values of unseen actions."""
     return tuple(
         Panel(panel, name.replace("-", ", ", 1), y_label, name, measure, methods=methods)
@@ -207,35 +96,39 @@ ABSORBING = Claim(
 )
 
 
+def _narrow(width: int, budget: Budget, cloning_updates: int) -> dict[str, Budget]:
+    """The budget of each task, with hidden layers and batches of this size."""
+    hidden = (width,) * 2
+    bcq = {"network.hidden": hidden, "proposer.hidden": hidden, "batch_size": width}
+    cql = {
+        "network.hidden": (width,) * 3,
+        "batch_size": width,
+        "cloning_updates": cloning_updates,
+    }
+    return {task: replace(budget, settings=bcq if task in BCQ_TASKS else cql) for task in TASKS}
+
+
 SMOKE = Preset(
     seeds=2,
-    budget=OfflineFigureBudget(
-        updates=4, evaluations=2, evaluation_episodes=1, cloning_updates=2, width=8, batch_size=8
-    ),
+    budget=_narrow(8, Budget(4, evaluations=2, evaluation_episodes=1), cloning_updates=2),
     seconds=200,
     note="4 updates and 8 units: shows that it runs, nothing else",
     decides=False,
 )
 QUICK = Preset(
     seeds=12,
-    budget=OfflineFigureBudget(
-        updates=120_000, evaluations=40, evaluation_episodes=5, width=64, batch_size=64
-    ),
+    budget=_narrow(64, Budget(120_000, evaluations=40), CQL.cloning_updates),
     seconds=5_000,
     note="120,000 of 500,000 updates, hidden layers of 64 units, batches of 64, 5 instead of 10"
     " evaluation episodes, two of five tasks",
     left_out={"CQL-hopper-expert": 6, "CQL-hopper-medium": 6, "CQL-walker2d-medium": 6},
 )
-PAPER = Preset(seeds=10, budget=OfflineFigureBudget(), seconds=3_500_000)
+PAPER = Preset(
+    seeds=10, budget=Budget(500_000, evaluations=100, evaluation_episodes=10), seconds=3_500_000
+)
 
+UNSHIFTED = Method("unshifted", "unshifted", style=Style("#525252", "--"))
 PLAIN = ("unshifted", "positive", "negative")
-
-
-def _lifetimes(figure: Figure, task: str, preset: str) -> float:
-    """See `Figure`."""
-    budget: OfflineFigureBudget = figure.presets[preset].budget
-    return budget.updates / figure.tasks[task].agent.lifetime
-
 
 OFFLINE = Figure(
     name="offline",
@@ -257,18 +150,13 @@ OFFLINE = Figure(
         panel
         for task in TASKS
         # No episode of hopper-imitate terminates, so absorbing states make no difference there.
-        for panel in data_panels(task, PLAIN if task == "BCQ-hopper-imitate" else None)
+        for panel in _panels(task, PLAIN if task == "BCQ-hopper-imitate" else None)
     ),
     methods=(
-        Method("unshifted", "unshifted", Treatment(), Style("#525252", "--")),
-        Method("positive", "positive", Treatment(sign=1.0), Style("#005a32", "-")),
-        Method("negative", "negative", Treatment(sign=-1.0), Style("#d94801", "-.")),
-        Method(
-            "positive-absorbing",
-            "positive, absorbing",
-            Treatment(sign=1.0, terminal="absorbing"),
-            Style("#74c476", ":"),
-        ),
+        UNSHIFTED,
+        Method("positive", "positive", style=Style("#005a32", "-")),
+        Method("negative", "negative", style=Style("#d94801", "-.")),
+        Method("positive-absorbing", "positive, absorbing", style=Style("#74c476", ":")),
     ),
     claims=(
         *(claim for task in TASKS for claim in _orderings(task)),
@@ -277,9 +165,59 @@ OFFLINE = Figure(
     ),
     presets={"smoke": SMOKE, "quick": QUICK, "paper": PAPER},
     x_label="updates",
-    run=run_offline,
-    unit_spans=(),
     seeds_per_unit=6,  # a tenth cheaper than apart: `benchmarks/seeds.py`
     revision=2,
-    lifetimes=_lifetimes,
+    lifetimes=budget_lifetimes,
+)
+
+STYLES = (
+    Style("#a1d99b", "-"),
+    Style("#41ab5d", "-."),
+    Style("#238b8b", ":"),
+    Style("#00441b", "-"),
+)
+LARGER = ("unshifted", *(f"+{bias:g}" for bias in CONSTANTS[1:]))
+
+
+HELP = [(f"+{b:g}", "unshifted", f"A shift of {b:g} helps.") for b in CONSTANTS[1:]]
+ONE = [("+1", f"+{b:g}", f"A shift of 1 does better than {b:g}.") for b in CONSTANTS[1:]]
+FIFTY = [("+50", f"+{b:g}", f"A shift of 50 does better than {b:g}.") for b in CONSTANTS[1:3]]
+
+OFFLINE_ABLATION = replace(
+    OFFLINE,
+    name="offline-ablation",
+    title="Offline: which constant",
+    wording=(
+        "We can observe a uniformly performance improvement with all choices of reward shift"
+        " constants [BCQ]. [...] in the experiments based on CQL, the performance is more"
+        " closely related to the constant we use."
+    ),
+    panels=tuple(
+        panel
+        for task in TASKS
+        # The paper uses +1 for CQL on hopper-medium alone.
+        for panel in _panels(task, None if task == "CQL-hopper-medium" else LARGER)
+    ),
+    methods=(
+        UNSHIFTED,
+        *(
+            Method(f"+{bias:g}", f"+{bias:g}", style=style)
+            for bias, style in zip(CONSTANTS, STYLES, strict=True)
+        ),
+    ),
+    claims=(
+        *orderings(BCQ_TASKS, HELP, metric="final", end=END),
+        *orderings(["CQL-hopper-medium"], ONE, metric="final", end=END),
+        *orderings(["CQL-walker2d-medium"], FIFTY, metric="final", end=END),
+    ),
+    presets={
+        "smoke": SMOKE,
+        "quick": replace(
+            QUICK,
+            seeds=8,
+            seconds=8400,
+            left_out={"CQL-hopper-expert": 5, "CQL-hopper-medium": 6, "CQL-walker2d-medium": 5},
+        ),
+        "paper": replace(PAPER, seconds=4_500_000),
+    },
 )

@@ -12,10 +12,16 @@ from rewardshift.auto import AUTO
 from rewardshift.data.picture import plain_texts
 from rewardshift.errors import plain
 from rewardshift.extras import needs
-from rewardshift.lab.curves import METRICS
 from rewardshift.lab.figure import Curve, Metric
-from rewardshift.lab.sweep.constants import NONE, Constant, method_name, numbers_in, place
-from rewardshift.lab.sweep.run import Kept
+from rewardshift.lab.sweep.constants import (
+    METRICS,
+    NONE,
+    Constant,
+    method_name,
+    numbers_in,
+    place,
+)
+from rewardshift.lab.sweep.run import SweepFile
 from rewardshift.lab.sweep.task import Sweep
 from rewardshift.report.plots import render
 from rewardshift.report.statistics import MIN_SEEDS, Interval, mean_interval
@@ -94,14 +100,14 @@ def points_of(
 
 
 def findings(
-    kept: Kept, points: Sequence[Point], claims: Sequence[Mapping[str, Any]]
+    file: SweepFile, points: Sequence[Point], claims: Sequence[Mapping[str, Any]]
 ) -> list[Finding]:
     """The best constant over the whole training and at its end."""
-    return [_finding(kept, points, claims, metric) for metric in METRICS] if points else []
+    return [_finding(file, points, claims, metric) for metric in METRICS] if points else []
 
 
 def _finding(
-    kept: Kept, points: Sequence[Point], claims: Sequence[Mapping[str, Any]], metric: Metric
+    file: SweepFile, points: Sequence[Point], claims: Sequence[Mapping[str, Any]], metric: Metric
 ) -> Finding:
     best = max(points, key=lambda point: point.returns[metric].mean)
     none = next((point for point in points if point.method == NONE), None)
@@ -117,7 +123,7 @@ def _finding(
             f" Better than none? {str(claim['verdict']).capitalize()}:"
             f" {reason(dict(claim), labels)}"
         )
-    return Finding(metric, best, words, kept.training.get(best.method, ""))
+    return Finding(metric, best, words, file.training.get(best.method, ""))
 
 
 def few_seeds(points: Sequence[Point]) -> str:
@@ -223,18 +229,18 @@ def in_words(points: Sequence[Point]) -> str:
 
 
 def response_html(
-    kept: Kept, curves: Sequence[Curve], claims: Sequence[Mapping[str, Any]], picture: str
+    file: SweepFile, curves: Sequence[Curve], claims: Sequence[Mapping[str, Any]], picture: str
 ) -> str:
     """The answer as a part of the page.
 
     Args:
-        kept: The sweep.
+        file: The sweep.
         curves: Its results.
         claims: Its judged claims.
         picture: The source of the picture.
     """
-    points = points_of(kept.sweep, curves, claims)
-    found = findings(kept, points, claims)
+    points = points_of(file.sweep, curves, claims)
+    found = findings(file, points, claims)
     items = "".join(f"<li>{escape(one.words)}</li>" for one in found)
     training = "".join(
         f"<p><b>To train with it:</b> <code>{escape(text)}</code></p>\n"

@@ -14,7 +14,7 @@ from rewardshift.lab.processes import Processes
 from rewardshift.lab.results import RESULTS, read_results
 from rewardshift.lab.runner import Outcome, Place, Plan, gather, pending_units, run_units
 from rewardshift.lab.sweep.constants import Constant, Constants, method_name, with_constant
-from rewardshift.lab.sweep.run import Kept, plan_sweep, sweep_folder
+from rewardshift.lab.sweep.run import SweepFile, plan_sweep, sweep_folder
 from rewardshift.lab.sweep.task import Sweep, SweepTask, make_sweep
 from rewardshift.report import write_figure, write_page
 from rewardshift.report.response import Finding, Point, findings, points_of
@@ -72,7 +72,7 @@ def sweep(
     chosen = usual() if budget is None else budget
     made = make_sweep(agent, where, chosen, given)
     train = "train" if where.data is None else "train_offline"
-    kept = Kept(
+    file = SweepFile(
         made,
         f"sweep({_arguments(made, made.agent, seeds)}, constants={list(made.constants)})",
         {
@@ -80,7 +80,7 @@ def sweep(
             for one in made.constants
         },
     )
-    return answer(kept, seeds, place, Processes(jobs))
+    return answer(file, seeds, place, Processes(jobs))
 
 
 def _constants(given: Any) -> Constants:
@@ -94,8 +94,9 @@ def _constants(given: Any) -> Constants:
 
 def _arguments(sweep: Sweep, agent: Agent, seeds: int) -> str:
     """The arguments of `train` or `train_offline`, as Python source."""
-    where = [repr(name) for name in (sweep.data, sweep.env) if name is not None]
-    part = "" if sweep.subset is None else f", subset={sweep.subset!r}"
+    task = sweep.task
+    where = [repr(name) for name in (task.data, task.env) if name is not None]
+    part = "" if task.subset is None else f", subset={task.subset!r}"
     settings = f"{part}, seeds={seeds}, budget={_source(sweep.budget)}"
     return f"{_source(agent)}, {', '.join(where)}{settings}"
 
@@ -125,18 +126,18 @@ def _work(plan: Plan, units: list[Unit], place: Place) -> list[Outcome]:
     return [outcome for outcome in run_units(plan, units, place) if outcome.error is not None]
 
 
-def answer(kept: Kept, seeds: int, out: Path, place: Place, work: Work = _work) -> Response:
+def answer(file: SweepFile, seeds: int, out: Path, place: Place, work: Work = _work) -> Response:
     """Runs what is left of a sweep, reports it, and returns its answer.
 
     Args:
-        kept: The sweep.
+        file: The sweep.
         seeds: The number of seeds.
         out: The folder for results.
         place: The place that performs the units of work.
         work: A function that runs units of work.
     """
-    plan = plan_sweep(kept, seeds, out, place.slots() or seeds)
-    with sweep_folder(out, kept):
+    plan = plan_sweep(file, seeds, out, place.slots() or seeds)
+    with sweep_folder(out, file):
         failed = work(plan, pending_units(plan), place)
         claims = write_figure(plan.folder) if gather(plan) else []
     if failed:
@@ -144,5 +145,5 @@ def answer(kept: Kept, seeds: int, out: Path, place: Place, work: Work = _work) 
             f"{len(failed)} unit{'s' * (len(failed) > 1)} of work failed; the same sweep runs what"
             f" is missing. The first: {(failed[0].error or '').strip().splitlines()[-1]}"
         )
-    points = points_of(kept.sweep, read_results(plan.folder / RESULTS), claims)
-    return Response(points, findings(kept, points, claims), write_page(out))
+    points = points_of(file.sweep, read_results(plan.folder / RESULTS), claims)
+    return Response(points, findings(file, points, claims), write_page(out))

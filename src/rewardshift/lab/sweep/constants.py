@@ -10,9 +10,12 @@ from rewardshift.agents.settings import Offline, Online
 from rewardshift.auto import AUTO, Auto, Cautious, Rule
 from rewardshift.checks import Finite, check
 from rewardshift.errors import InputError, shown
+from rewardshift.lab.figure import Metric
 from rewardshift.shift import Shift, as_shift
 
 NONE = "none"  # the method without a shift
+# The metrics that compare a constant with none, and their words.
+METRICS: dict[Metric, str] = {"auc": "over the whole training", "final": "at its end"}
 
 Constant = Finite | Literal["auto"]  # a number, or the rule that chooses one
 Range = tuple[float, float]

@@ -34,8 +34,8 @@ PROBED_STEPS = 200  # of a training, to measure its speed
 PROBED_WARM_UP = 20  # instead of the agent's own
 
 
-class Kept(NamedTuple):
-    """A sweep with the texts about it.
+class SweepFile(NamedTuple):
+    """The contents of `sweep.json`: a sweep, and the texts about it.
 
     Args:
         sweep: The sweep.
@@ -49,21 +49,21 @@ class Kept(NamedTuple):
 
 
 @contextlib.contextmanager
-def sweep_folder(out: Path, kept: Kept) -> Iterator[Path]:
+def sweep_folder(out: Path, file: SweepFile) -> Iterator[Path]:
     """The folder of a sweep within `out`, held by this process.
 
     It refuses a folder with another sweep, with results of figures, or with something else.
     """
     folder = out / SWEEP
-    _refuse_others(out, kept.sweep)
+    _refuse_others(out, file.sweep)
     with held(writable_folder(folder)):
-        _refuse_others(out, kept.sweep)  # again: another process may have written before
+        _refuse_others(out, file.sweep)  # again: another process may have written before
         if not (folder / DECLARATION).exists():
             body = {
                 "format": FORMAT,
-                "declaration": kept.sweep.to_json(),
-                "command": kept.command,
-                "training": dict(kept.training),
+                "declaration": file.sweep.to_json(),
+                "command": file.command,
+                "training": dict(file.training),
             }
             write_sealed(folder / DECLARATION, body)
         yield folder
@@ -91,13 +91,13 @@ def _holds_sweep(out: Path) -> bool:
     return (out / SWEEP / DECLARATION).exists()
 
 
-def read_sweep(folder: Path) -> Kept:
+def read_sweep(folder: Path) -> SweepFile:
     """The sweep in its folder, `OUT/sweep`."""
     path = folder / DECLARATION
     try:
         body = read_sealed(path, version=FORMAT)
         sweep = Sweep.from_json(as_object(body["declaration"]))
-        return Kept(sweep, str(body["command"]), as_object(body["training"]))
+        return SweepFile(sweep, str(body["command"]), as_object(body["training"]))
     except DAMAGE as error:
         raise InputError(f"{str(path)!r} cannot be read: {one_line(error)}") from error
 
@@ -115,18 +115,18 @@ def refuse_sweep(out: Path) -> None:
         raise InputError(f"the folder {str(out)!r} holds a sweep; choose another one for figures")
 
 
-def plan_sweep(kept: Kept, seeds: int, out: Path, jobs: int) -> Plan:
+def plan_sweep(file: SweepFile, seeds: int, out: Path, jobs: int) -> Plan:
     """The plan of a sweep; raises if a training would be refused.
 
     Args:
-        kept: The sweep.
+        file: The sweep.
         seeds: The number of seeds.
         out: The folder for results.
         jobs: The number of units of work that run at once.
     """
-    sweep = kept.sweep
+    sweep = file.sweep
     figure = sweep.figure(seeds, jobs, rows=sweep.fits_rows())
-    return Plan(SWEEP, SWEEP, seeds, sweep.terminal, out, Made(figure, kept.command))
+    return Plan(SWEEP, SWEEP, seeds, sweep.terminal, out, Made(figure, file.command))
 
 
 def expected_seconds(plan: Plan, units: Sequence[Unit], jobs: int) -> float:

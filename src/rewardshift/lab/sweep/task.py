@@ -19,9 +19,9 @@ from rewardshift.checks import Finite, check, checked
 from rewardshift.data.dataset import Subset
 from rewardshift.envs.tasks import check_imported
 from rewardshift.errors import InputError
-from rewardshift.lab.curves import METRICS, curves_of
 from rewardshift.lab.figure import Claim, Curve, Figure, Method, Panel, Preset, Unit
 from rewardshift.lab.sweep.constants import (
+    METRICS,
     NONE,
     Constant,
     Constants,
@@ -30,6 +30,7 @@ from rewardshift.lab.sweep.constants import (
     single_shift,
     with_constant,
 )
+from rewardshift.lab.trainings import curves_of
 from rewardshift.shift import Shift, Terminal
 from rewardshift.training.config import RunConfig
 from rewardshift.training.offline import OfflineBudget
@@ -82,20 +83,16 @@ class Sweep:
 
     Args:
         agent: The agent. Its scale and its treatment of terminal states are those of all constants.
-        env: A registered environment; with a data set, the one for evaluations.
+        task: The task.
         constants: The constants. 0, no shift, is added if it is missing.
         budget: The length and the schedule of every training.
-        data: The source of a data set, for a sweep of offline trainings.
-        subset: The part of the data set to learn from.
         values: The lowest and the highest discounted return of the task, if they are known.
     """
 
     agent: Agent
-    env: str | None
+    task: SweepTask
     constants: tuple[Constant, ...]
     budget: OnlineBudget | OfflineBudget
-    data: str | None = None
-    subset: Subset | None = None
     values: tuple[Finite, Finite] | None = None
 
     def __post_init__(self) -> None:
@@ -117,11 +114,6 @@ class Sweep:
     def terminal(self) -> Terminal:
         """The treatment of terminal states."""
         return self.shift.terminal
-
-    @property
-    def task(self) -> SweepTask:
-        """The task."""
-        return SweepTask(self.env, self.data, self.subset)
 
     def optimism(self, constant: Constant) -> float | None:
         """The optimism of a number, if the range of the values is known."""
@@ -161,7 +153,7 @@ class Sweep:
             ),
             claims=tuple(claim for one in self.constants[1:] for claim in _claims(one)),
             presets={SWEEP: Preset(seeds=seeds, budget=self.budget, seconds=0.0)},
-            x_label="environment steps" if self.data is None else "updates",
+            x_label="environment steps" if self.task.data is None else "updates",
             run=run_sweep,
             unit_spans=("method",) if rows else (),
             seeds_per_unit=math.ceil(seeds / jobs) if rows else self._seeds_together,
@@ -184,7 +176,7 @@ class Sweep:
         if constant != AUTO:
             return NONE if constant == 0 else f"b = {constant:.6g}"
         rule = cast("Any", with_constant(self.agent, AUTO)).shift
-        if self.data is not None:
+        if self.task.data is not None:
             rule = rule_on_data(rule) or rule
         return f"auto (terminal {rule.terminal})"
 
@@ -193,11 +185,11 @@ class Sweep:
         settings = {field.name: getattr(self.budget, field.name) for field in fields(self.budget)}
         return {
             "agent": part_to_json(self.agent),
-            "env": self.env,
+            "env": self.task.env,
             "constants": list(self.constants),
             "budget": {name: part_to_json(value) for name, value in settings.items()},
-            "data": self.data,
-            "subset": part_to_json(self.subset),
+            "data": self.task.data,
+            "subset": part_to_json(self.task.subset),
             "values": None if self.values is None else list(self.values),
         }
 
@@ -216,11 +208,9 @@ class Sweep:
             check_imported(env)
         return cls(
             agent=part_from_json(body["agent"]),
-            env=env,
+            task=SweepTask(env, data, part_from_json(body["subset"])),
             constants=part_from_json(body["constants"]),
             budget=build(OnlineBudget if data is None else OfflineBudget, body["budget"]),
-            data=data,
-            subset=part_from_json(body["subset"]),
             values=part_from_json(values),
         )
 
@@ -233,8 +223,7 @@ def make_sweep(
 ) -> Sweep:
     """The sweep of these constants, checked."""
     shift = replace(single_shift(agent), gamma=agent.gamma)
-    settings = (task.data, task.subset, constants.range_of_values(shift))
-    return Sweep(agent, task.env, constants.all(shift), budget, *settings)
+    return Sweep(agent, task, constants.all(shift), budget, constants.range_of_values(shift))
 
 
 def _claims(constant: Constant) -> list[Claim]:

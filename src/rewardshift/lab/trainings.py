@@ -1,0 +1,229 @@
+"""The usual work of a figure: from its tasks, methods and budgets to trainings and their curves."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, Protocol, cast, runtime_checkable
+
+from rewardshift.agents.base import Agent
+from rewardshift.data.dataset import Dataset
+from rewardshift.data.loading import load_dataset
+from rewardshift.errors import InputError
+from rewardshift.lab.figure import Curve, Figure, Method, Panel, Unit
+from rewardshift.shift import Shift, Terminal
+from rewardshift.training.hindsight import Hindsight
+from rewardshift.training.offline import OfflineBudget
+from rewardshift.training.online import OnlineBudget
+from rewardshift.training.runs import Result, train, train_offline
+
+Settings = Mapping[str, Any]
+
+
+@runtime_checkable
+class Recorder(Protocol):
+    """A maker of data sets, which depend on the seed alone. Its `repr` must tell it from others."""
+
+    def record(self, transitions: int, seed: int) -> Dataset:
+        """A data set of this many transitions."""
+        ...
+
+
+@dataclass(frozen=True)
+class Task:
+    """A task of a figure: an environment, or a data set, and what the agents need there.
+
+    Args:
+        env: A registered environment; with a data set, the one for evaluations.
+        data: The source of a data set, as `load_dataset` takes it. A `Recorder` makes another one
+            for every seed.
+        digest: The digest of the named data set. Other contents are refused.
+        agent: The agent of all methods that have none of their own.
+        settings: Settings of every agent on this task, in place of its own. `"network.hidden"` is
+            the setting `hidden` of its network.
+        methods: The same for single methods, by their names.
+        hindsight: How the replay relabels goals, for goal tasks.
+        first_seed: The seed that the figure's seed 0 trains with.
+    """
+
+    env: str | None = None
+    data: str | Recorder | None = None
+    digest: str | None = None
+    agent: Agent | None = None
+    settings: Settings = field(default_factory=dict)
+    methods: Mapping[str, Settings] = field(default_factory=dict)
+    hindsight: Hindsight | None = None
+    first_seed: int = 0
+
+    def load(self, transitions: int, seed: int) -> Dataset:
+        """The data set.
+
+        Args:
+            transitions: The size of a recorded one.
+            seed: The seed of a recorded one.
+        """
+        if not isinstance(self.data, str):
+            assert self.data is not None
+            return self.data.record(transitions, seed)
+        data = load_dataset(self.data)
+        if self.digest not in (None, data.digest):
+            raise InputError(
+                f"the data set {self.data} is not the one of this figure: its digest is"
+                f" {data.digest}, not {self.digest}"
+            )
+        return data
+
+
+@dataclass(frozen=True)
+class Budget:
+    """The length of a figure's trainings, and the settings of its agents at that length.
+
+    Args:
+        steps: Environment steps of each seed; updates on a data set; episodes of a table.
+        evaluations: Points of a curve.
+        evaluation_episodes: Episodes per point.
+        settings: As in `Task`, for all tasks of the budget.
+        capacity: Transitions in the replay. None takes the default of `OnlineBudget`.
+        transitions: The size of a data set that a `Recorder` makes.
+    """
+
+    steps: int
+    evaluations: int = 25
+    evaluation_episodes: int = 5
+    settings: Settings = field(default_factory=dict)
+    capacity: int | None = None
+    transitions: int = 5000
+
+    @property
+    def evaluate_every(self) -> int:
+        """The steps between two evaluations."""
+        return self.steps // self.evaluations
+
+    def online(self, hindsight: Hindsight | None = None) -> OnlineBudget:
+        """The budget for `train`."""
+        return OnlineBudget(
+            steps=self.steps,
+            capacity=OnlineBudget.capacity if self.capacity is None else self.capacity,
+            hindsight=hindsight,
+            evaluate_every=self.evaluate_every,
+            evaluation_episodes=self.evaluation_episodes,
+        )
+
+    def offline(self) -> OfflineBudget:
+        """The budget for `train_offline`."""
+        return OfflineBudget(
+            updates=self.steps,
+            evaluate_every=self.evaluate_every,
+            evaluation_episodes=self.evaluation_episodes,
+        )
+
+
+def budget_for(task: str, budget: Budget | Mapping[str, Budget]) -> Budget:
+    """The budget of a task: a preset has one for all tasks, or one for each."""
+    return budget if isinstance(budget, Budget) else budget[task]
+
+
+def configured(method: Method, task: Task, budget: Budget, terminal: Terminal = "zero") -> Agent:
+    """The agent of a method on a task.
+
+    Args:
+        method: The method.
+        task: The task.
+        budget: The budget on this task.
+        terminal: The treatment of terminal states. Rules, and shifts that name another treatment
+            than the default, keep their own.
+    """
+    agent: Any = task.agent if method.agent is None else method.agent
+    settings = {**task.settings, **budget.settings, **task.methods.get(method.name, {})}
+    agent = _with_settings(agent, settings)
+    shift = agent.shift
+    if isinstance(shift, tuple):
+        shift = tuple(_treated(member, terminal) for member in shift)
+    elif isinstance(shift, Shift):
+        shift = _treated(shift, terminal)
+    return cast("Agent", replace(agent, shift=shift))
+
+
+def _with_settings(part: Any, settings: Settings) -> Any:
+    changed: dict[str, Any] = {}
+    for name, value in settings.items():
+        first, _, rest = name.partition(".")
+        if not hasattr(part, first):
+            raise InputError(f"{type(part).__name__} has no setting called {name!r}")
+        before = changed.get(first, getattr(part, first))
+        if not rest:
+            changed[first] = value
+        elif before is not None:  # a part that the agent does not have needs no settings
+            changed[first] = _with_settings(before, {rest: value})
+    return replace(part, **changed)
+
+
+def _treated(shift: Any, terminal: Terminal) -> Any:
+    return replace(shift, terminal=terminal) if shift.terminal == Shift.terminal else shift
+
+
+def train_unit(figure: Figure, unit: Unit, folder: Path) -> list[Curve]:
+    """Trains one method on one task, all seeds of the unit side by side.
+
+    On data that are recorded for every seed, one seed is trained after the other.
+    """
+    (name,), (chosen,) = unit.tasks, unit.methods
+    (method,) = [method for method in figure.methods if method.name == chosen]
+    task, budget = figure.tasks[name], budget_for(name, unit.budget)
+    agent = configured(method, task, budget, unit.terminal if figure.takes_terminal else "zero")
+    seeds = tuple(task.first_seed + seed for seed in unit.seeds)
+    if task.data is None:
+        online = budget.online(task.hindsight)
+        result = train(agent, task.env, seeds=seeds, budget=online, folder=folder)
+        return curves_of(figure, unit, result)
+    if isinstance(task.data, str):
+        result = _train_offline(agent, task, budget, seeds, folder)
+        return curves_of(figure, unit, result)
+    curves = []
+    for own, seed in zip(seeds, unit.seeds, strict=True):
+        result = _train_offline(agent, task, budget, (own,), folder / str(seed))
+        curves += curves_of(figure, unit._replace(seeds=(seed,)), result)
+    return curves
+
+
+def _train_offline(
+    agent: Agent, task: Task, budget: Budget, seeds: tuple[int, ...], folder: Path
+) -> Result:
+    data = task.load(budget.transitions, seeds[0])
+    return train_offline(agent, data, task.env, seeds=seeds, budget=budget.offline(), folder=folder)
+
+
+def curves_of(figure: Figure, unit: Unit, result: Result) -> list[Curve]:
+    """The rows of a run of one method on one task, as the curves of its panels.
+
+    The seeds of the unit are those of the run, in the same order.
+    """
+    if not result.finished:
+        raise KeyboardInterrupt
+    (task,), (method,) = unit.tasks, unit.methods
+    return [
+        _curve(panel, method, seed, own, result)
+        for panel in figure.panels
+        if panel.task == task and panel.shows(method)
+        for seed, own in zip(unit.seeds, result.config.seeds, strict=True)
+    ]
+
+
+def _curve(panel: Panel, method: str, seed: int, own: int, result: Result) -> Curve:
+    """The curve of a panel's column, without empty cells such as a metric's in the warm-up."""
+    columns = result.columns
+    if panel.measure not in columns.names:
+        raise InputError(
+            f"the panel {panel.name!r} shows {panel.measure!r}, but the columns of {method!r} are"
+            f" {', '.join(columns.names)}"
+        )
+    cells = [(r.step, columns.value(r, panel.measure)) for r in result.rows if r.seed == own]
+    points = [(step, value) for step, value in cells if value is not None]
+    return Curve(panel.name, method, seed, [p[0] for p in points], [p[1] for p in points])
+
+
+def budget_lifetimes(figure: Figure, task: str, preset: str) -> float:
+    """The length of a training in lifetimes of the first method's shift; see `Figure`."""
+    budget = budget_for(task, figure.presets[preset].budget)
+    agent: Any = configured(figure.methods[0], figure.tasks[task], budget)
+    random = 0 if figure.tasks[task].data is not None else agent.warm_up
+    return float((budget.steps - random) / agent.lifetime)
