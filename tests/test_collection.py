@@ -10,6 +10,7 @@ import gymnasium as gym
 import jax
 import numpy as np
 import pytest
+from fuzzing import as_installed
 
 from rewardshift.agents.bcq import BCQ
 from rewardshift.agents.cql import CQL
@@ -181,7 +182,7 @@ def test_what_cannot_be_collected(options: dict[str, Any], message: str, cartpol
 
 def test_what_is_no_policy_cannot_act() -> None:
     nothing: Any = "my run"
-    with pytest.raises(InputError, match="policy must be a Policy, such as load"):
+    with as_installed(), pytest.raises(InputError, match="policy must be a Policy, such as load"):
         collect(nothing, 10)
 
 

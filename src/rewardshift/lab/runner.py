@@ -91,7 +91,8 @@ class Plan:
         """The command that runs this plan."""
         if self.made is not None:
             return self.made.command
-        found = f"--import {self.module} " if self.module else ""
+        ours = self.module is None or self.module.startswith("rewardshift.")
+        found = "" if ours else f"--import {self.module} "
         return (
             f"rewardshift {found}reproduce {self.figure} --preset {self.preset}"
             f" --seeds {self.seeds} --terminal {self.terminal}"
