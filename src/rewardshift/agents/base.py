@@ -173,17 +173,17 @@ class Agent(ABC):
 
     @property
     def online(self) -> bool:
-        """Whether the agent can learn in an environment: it defines `act`."""
+        """Whether the agent can learn in an environment, because it defines `act`."""
         return type(self).act is not Agent.act
 
     @property
     def tells_policy_value(self) -> bool:
-        """Whether the agent tells the value of its policy: it defines `value`."""
+        """Whether the agent tells the value of its policy, because it defines `value`."""
         return type(self).value is not Agent.value
 
     @property
     def tells_values(self) -> bool:
-        """Whether the agent tells its values: it defines `values`."""
+        """Whether the agent tells its values, because it defines `values`."""
         return type(self).values is not Agent.values
 
 
