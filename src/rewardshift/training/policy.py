@@ -13,7 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from rewardshift.agents.base import Agent
-from rewardshift.agents.learner import Learner
+from rewardshift.agents.networks import Learner
 from rewardshift.checks import Count, Natural, checked
 from rewardshift.envs.observations import as_numbers, flat_rows
 from rewardshift.envs.tasks import (

@@ -10,7 +10,8 @@ from typing import Any
 import jax
 
 from rewardshift.agents.base import Agent
-from rewardshift.agents.settings import Offline, Online
+from rewardshift.agents.offline import Offline
+from rewardshift.agents.online import Online
 from rewardshift.auto import rule_on_data
 from rewardshift.data.dataset import Dataset, Subset
 from rewardshift.data.loading import load_dataset, whole_name
