@@ -38,57 +38,53 @@ from rewardshift.files import (
 from rewardshift.training.checkpoint import (
     Checkpoint,
     kept_checkpoints,
+    leaf_name,
     load_checkpoint,
+    npz_bytes,
     save_checkpoint,
 )
 from rewardshift.training.config import FORMAT, RunConfig
+from rewardshift.training.evaluation import acting_state, policy_state
 from rewardshift.training.initial_values import initial_values, write_initial_values
 from rewardshift.training.metrics import write_events, write_metrics
-from rewardshift.training.policy import (
-    Policy,
-    acting_state,
-    filled_networks,
-    policy_state,
-    read_policy,
-)
-from rewardshift.training.serialise import check_restorable, leaf_name, npz_bytes
+from rewardshift.training.policy import Policy, filled_networks, read_policy
 from rewardshift.training.trainer import OnProgress, Snapshot, Trainer
 
 PARAMETERS, TIMES = "parameters.npz", "timing.csv"
 
 
-def check_folder(folder: Path, config: RunConfig) -> None:
-    """Refuses a run that no folder can hold, and a folder that is neither new nor this run's."""
+def check_folder(folder: Path, config: RunConfig) -> bool:
+    """Whether a run's folder is new; refuses one that holds anything but this run."""
     if "<" in config.env:  # as in "<lambda>", "<locals>" and "<... object at 0x...>"
         raise InputError(
             "a run in a folder needs an environment that can be made again: a registered name, a"
             " function or class of a module, or functools.partial of one; got the"
             f" {config.env}"
         )
-    check_restorable(config.agent)
-    _check_contents(folder, config)
-
-
-def _check_contents(folder: Path, config: RunConfig) -> None:
-    if (folder / "config.json").exists():
-        kept = read_config(folder)
-        if config.digest in kept.digests[1:]:
-            raise InputError(
-                f"the run in {str(folder)!r} was extended from {config.budget.steps} to"
-                f" {kept.budget.steps} steps; to go on with it: {how_to_resume(folder)}"
-            )
-        if kept.digest not in config.digests:
-            raise InputError(
-                f"the folder {str(folder)!r} holds a run with another configuration;"
-                f" choose another folder, or go on with that run: {how_to_resume(folder)}"
-            )
-        if time_spent(folder) > 0 and not any(kept_checkpoints(folder / "checkpoints")):
-            raise InputError(
-                f"the run in {str(folder)!r} has results but no checkpoint to go on from; restore"
-                " its folder checkpoints, or train into another folder"
-            )
-    elif folder.exists() and any(map(_is_foreign, folder.iterdir())):
-        raise InputError(f"the folder {str(folder)!r} is not empty and holds no run")
+    config.to_json()  # refuses parts that could not be restored
+    if not (folder / "config.json").exists():
+        there = folder.iterdir() if folder.exists() else ()
+        # A run that is killed at its start leaves its lock and partially written files.
+        if any(path.suffix != LEFTOVER and path.name != LOCK for path in there):
+            raise InputError(f"the folder {str(folder)!r} is not empty and holds no run")
+        return True
+    kept = read_config(folder)
+    if config.digest in kept.digests[1:]:
+        raise InputError(
+            f"the run in {str(folder)!r} was extended from {config.budget.steps} to"
+            f" {kept.budget.steps} steps; to go on with it: {how_to_resume(folder)}"
+        )
+    if kept.digest not in config.digests:
+        raise InputError(
+            f"the folder {str(folder)!r} holds a run with another configuration;"
+            f" choose another folder, or go on with that run: {how_to_resume(folder)}"
+        )
+    if time_spent(folder) > 0 and not any(kept_checkpoints(folder / "checkpoints")):
+        raise InputError(
+            f"the run in {str(folder)!r} has results but no checkpoint to go on from; restore"
+            " its folder checkpoints, or train into another folder"
+        )
+    return False
 
 
 def how_to_resume(folder: Path) -> str:
@@ -96,16 +92,16 @@ def how_to_resume(folder: Path) -> str:
     return f"rewardshift resume {shlex.quote(str(folder))}"
 
 
-def _is_foreign(path: Path) -> bool:
-    """Whether a file is not one of those that a run killed at its start leaves."""
-    return path.suffix != LEFTOVER and path.name != LOCK
+def claim_folder(folder: Path, config: RunConfig) -> bool:
+    """Writes the run's configuration to its folder, which this process must hold.
 
-
-def claim_folder(folder: Path, config: RunConfig) -> None:
-    """Writes the run's configuration to its folder, which this process must hold."""
-    _check_contents(folder, config)  # another process may have written before this one held it
-    if not (folder / "config.json").exists() or read_config(folder) != config:
+    Returns:
+        Whether the folder is new: it has no checkpoint to go on from.
+    """
+    is_new = check_folder(folder, config)  # again: another process may have written meanwhile
+    if is_new or read_config(folder) != config:
         write_atomic(folder / "config.json", json.dumps(config.to_json(), indent=2) + "\n")
+    return is_new
 
 
 def read_config(folder: Path) -> RunConfig:
@@ -139,12 +135,14 @@ def run_in_folder(
 ) -> bool:
     """Trains to the end and returns True; returns False if it is stopped earlier.
 
+    This process must hold the folder.
+
     SIGINT and SIGTERM stop it between two steps, so that no file is half written. The signal then
     takes the effect that it has outside of the training: by default it ends the process.
     """
     # A copy of the untrained networks: an update may reuse their memory.
     untrained = jax.tree.map(np.array, policy_state(config.agent, trainer.state))
-    segments = _restore(trainer, folder, config)
+    segments = {} if claim_folder(folder, config) else _restore(trainer, folder, config)
     if trainer.step:
         _write_outcome(trainer, folder, config)  # the files may be lost or damaged
     finished, evaluated = False, bool(trainer.rows)
