@@ -6,14 +6,11 @@ TensorBoard in `tensorboard/`, checkpoints in `checkpoints/`, and the networks a
 checkpoint in `parameters.npz`.
 """
 
-import contextlib
 import json
 import re
 import shlex
-import signal
-import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -45,7 +42,11 @@ from rewardshift.training.checkpoint import (
 )
 from rewardshift.training.config import FORMAT, RunConfig
 from rewardshift.training.evaluation import acting_state, policy_state
-from rewardshift.training.initial_values import initial_values, write_initial_values
+from rewardshift.training.initial_values import (
+    initial_values,
+    read_initial_values,
+    write_initial_values,
+)
 from rewardshift.training.metrics import write_events, write_metrics
 from rewardshift.training.policy import Policy, filled_networks, read_policy
 from rewardshift.training.trainer import OnProgress, Snapshot, Trainer
@@ -131,42 +132,33 @@ def time_spent(folder: Path) -> float:
 
 
 def run_in_folder(
-    config: RunConfig, trainer: Trainer, folder: Path, on_progress: OnProgress | None
-) -> bool:
-    """Trains to the end and returns True; returns False if it is stopped earlier.
-
-    This process must hold the folder.
-
-    SIGINT and SIGTERM stop it between two steps, so that no file is half written. The signal then
-    takes the effect that it has outside of the training: by default it ends the process.
-    """
+    config: RunConfig, trainer: Trainer, folder: Path, on_progress: OnProgress
+) -> None:
+    """Trains to the end, from the last checkpoint on. This process must hold the folder."""
     # A copy of the untrained networks: an update may reuse their memory.
     untrained = jax.tree.map(np.array, policy_state(config.agent, trainer.state))
     segments = {} if claim_folder(folder, config) else _restore(trainer, folder, config)
-    if trainer.step:
-        _write_outcome(trainer, folder, config)  # the files may be lost or damaged
-    finished, evaluated = False, bool(trainer.rows)
-    with _stop_requests() as asked, contextlib.suppress(KeyboardInterrupt):
+    known = False
 
-        def on_step(step: int, rows: Sequence[Any]) -> None:
-            nonlocal evaluated
-            if rows and not evaluated:
-                evaluated = True
+    def write_start() -> None:
+        nonlocal known
+        if trainer.rows and not known:  # after the first evaluation
+            known = True
+            if read_initial_values(folder) is None:
                 write_initial_values(folder, initial_values(config, trainer, untrained))
-            if on_progress is not None:
-                on_progress(step, rows)
-            if asked:
-                raise KeyboardInterrupt
 
-        while trainer.step < config.budget.steps:
-            before, clock = trainer.step, time.perf_counter()
-            trainer.run_to_checkpoint(on_step)
-            segments = _save(trainer, folder, config, segments, before)
-            note_time(folder, trainer.step, time.perf_counter() - clock)
-        finished = True
-    if asked:
-        signal.raise_signal(asked[0])
-    return finished
+    def on_step(step: int, rows: Sequence[Any]) -> None:
+        write_start()
+        on_progress(step, rows)
+
+    if trainer.step:  # the files may be lost or damaged
+        _write_outcome(trainer, folder, config)
+        write_start()
+    while trainer.step < config.budget.steps:
+        before, clock = trainer.step, time.perf_counter()
+        trainer.run_to_checkpoint(on_step)
+        segments = _save(trainer, folder, config, segments, before)
+        note_time(folder, trainer.step, time.perf_counter() - clock)
 
 
 def _save(
@@ -209,29 +201,6 @@ def _restore(trainer: Trainer, folder: Path, config: RunConfig) -> dict[str, str
         assert checkpoint.records is not None
         trainer.replay.restore(checkpoint.records, checkpoint.step)
     return checkpoint.segments
-
-
-@contextlib.contextmanager
-def _stop_requests() -> Iterator[list[int]]:
-    """Collects SIGINT and SIGTERM in a list instead of stopping the process.
-
-    A signal that the process ignores, or that code outside of Python handles, stays as it is.
-    """
-    asked: list[int] = []
-
-    def note(number: int, _: Any) -> None:
-        asked.append(number)
-
-    main = threading.current_thread() is threading.main_thread()  # only it can handle signals
-    numbers = [signal.SIGINT, signal.SIGTERM] if main else []
-    theirs = (signal.SIG_IGN, None)
-    ours = [number for number in numbers if signal.getsignal(number) not in theirs]
-    previous = {number: signal.signal(number, note) for number in ours}
-    try:
-        yield asked
-    finally:
-        for number, old in previous.items():
-            signal.signal(number, old)
 
 
 def load(path: Path | str, seed: int | None = None) -> Policy:

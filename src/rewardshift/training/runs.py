@@ -17,6 +17,7 @@ from rewardshift.data.loading import load_dataset, whole_name
 from rewardshift.envs.tasks import MakeEnv, check_imported
 from rewardshift.errors import InputError, shown
 from rewardshift.files import as_path, held, writable_folder
+from rewardshift.interrupts import stop_requests
 from rewardshift.training.config import DataConfig, RunConfig
 from rewardshift.training.evaluation import acting_state, policy_state
 from rewardshift.training.offline import OfflineBudget, OfflineTrainer, as_batch
@@ -87,30 +88,43 @@ class Run:
         return OfflineTrainer(config.agent, *where, *task, config.budget, columns=self.columns)
 
     def start(self, folder: Path | str | None, on_progress: OnProgress | None = None) -> Result:
-        """Starts or continues the run; see `train`."""
+        """Starts or continues the run; see `train`.
+
+        SIGINT and SIGTERM stop it between two steps, so that no file is half written. The signal
+        then takes the effect that it has outside of the training: by default it ends the process.
+        A second signal ends it at once.
+        """
         place = None if folder is None else as_path("folder", folder)
         if not (on_progress is None or callable(on_progress)):
             raise InputError(f"on_progress must be a function, got {shown(on_progress)}")
         if place is not None:
             check_folder(place, self.config)
         # Made before the folder is claimed: a run that does not fit into memory leaves no files.
-        with contextlib.closing(self.make()) as trainer:
-            if place is None:
-                finished = True
-                while trainer.step < self.config.budget.steps:
-                    trainer.run_to_checkpoint(on_progress)
+        with stop_requests() as asked, contextlib.closing(self.make()) as trainer:
+
+            def on_step(step: int, rows: Sequence[Any]) -> None:
+                if on_progress is not None:
+                    on_progress(step, rows)
+                if asked:
+                    raise KeyboardInterrupt
+
+            try:
+                self._train(trainer, place, on_step)
+            except KeyboardInterrupt:
+                if place is None and not asked:
+                    raise
+                finished = False
             else:
-                with held(writable_folder(place)):
-                    finished = run_in_folder(self.config, trainer, place, on_progress)
-            return Result(
-                trainer.rows,
-                trainer.columns,
-                trainer.state,
-                self.config,
-                self.env,
-                finished,
-                trainer.step,
-            )
+                finished = True
+            kept = (trainer.rows, trainer.columns, trainer.state)
+            return Result(*kept, self.config, self.env, finished, trainer.step)
+
+    def _train(self, trainer: Trainer, folder: Path | None, on_step: OnProgress) -> None:
+        if folder is not None:
+            with held(writable_folder(folder)):
+                run_in_folder(self.config, trainer, folder, on_step)
+        while trainer.step < self.config.budget.steps:
+            trainer.run_to_checkpoint(on_step)
 
 
 def online_run(
@@ -188,7 +202,8 @@ def train(
         on_progress: A function to call after every step, and at every step of an evaluation, with
             the step of the training and the rows so far.
     """
-    return online_run(agent, env, seeds, budget).start(folder, on_progress)
+    with stop_requests():
+        return online_run(agent, env, seeds, budget).start(folder, on_progress)
 
 
 def train_offline(
@@ -213,7 +228,8 @@ def train_offline(
         budget: The length and the schedule of the training; by default `OfflineBudget()`.
         seeds, folder, on_progress: As in `train`.
     """
-    return offline_run(agent, data, env, seeds, budget, subset).start(folder, on_progress)
+    with stop_requests():
+        return offline_run(agent, data, env, seeds, budget, subset).start(folder, on_progress)
 
 
 def resume(
