@@ -23,14 +23,14 @@ from rewardshift.data.dataset import FIELDS
 from rewardshift.data.writing import check_target
 from rewardshift.envs.tasks import env_maker, flatten, probe_spec
 from rewardshift.errors import InputError
+from rewardshift.training.checkpoint import npz_bytes
 from rewardshift.training.collection import collect
 from rewardshift.training.config import DataConfig, RunConfig
+from rewardshift.training.evaluation import derive_seed
 from rewardshift.training.offline import OfflineBudget
 from rewardshift.training.online import OnlineBudget
 from rewardshift.training.run_folder import claim_folder, load, networks_of, note_time
 from rewardshift.training.runs import train
-from rewardshift.training.seeding import derive_seed
-from rewardshift.training.serialise import npz_bytes
 
 BUDGET = OnlineBudget(steps=40, capacity=40, evaluate_every=40, evaluation_episodes=1)
 NARROW = MLP((8,))

@@ -27,8 +27,8 @@ from rewardshift import (
     train,
 )
 from rewardshift.envs.tasks import TaskSpec, probe_spec
+from rewardshift.training.config import part_from_json, part_to_json
 from rewardshift.training.run_folder import load
-from rewardshift.training.serialise import part_from_json, part_to_json
 
 KEY = jax.random.key(0)
 FLAT = TaskSpec(3, "float32")

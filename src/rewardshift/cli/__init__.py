@@ -17,6 +17,7 @@ import rewardshift
 from rewardshift.envs.tasks import import_foreign
 from rewardshift.errors import ForeignError, InputError, TrainingError, one_line
 from rewardshift.extras import needs
+from rewardshift.interrupts import stop_requests
 
 # Errors of a path, which the user can correct; all others are errors of the disk.
 PATH_ERRORS = (
@@ -43,7 +44,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if (here := str(Path.cwd())) not in sys.path:
             sys.path.append(here)  # last: no file here hides an installed module
         arguments = _import_modules(arguments)
-        with needs("agents"):
+        # A module that is interrupted while it is imported may fail in another way.
+        with stop_requests(), needs("agents"):
             from rewardshift.cli import commands  # noqa: PLC0415  an extra
         commands.run(arguments)
     except BrokenPipeError:  # nobody reads the output

@@ -23,11 +23,10 @@ from rewardshift.auto import Cautious, Rule
 from rewardshift.data.dataset import Pick, Subset
 from rewardshift.errors import InputError, one_line
 from rewardshift.shift import Shift, Terminal
+from rewardshift.training.config import chosen_seeds, find_part
 from rewardshift.training.offline import OfflineBudget
 from rewardshift.training.online import OnlineBudget
 from rewardshift.training.runs import Run, offline_run, online_run
-from rewardshift.training.seeding import check_count
-from rewardshift.training.serialise import find_part
 
 Budget = OnlineBudget | OfflineBudget
 RunSeed = Annotated[int | None, tyro.conf.arg(metavar="INT")]  # None: the run's first seed
@@ -69,7 +68,7 @@ class RunOptions:
 
     def numbers(self) -> tuple[int, ...]:
         """The seeds."""
-        check_count(self.seeds)
+        chosen_seeds(self.seeds)
         return tuple(range(self.first_seed, self.first_seed + self.seeds))
 
     def shifted(self, agent: Any) -> Agent:

@@ -24,8 +24,8 @@ from rewardshift.lab.provenance import made_with
 from rewardshift.optimism import value_bounds
 from rewardshift.shift import Shift
 from rewardshift.training.collection import collect
+from rewardshift.training.config import foreign_modules, part_to_json
 from rewardshift.training.run_folder import load, read_config
-from rewardshift.training.serialise import foreign_modules, part_to_json
 
 
 def collect_data(

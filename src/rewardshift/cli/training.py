@@ -11,6 +11,7 @@ import tyro
 from rewardshift.auto import Cautious
 from rewardshift.cli.agents import Job, RunSeed
 from rewardshift.cli.progress import counting_bar
+from rewardshift.interrupts import stop_requests
 from rewardshift.shift import Shift
 from rewardshift.training.film import record_episode
 from rewardshift.training.initial_values import read_initial_values
@@ -28,12 +29,14 @@ def train_agent(job: Job) -> None:
     Args:
         job: The agent: its name, or your own as MODULE:CLASS.
     """
-    run = job.prepare()
-    if isinstance(job.agent.shift, Cautious):
-        _print_choice(run.config.agent)
-    folder = job.options.out or Path("runs") / run.config.name
-    with _training_bar(folder, run.config.budget.steps) as on_progress:
-        result = run.start(folder, on_progress)
+    with stop_requests():
+        run = job.prepare()
+        if isinstance(job.agent.shift, Cautious):
+            _print_choice(run.config.agent)
+        folder = job.options.out or Path("runs") / run.config.name
+        with _training_bar(folder, run.config.budget.steps) as on_progress:
+            result = run.start(folder, on_progress)
+            _check_finished(result)
     _print_run(folder, result)
 
 
@@ -52,8 +55,9 @@ def resume_run(
     """
     config = read_config(folder)
     total = config.longer(steps).budget.steps if steps is not None else config.budget.steps
-    with _training_bar(folder, total) as on_progress:
+    with stop_requests(), _training_bar(folder, total) as on_progress:
         result = resume(folder, on_progress, steps=steps)
+        _check_finished(result)
     _print_run(folder, result)
 
 
@@ -141,6 +145,12 @@ def _training_bar(folder: Path, steps: int) -> Iterator[OnProgress]:
             f" {how_to_resume(folder)}"
         )
         raise
+
+
+def _check_finished(result: Result) -> None:
+    """Raises KeyboardInterrupt if a signal stopped the run: its handler is called later."""
+    if not result.finished:
+        raise KeyboardInterrupt
 
 
 def _last_rows(rows: Sequence[Any]) -> list[Any]:
