@@ -264,7 +264,7 @@ def test_both_terminal_treatments_live_side_by_side(
 
 
 def test_the_core_does_without_torch() -> None:
-    code = "import sys, rewardshift.cli.commands; sys.exit('torch' in sys.modules)"
+    code = "import sys, rewardshift.cli.train; sys.exit('torch' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 

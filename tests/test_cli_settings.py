@@ -1,7 +1,7 @@
 """The flags of `rewardshift train` are the settings of agents, budgets and parts."""
 
 import re
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from functools import partial
 from typing import Any
 
@@ -28,9 +28,9 @@ from rewardshift import (
 from rewardshift.agents.intrinsic import Intrinsic
 from rewardshift.agents.networks import Network
 from rewardshift.agents.selection import Drawing, Optimistic, ProgressSoftmax
-from rewardshift.cli import main
-from rewardshift.cli.agents import AGENTS, Job, jobs
-from rewardshift.cli.parts import REGISTRY, SLOTS, PartError, Slot, part_from_text, part_to_text
+from rewardshift.cli import FlagError, main
+from rewardshift.cli.parts import SLOTS, Slot, part_from_text, part_to_text
+from rewardshift.cli.train import AGENTS, Job, jobs
 from rewardshift.errors import InputError
 
 SHORT = {"dqn": "--env=CartPole-v1", "td3": "--env=Pendulum-v1", "sac": "--env=Pendulum-v1"}
@@ -42,7 +42,7 @@ def parse(*arguments: str) -> Job:
     markers = (tyro.conf.OmitArgPrefixes, tyro.conf.OmitSubcommandPrefixes)
     kind = jobs(["train", *arguments])
     with as_installed():
-        job: Job = tyro.cli(kind, args=arguments, config=markers, registry=REGISTRY)
+        job: Job = tyro.cli(kind, args=arguments, config=markers)
     return job
 
 
@@ -76,7 +76,6 @@ def test_no_flag_gives_the_defaults(name: str) -> None:
     kind, budget = AGENTS[name]
     job = parse(name, needed(name))
     assert (job.agent, job.budget) == (kind(), budget)
-    assert job.options.shifted(job.agent) == kind()
 
 
 def test_flags_give_what_python_gives() -> None:
@@ -87,7 +86,7 @@ def test_flags_give_what_python_gives() -> None:
         "--selection=progress-softmax(temperature=0.5)",
     )
     shift = tuple(Shift(bias, 2.0, None, "absorbing") for bias in (-0.5, 0.5))
-    assert job.options.shifted(job.agent) == DQN(
+    assert job.agent == DQN(
         shift=shift,
         network=MLP((8, 4), input_range=((-1.0, 1.0), (0.0, 2.0))),
         intrinsic=RND(-1.0, clear_gradients=False),
@@ -162,7 +161,7 @@ def test_a_part_of_ones_own() -> None:
 def test_a_text_that_is_no_part_is_refused(text: str, message: str) -> None:
     with pytest.raises(InputError, match=message):
         part_from_text(text, slot(Intrinsic))
-    with pytest.raises(PartError, match=message):
+    with pytest.raises(FlagError, match=message):
         parse("dqn", "--env=CartPole-v1", "--intrinsic", text)
 
 
@@ -211,7 +210,7 @@ def test_an_agent_of_ones_own() -> None:
     with pytest.raises(InputError, match="seed_of_doubt must be at most 3"):
         parse(*arguments, "--seed-of-doubt=4")
     with pytest.raises(InputError, match="--scale and --terminal are for agents that hold a Shift"):
-        replace(made.options, scale=2.0).shifted(made.agent)
+        parse(*arguments, "--scale=2")
     with pytest.raises(InputError, match=r"the setting 'steps' of .*:Clashing has the name of"):
         parse(f"{__name__}:Clashing", "--env=CartPole-v1")
     for wrong, message in (("nowhere:X", "not imported"), (f"{__name__}:parse", "no dataclass")):
@@ -224,9 +223,9 @@ def test_one_shift_for_an_agent_with_one() -> None:
     assert parse("bcq", "--data=a.npz", "--shift=auto").agent == AGENTS["bcq"][0](shift="auto")
     for wrong in (("1", "2"), ("auto", "1"), ("automatic",)):
         words = f"number or auto on a data set, got {' '.join(wrong)}"
-        with pytest.raises(PartError, match=words):
+        with pytest.raises(FlagError, match=words):
             parse("bcq", "--data=a.npz", "--shift", *wrong)
-    with pytest.raises(PartError, match="or one for each member, got 1 auto"):
+    with pytest.raises(FlagError, match="or one for each member, got 1 auto"):
         parse("dqn", "--env=CartPole-v1", "--shift", "1", "auto")
 
 

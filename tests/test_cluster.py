@@ -126,5 +126,5 @@ def test_options_that_do_not_go_together(
 
 
 def test_ray_is_not_imported_unless_asked_for() -> None:
-    code = "import sys, rewardshift.cli.commands; sys.exit('ray' in sys.modules)"
+    code = "import sys, rewardshift.cli.reproduce; sys.exit('ray' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

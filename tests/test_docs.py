@@ -12,7 +12,7 @@ from stable_baselines3.her import HerReplayBuffer
 
 import rewardshift
 from rewardshift import BCQ, CQL, DQN, TD3, Hindsight, OfflineBudget, OnlineBudget
-from rewardshift.cli.agents import OfflineOptions, OnlineOptions
+from rewardshift.cli.train import OfflineOptions, OnlineOptions
 
 DOCS = Path(__file__).parents[1] / "docs"
 MIGRATING = (DOCS / "migrating.md").read_text()

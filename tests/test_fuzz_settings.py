@@ -27,7 +27,7 @@ from rewardshift import (
     Subset,
 )
 from rewardshift.agents.selection import SELECTIONS
-from rewardshift.cli.commands import COMMANDS
+from rewardshift.cli import COMMANDS
 from rewardshift.envs.tasks import TaskSpec
 from rewardshift.training.config import OURS, DataConfig, part_from_json, part_to_json
 from rewardshift.training.offline import OfflineBudget

@@ -2,6 +2,7 @@
 
 import ast
 import importlib
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -61,7 +62,7 @@ def test_an_integration_loads_what_its_library_loads(ours: str, theirs: str) -> 
 
 def test_training_loads_no_matplotlib() -> None:
     assert "matplotlib" not in loaded("from rewardshift import DQN, train")
-    assert "matplotlib" not in loaded("import rewardshift.cli.commands")
+    assert "matplotlib" not in loaded("import rewardshift.cli.train, rewardshift.cli.reproduce")
 
 
 def test_every_lazy_name_is_an_import_of_the_type_checkers() -> None:
@@ -140,12 +141,19 @@ except ImportError as error:
     print(error)
 """
     assert run(code) == (
-        f"this needs {package}, which is not installed: pip install 'rewardshift[{extra}]'"
+        f"this needs {package}, which is not installed: {extras.install_command(extra)}"
     )
 
 
+def test_the_hint_names_the_clone_that_is_installed() -> None:
+    command, editable, source = shlex.split(extras.install_command("agents"))[1:]
+    assert (command, editable) == ("install", "--editable")
+    clone = Path(source.removesuffix("[agents]"))
+    assert 'name = "rewardshift"' in (clone / "pyproject.toml").read_text()
+
+
 def test_a_missing_extra_is_bad_input_and_a_failed_import() -> None:
-    with pytest.raises(rewardshift.InputError, match=r"pip install 'rewardshift\[some\]'"):
+    with pytest.raises(rewardshift.InputError, match=r"pip install .*\[some\]'"):
         extras.require("no_such_package", "some")
     with pytest.raises(ImportError), extras.needs("some"):
         importlib.import_module("no_such_package")

@@ -22,7 +22,7 @@ import rewardshift.paper  # noqa: F401  registers the figures
 from rewardshift import DQN, OnlineBudget, train
 from rewardshift.agents.networks import MLP
 from rewardshift.cli import main
-from rewardshift.cli.progress import RunningUnits
+from rewardshift.cli.reproduce import RunningUnits
 from rewardshift.errors import InputError
 from rewardshift.files import held
 from rewardshift.lab import FIGURES, Curve, Figure, Unit, train_unit

@@ -17,9 +17,8 @@ from fuzzing import as_installed
 from test_sweep import contents
 
 from rewardshift.cli import main
-from rewardshift.cli.agents import Job, jobs
-from rewardshift.cli.parts import REGISTRY
 from rewardshift.cli.sweeps import SweepJob, sweep_jobs
+from rewardshift.cli.train import Job, jobs
 from rewardshift.lab.sweep.constants import with_constant
 
 FLAGS = (
@@ -32,7 +31,7 @@ FLAGS = (
 def parse(kind: Callable[[list[str]], Any], line: list[str]) -> Any:
     markers = (tyro.conf.OmitArgPrefixes, tyro.conf.OmitSubcommandPrefixes)
     with as_installed():
-        return tyro.cli(kind(line), args=line[1:], config=markers, registry=REGISTRY)
+        return tyro.cli(kind(line), args=line[1:], config=markers)
 
 
 @pytest.mark.parametrize(
@@ -54,7 +53,7 @@ def test_the_commands_are_what_was_asked_for(line: str) -> None:
     assert same.kept() == kept
     for constant, text in zip(kept.sweep.constants, kept.training.values(), strict=True):
         job: Job = parse(jobs, shlex.split(text)[1:])
-        assert job.options.shifted(job.agent) == with_constant(kept.sweep.agent, constant)
+        assert job.agent == with_constant(kept.sweep.agent, constant)
         assert job.budget == kept.sweep.budget
         assert job.options.seeds == asked.options.seeds
 

@@ -1,12 +1,12 @@
 """The errors that end a command, and the form of values and errors in a message."""
 
 import contextlib
+import os
 import traceback
 from collections.abc import Iterator
-from pathlib import Path
-from types import TracebackType
 from typing import Any
 
+OURS = f"{os.path.dirname(__file__)}{os.sep}"  # noqa: PTH120  pathlib is slow to import
 LONGEST = 100  # characters of a value in a message
 
 
@@ -39,7 +39,7 @@ class ForeignError(TrainingError):
         if cause is None:
             return ""
         place = cause.__traceback__
-        while place is not None and _is_ours(place):
+        while place is not None and place.tb_frame.f_code.co_filename.startswith(OURS):
             place = place.tb_next
         lines = "".join(traceback.format_exception(type(cause), cause, place)).splitlines()
         return "\n".join(map(_printable, lines))
@@ -69,10 +69,6 @@ def blaming(what: str, but: tuple[type[Exception], ...] = ()) -> Iterator[None]:
         raise
     except FOREIGN as error:
         raise foreign_error(what, error) from error
-
-
-def _is_ours(place: TracebackType) -> bool:
-    return Path(place.tb_frame.f_code.co_filename).is_relative_to(Path(__file__).parent)
 
 
 def one_line(error: BaseException) -> str:

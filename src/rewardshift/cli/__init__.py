@@ -7,6 +7,7 @@ suggest | doctor`.
 import errno
 import io
 import os
+import pkgutil
 import signal
 import sys
 from collections.abc import Sequence
@@ -24,7 +25,28 @@ PATH_ERRORS = (
     *(errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.EEXIST, errno.ENAMETOOLONG, errno.ELOOP),
     *(errno.EACCES, errno.EPERM, errno.EROFS),
 )
+# The function of each command. Its module is imported only when the command is named, or for the
+# list of all of them.
+COMMANDS = {
+    "train": "train:train_agent",
+    "resume": "train:resume_run",
+    "evaluate": "evaluate:evaluate",
+    "play": "play:play",
+    "collect": "collect:collect_data",
+    "data": "data:data",
+    "sweep": "sweeps:sweep_constants",
+    "list": "figures:list_figures",
+    "reproduce": "reproduce:reproduce",
+    "report": "report:report",
+    "suggest": "suggest:suggest",
+    "doctor": "doctor:examine",
+}
+JOBS = {"train": "train:jobs", "sweep": "sweeps:sweep_jobs"}  # make the flags of each agent
 RESUMABLE = ("train", "resume", "sweep", "reproduce")
+
+
+class FlagError(Exception):
+    """A bad value of a flag. It is not a `ValueError`, which tyro would show in its own form."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -44,10 +66,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if (here := str(Path.cwd())) not in sys.path:
             sys.path.append(here)  # last: no file here hides an installed module
         arguments = _import_modules(arguments)
-        # A module that is interrupted while it is imported may fail in another way.
-        with stop_requests(), needs("agents"):
-            from rewardshift.cli import commands  # noqa: PLC0415  an extra
-        commands.run(arguments)
+        _run(arguments)
     except BrokenPipeError:  # nobody reads the output
         raise
     except (InputError, TrainingError, OSError) as error:
@@ -76,6 +95,34 @@ def _import_modules(arguments: Sequence[str]) -> Sequence[str]:
             raise InputError(f"--import {arguments[1]!r}: {one_line(error)}") from error
         arguments = arguments[2:]
     return arguments
+
+
+def _run(arguments: Sequence[str]) -> None:
+    """Parses the arguments and runs their command."""
+    # A module that is interrupted while it is imported may fail in another way.
+    with stop_requests(), needs("agents"):
+        import tyro  # noqa: PLC0415  an extra
+
+        named = [name for name in arguments[:1] if name in COMMANDS] or list(COMMANDS)
+        commands = {name: _function(COMMANDS[name]) for name in named}
+        for name in named:
+            if name in JOBS:
+                commands[name].__annotations__["job"] = _function(JOBS[name])(arguments)
+    try:
+        tyro.extras.subcommand_cli_from_dict(
+            commands,
+            prog="rewardshift",
+            description="Reward shifting for value-based agents, r' = k r + b. Agents, parts and"
+            " environments of your own are found with: rewardshift --import MODULE COMMAND ...",
+            args=arguments,
+            config=(tyro.conf.OmitArgPrefixes, tyro.conf.OmitSubcommandPrefixes),
+        )
+    except FlagError as error:
+        raise InputError(str(error)) from error
+
+
+def _function(place: str) -> Any:
+    return pkgutil.resolve_name(f"{__name__}.{place}")
 
 
 def console() -> NoReturn:

@@ -1,97 +1,23 @@
-"""The commands about data sets: `collect`, `data inspect` and `data list`."""
+"""The commands `data inspect` and `data list`."""
 
-import shlex
 import sys
 import warnings
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import tyro
 
 from rewardshift.auto import Cautious
-from rewardshift.cli.agents import RunSeed
-from rewardshift.cli.progress import counting_bar
 from rewardshift.data.card import discounted_returns, summarise
 from rewardshift.data.dataset import Dataset
 from rewardshift.data.loading import load_dataset
 from rewardshift.data.minari_sets import local_sets
-from rewardshift.data.writing import check_env, check_target, write_minari
 from rewardshift.errors import InputError, plain
 from rewardshift.extras import require
 from rewardshift.files import write_atomic
-from rewardshift.lab.provenance import made_with
 from rewardshift.optimism import value_bounds
 from rewardshift.shift import Shift
-from rewardshift.training.collection import collect
-from rewardshift.training.config import foreign_modules, part_to_json
-from rewardshift.training.run_folder import load, read_config
-
-
-def collect_data(
-    run: Annotated[Path, tyro.conf.Positional],
-    /,
-    *,
-    id: str,  # noqa: A002  it is the option's name
-    transitions: int = 10_000,
-    noise: float = 0.0,
-    random_actions: float = 0.0,
-    seed: int = 0,
-    run_seed: RunSeed = None,
-    folder: Annotated[Path | None, tyro.conf.arg(metavar="PATH")] = None,
-) -> None:
-    """Collect a Minari data set with the policy of a run.
-
-    A stopped run has the policy of its last checkpoint. The same command gives the same data set.
-    A README.md beside the data describes the contents and how they were made.
-
-    Args:
-        run: The folder of the run.
-        id: The name of the new data set, for example hopper/medium-v0.
-        transitions: The number of transitions; the last episode is cut.
-        noise: Standard deviation of the noise on continuous actions, on the scale [-1, 1].
-        random_actions: The probability of a random action.
-        seed: The seed of the episodes, the noise and the random actions.
-        run_seed: The run's seed whose policy acts; by default its first.
-        folder: A new or empty folder for the data set; by default Minari's own place.
-    """
-    config, policy = read_config(run), load(run, run_seed)
-    check_target(id, folder)
-    check_env(config.env)
-    settings: dict[str, Any] = {
-        "transitions": transitions,
-        "noise": noise,
-        "random_actions": random_actions,
-        "seed": seed,
-    }
-    with counting_bar(id, transitions, "transitions") as count:
-        dataset = collect(policy, **settings, on_progress=lambda n, seen: count(n, lambda: seen))
-    given = {**settings, "run_seed": policy.seed}
-    options = [f"--{name.replace('_', '-')}={value}" for name, value in given.items()]
-    modules = sorted(foreign_modules(part_to_json(config.agent)))
-    imports = [word for module in modules for word in ("--import", module)]
-    command = ["rewardshift", *imports, "collect", run.resolve().name, f"--id={id}", *options]
-    algorithm = type(config.agent).__name__
-    description = (
-        f"{transitions} transitions of {algorithm} on {config.env} after {policy.step} steps"
-        f" of training, with noise {noise:g} and {100 * random_actions:g}% random actions"
-    )
-    recipe = {
-        "command": shlex.join(command),
-        "run": config.to_json(),
-        "trained_steps": policy.step,
-        "made_with": made_with(),
-    }
-    place = write_minari(
-        dataset, id, algorithm=algorithm, description=description, recipe=recipe, folder=folder
-    )
-    source = id if folder is None else str(folder)
-    print(f"data set: {place}")
-    episodes = f"{len(dataset.episodes)} episode{'s' * (len(dataset.episodes) > 1)}"
-    print(
-        f"{len(dataset)} transitions, mean return {dataset.returns.mean():.2f} over {episodes};"
-        f" use it as: --data {shlex.quote(source)}"
-    )
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,4 +1,4 @@
-"""The command that examines a run."""
+"""The command `doctor`."""
 
 import importlib.util
 import json
@@ -7,7 +7,6 @@ from typing import Annotated
 
 import tyro
 
-from rewardshift.cli.agents import RunSeed
 from rewardshift.cli.progress import counting_bar
 from rewardshift.errors import InputError
 from rewardshift.files import writable_folder, write_atomic
@@ -18,7 +17,7 @@ def examine(
     folder: Annotated[Path, tyro.conf.Positional],
     /,
     *,
-    run_seed: RunSeed = None,
+    run_seed: Annotated[int | None, tyro.conf.arg(metavar="INT")] = None,
     episodes: int = 10,
     seed: int = 0,
     out: Annotated[Path | None, tyro.conf.arg(metavar="PATH")] = None,

@@ -1,4 +1,4 @@
-"""Parts and shifts as texts on the command line.
+"""Settings as texts on the command line, and back.
 
 A part is written as its name, with settings if they are not the defaults: `uniform`,
 `rnd(shift=-1, width=64)`. Your own part is written as `mymodule:Mine(beta=2)`. Such a text never
@@ -8,22 +8,20 @@ imports a module; `rewardshift --import mymodule` does.
 import ast
 import inspect
 import re
+import shlex
 from collections.abc import Callable
-from dataclasses import is_dataclass
+from dataclasses import MISSING, fields, is_dataclass
 from functools import partial
 from types import NoneType
-from typing import Any, NamedTuple, get_args, get_origin
+from typing import Annotated, Any, NamedTuple, get_args, get_origin, get_type_hints
 
-from tyro.constructors import (
-    ConstructorRegistry,
-    PrimitiveConstructorSpec,
-    PrimitiveTypeInfo,
-)
+from tyro.constructors import PrimitiveConstructorSpec
 
 from rewardshift.agents.intrinsic import RND, Intrinsic
 from rewardshift.agents.networks import MLP, Convolution, Network
 from rewardshift.agents.selection import SELECTIONS, Drawing
 from rewardshift.auto import AUTO, Auto, Cautious, Rule
+from rewardshift.cli import FlagError
 from rewardshift.errors import InputError, one_line, shown
 from rewardshift.shift import Shift
 from rewardshift.training.config import find_part
@@ -67,11 +65,6 @@ SLOTS: dict[Any, tuple[str, Makers]] = {
     ),
 }
 CHOOSING = Slot("shift", {AUTO: Auto}, optional=False)
-REGISTRY = ConstructorRegistry()
-
-
-class PartError(Exception):
-    """A text that describes no part. It is not a `ValueError`, which tyro would show as its own."""
 
 
 def slot_of(kind: Any) -> Slot | None:
@@ -86,37 +79,44 @@ def slot_of(kind: Any) -> Slot | None:
     return Slot(name, makers, NoneType in kinds)
 
 
-@REGISTRY.primitive_rule
-def slot_rule(info: PrimitiveTypeInfo) -> PrimitiveConstructorSpec[Any] | None:
-    """The rule by which tyro reads a part."""
-    kinds, slot = get_args(info.type) or (info.type,), slot_of(info.type)
-    if slot is None:
-        return None
-    return PrimitiveConstructorSpec(
-        nargs=1,
-        metavar=slot.metavar,
-        instance_from_str=lambda texts: _part_or_error(texts[0], slot),
-        is_instance=lambda value: isinstance(value, kinds),
-        str_from_instance=lambda part: [part_to_text(part, slot)],
-    )
+def flag_type(kind: Any) -> Any:
+    """The type of a setting for tyro, which reads parts and shifts as texts."""
+    kinds, slot = get_args(kind) or (kind,), slot_of(kind)
+    if Shift in kinds:
+        several, rule = any(get_origin(one) is tuple for one in kinds), Cautious in kinds
+        single = f"FLOAT | {AUTO}" if rule else "FLOAT"
+        spec = _texts(
+            f"FLOAT [FLOAT ...] | {CHOOSING.metavar}" if several else single,
+            lambda texts: _shift_from_texts(texts, several, rule),
+            _shift_to_texts,
+            number="*",
+        )
+    elif slot is not None:
+        spec = _texts(
+            slot.metavar,
+            lambda texts: part_from_text(texts[0], slot),
+            lambda part: [part_to_text(part, slot)],
+        )
+    else:
+        return kind
+    return Annotated[kind, spec]
 
 
-@REGISTRY.primitive_rule
-def shift_rule(info: PrimitiveTypeInfo) -> PrimitiveConstructorSpec[Any] | None:
-    """The rule by which tyro reads the shift of an agent: numbers, one for each member, or auto."""
-    kinds = get_args(info.type)
-    if Shift not in kinds:
-        return None
-    several = any(get_origin(kind) is tuple for kind in kinds)
-    rule = Cautious in kinds
-    single = f"FLOAT | {AUTO}" if rule else "FLOAT"
-    return PrimitiveConstructorSpec(
-        nargs="*",
-        metavar=f"FLOAT [FLOAT ...] | {CHOOSING.metavar}" if several else single,
-        instance_from_str=lambda texts: _shift_from_texts(texts, several, rule),
-        is_instance=lambda value: isinstance(value, float | Shift | tuple | Rule | Cautious),
-        str_from_instance=_shift_to_texts,
-    )
+def _texts(
+    metavar: str,
+    read: Callable[[list[str]], Any],
+    write: Callable[[Any], list[str]],
+    number: Any = 1,
+) -> PrimitiveConstructorSpec[Any]:
+    """A setting that tyro reads and shows as texts."""
+
+    def instance(texts: list[str]) -> Any:
+        try:
+            return read(texts)
+        except ValueError as error:
+            raise FlagError(one_line(error)) from error
+
+    return PrimitiveConstructorSpec(number, metavar, instance, lambda _: True, write)
 
 
 def part_from_text(text: str, slot: Slot) -> Any:
@@ -158,13 +158,6 @@ def part_to_text(part: Any, slot: Slot) -> str:
     return f"{type(part).__module__}:{part!r}"
 
 
-def _part_or_error(text: str, slot: Slot) -> Any:
-    try:
-        return part_from_text(text, slot)
-    except ValueError as error:
-        raise PartError(one_line(error)) from error
-
-
 def _defaults(make: Callable[..., Any]) -> dict[str, Any]:
     """The settings of a part of ours and their defaults."""
     return {name: one.default for name, one in inspect.signature(make).parameters.items()}
@@ -204,7 +197,7 @@ def _shift_from_texts(texts: list[str], several: bool, rule: bool) -> Any:
         biases = tuple(map(float, texts))
     except ValueError:
         if several and len(texts) == 1:
-            return _part_or_error(texts[0], CHOOSING)
+            return part_from_text(texts[0], CHOOSING)
         if rule and texts == [AUTO]:
             return Cautious()
         biases = ()
@@ -214,7 +207,7 @@ def _shift_from_texts(texts: list[str], several: bool, rule: bool) -> Any:
         return biases[0]
     choice = f" or {AUTO}" if rule else ""
     more = ", or one for each member" if several else f"{choice} on a data set"
-    raise PartError(f"--shift must be a number{more}, got {' '.join(texts) or 'none'}")
+    raise InputError(f"--shift must be a number{more}, got {' '.join(texts) or 'none'}")
 
 
 def _shift_to_texts(shift: Any) -> list[str]:
@@ -224,3 +217,46 @@ def _shift_to_texts(shift: Any) -> list[str]:
         return [part_to_text(shift, CHOOSING)]
     members = shift if isinstance(shift, tuple) else (shift,)
     return [str(one.bias if isinstance(one, Shift) else one) for one in members]
+
+
+def command(*words: str) -> str:
+    """A command line."""
+    return shlex.join(("rewardshift", *words))
+
+
+def flags(config: Any, usual: Any = None, without: tuple[str, ...] = ()) -> list[str]:
+    """The flags of the settings that differ from their defaults.
+
+    Args:
+        config: A dataclass whose fields are flags.
+        usual: The same dataclass with the defaults; by default those of its fields.
+        without: Fields to leave out.
+    """
+    hints = get_type_hints(type(config))
+    words: list[str] = []
+    for field in fields(config):
+        value = getattr(config, field.name)
+        default = field.default if usual is None else getattr(usual, field.name)
+        if default is MISSING and field.default_factory is not MISSING:
+            default = field.default_factory()
+        if field.init and field.name not in without and value != default:
+            words += _flag(field.name.replace("_", "-"), value, hints[field.name])
+    return words
+
+
+def shift_flags(shift: Shift) -> list[str]:
+    """The flags of a shift's settings beside its bias."""
+    changed = [
+        name for name in ("scale", "terminal") if getattr(shift, name) != getattr(Shift, name)
+    ]
+    return [word for name in changed for word in (f"--{name}", str(getattr(shift, name)))]
+
+
+def _flag(name: str, value: Any, kind: Any) -> list[str]:
+    if isinstance(value, bool):
+        return [f"--{name}" if value else f"--no-{name}"]
+    slot = slot_of(kind)
+    if slot is not None:
+        return [f"--{name}", part_to_text(value, slot)]
+    each = value if isinstance(value, tuple) else (value,)
+    return [f"--{name}", *map(str, each)]

@@ -1,26 +1,19 @@
-"""Progress bars for long work."""
+"""Progress bars of a training and of other long work."""
 
 import contextlib
 import time
 from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
 
 import numpy as np
-from rich.console import Console, Group
-from rich.live import Live
-from rich.progress import (
-    BarColumn,
-    MofNCompleteColumn,
-    Progress,
-    TaskID,
-    TextColumn,
-    TimeElapsedColumn,
-    TimeRemainingColumn,
-)
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
-from rewardshift.lab.figure import Unit
-from rewardshift.lab.runner import Outcome, Place, Plan, run_units
+from rewardshift.training.initial_values import read_initial_values
+from rewardshift.training.run_folder import how_to_resume
+from rewardshift.training.trainer import OnProgress
 
-ROWS = 16  # the most running units to show, so that the bar stays on the screen
 SECONDS = 0.5  # between two updates of a bar
 
 # A function of the amount done, and of a function that returns the returns to show.
@@ -64,67 +57,34 @@ def counting_bar(name: str, total: int, unit: str) -> Iterator[Count]:
         yield count
 
 
-def run_with_progress(plan: Plan, units: list[Unit], place: Place) -> list[Outcome]:
-    """Runs the units, prints the errors of failed ones, and returns those."""
-    if not units:
-        print(f"{plan.figure}: no unit of work is left to do")
-        return []
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TextColumn("units, {task.fields[running]} running, {task.fields[failed]} failed, elapsed"),
-        TimeElapsedColumn(),
-        TextColumn("left"),
-        TimeRemainingColumn(),
-    )
-    bar = Progress(*columns)
-    task = bar.add_task(f"{plan.figure}, {plan.preset}", total=len(units), running=0, failed=0)
-    running, failed = RunningUnits(units, place), []
-    console = Console(stderr=True)
-    log = not console.is_terminal  # a log file gets a line for each unit instead of a moving bar
-    with Live(Group(running, bar), console=console, transient=log):
-        bar.update(task, running=running.count())
-        for number, outcome in enumerate(run_units(plan, units, place), start=1):
-            running.end(outcome.unit)
-            text = f"{number}/{len(units)} done: {_name(outcome.unit)}" if log else ""
-            if outcome.error is not None:
-                failed.append(outcome)
-                text = f"failed: {_name(outcome.unit)}\n{outcome.error.rstrip()}"
-            if text:
-                console.print(text, markup=False, highlight=False, soft_wrap=True)
-            bar.update(task, advance=1, running=running.count(), failed=len(failed))
-    return failed
+@contextlib.contextmanager
+def training_bar(folder: Path, steps: int) -> Iterator[OnProgress]:
+    """A bar with the returns of the last evaluation, and a line about where the networks begin.
 
-
-class RunningUnits(Progress):
-    """A line for each running unit: a place takes units in order, as many as it has slots.
-
-    Args:
-        units: All units, in the order in which the place takes them.
-        place: The place where they run.
+    An interrupt says how to continue.
     """
+    reached, started = 0, False
 
-    def __init__(self, units: list[Unit], place: Place) -> None:
-        super().__init__(TextColumn("{task.description}", markup=False), TimeElapsedColumn())
-        self._waiting, self._place = list(map(_name, units)), place
-        self._lines: dict[str, TaskID] = {}
+    def on_progress(step: int, rows: Sequence[Any]) -> None:
+        nonlocal reached, started
+        reached = step
+        if rows and not started:  # the file is there by the first evaluation
+            started, values = True, read_initial_values(folder)
+            if values is not None:
+                print(values)
+        count(step, lambda: [row.evaluation_return for row in last_rows(rows)])
 
-    def count(self) -> int:
-        """The number of running units; adds a line for each new one."""
-        names = self._waiting[: self._place.slots()]
-        for name in names[:ROWS]:
-            if name not in self._lines:
-                self._lines[name] = self.add_task(name, total=None)
-        return len(names)
-
-    def end(self, unit: Unit) -> None:
-        """Removes a unit that has ended."""
-        name = _name(unit)
-        self._waiting.remove(name)
-        if name in self._lines:
-            self.remove_task(self._lines.pop(name))
+    try:
+        with counting_bar(folder.name, steps, "steps") as count:
+            yield on_progress
+    except KeyboardInterrupt:
+        print(
+            f"stopped at step {reached}; go on from the last checkpoint with:"
+            f" {how_to_resume(folder)}"
+        )
+        raise
 
 
-def _name(unit: Unit) -> str:
-    return ", ".join((*unit.tasks, *unit.methods, *(f"seed {seed}" for seed in unit.seeds)))
+def last_rows(rows: Sequence[Any]) -> list[Any]:
+    """The rows of the last evaluation, one for each seed."""
+    return [row for row in rows if row.step == rows[-1].step]

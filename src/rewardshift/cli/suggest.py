@@ -1,4 +1,4 @@
-"""The command that chooses a constant."""
+"""The command `suggest`."""
 
 import math
 from typing import Annotated

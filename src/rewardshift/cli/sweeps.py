@@ -13,7 +13,9 @@ from rich.table import Table
 import rewardshift.paper  # noqa: F401  registers the figures
 from rewardshift.agents.base import Agent
 from rewardshift.auto import AUTO
-from rewardshift.cli.agents import (
+from rewardshift.cli.parts import command, flags, shift_flags
+from rewardshift.cli.reproduce import place_of, run_with_progress
+from rewardshift.cli.train import (
     AGENTS,
     HIDDEN,
     Budget,
@@ -23,11 +25,7 @@ from rewardshift.cli.agents import (
     checked,
     options_of,
     unchecked,
-    values_of,
 )
-from rewardshift.cli.figures import place_of
-from rewardshift.cli.flags import command, flags, shift_flags
-from rewardshift.cli.progress import run_with_progress
 from rewardshift.errors import InputError
 from rewardshift.extras import needs
 from rewardshift.lab.figure import Unit, duration
@@ -105,7 +103,7 @@ def _maker(kind: type[Any], default: Budget) -> Callable[..., SweepJob]:
     """A function whose parameters tyro shows as flags."""
     raw_budget, options = unchecked(type(default)), options_of(default)
     raw_constants = unchecked(Constants)
-    defaults = raw_budget(**values_of(default))
+    defaults = raw_budget(**vars(default))
     name = next((n for n, (one, _) in AGENTS.items() if one is kind), "")
 
     def make(
@@ -118,7 +116,7 @@ def _maker(kind: type[Any], default: Budget) -> Callable[..., SweepJob]:
         return SweepJob(
             name or f"{kind.__module__}:{kind.__qualname__}",
             checked(kind, agent),
-            options(**values_of(run)),
+            options(**vars(run)),
             checked(Constants, constants),
             checked(type(default), budget),
             default,

@@ -9,7 +9,7 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from rewardshift.agents.base import Agent
-from rewardshift.agents.learner import Learner
+from rewardshift.agents.networks import Learner
 from rewardshift.envs.tasks import MakeEnv, TaskSpec, env_name
 from rewardshift.envs.vector import Environments
 from rewardshift.errors import InputError, TrainingError, blaming

@@ -1,7 +1,7 @@
-"""The flags of `rewardshift train`: the settings of an agent, of a budget and of a run.
+"""The commands `train` and `resume`.
 
-The flags are the fields of the agent's and the budget's own dataclasses; their docstrings are the
-help. Only `RunOptions` belongs to the command line.
+The flags of `train` are the fields of the agent's and the budget's own dataclasses; their
+docstrings are the help. Only `RunOptions` belongs to the command line.
 """
 
 from collections.abc import Callable, Sequence
@@ -9,8 +9,9 @@ from dataclasses import dataclass, field, fields, replace
 from functools import cache, reduce
 from operator import or_
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple, cast
+from typing import Annotated, Any, NamedTuple, cast, get_type_hints
 
+import numpy as np
 import tyro
 
 from rewardshift.agents.base import Agent
@@ -20,16 +21,19 @@ from rewardshift.agents.dqn import DQN
 from rewardshift.agents.sac import SAC
 from rewardshift.agents.td3 import TD3
 from rewardshift.auto import Cautious, Rule
+from rewardshift.cli.parts import flag_type
+from rewardshift.cli.progress import last_rows, training_bar
 from rewardshift.data.dataset import Pick, Subset
 from rewardshift.errors import InputError, one_line
+from rewardshift.interrupts import stop_requests
 from rewardshift.shift import Shift, Terminal
 from rewardshift.training.config import chosen_seeds, find_part
 from rewardshift.training.offline import OfflineBudget
 from rewardshift.training.online import OnlineBudget
-from rewardshift.training.runs import Run, offline_run, online_run
+from rewardshift.training.run_folder import read_config
+from rewardshift.training.runs import Result, Run, offline_run, online_run, resume
 
 Budget = OnlineBudget | OfflineBudget
-RunSeed = Annotated[int | None, tyro.conf.arg(metavar="INT")]  # None: the run's first seed
 LONG = OnlineBudget(steps=1_000_000, capacity=1_000_000, evaluate_every=5_000)
 
 # The agents by name, each with its default budget, whose type says whether it learns online.
@@ -40,8 +44,6 @@ AGENTS: dict[str, tuple[type[Any], Budget]] = {
     "bcq": (BCQ, OfflineBudget()),
     "cql": (CQL, OfflineBudget()),
 }
-
-
 HIDDEN = object()  # see `unchecked`
 
 
@@ -66,7 +68,7 @@ class RunOptions:
     first_seed: int = 0
     out: Annotated[Path | None, tyro.conf.arg(metavar="PATH")] = None
 
-    def numbers(self) -> tuple[int, ...]:
+    def seed_numbers(self) -> tuple[int, ...]:
         """The seeds."""
         chosen_seeds(self.seeds)
         return tuple(range(self.first_seed, self.first_seed + self.seeds))
@@ -74,8 +76,9 @@ class RunOptions:
     def shifted(self, agent: Any) -> Agent:
         """The agent with this scale and treatment of terminal states in all its shifts."""
         given = {"scale": self.scale, "terminal": self.terminal}
-        usual = {"scale": RunOptions.scale, "terminal": None}
-        changes = {name: value for name, value in given.items() if value != usual[name]}
+        changes = {
+            name: value for name, value in given.items() if value != getattr(RunOptions, name)
+        }
         if not changes:
             return cast("Agent", agent)
         members = agent.shift if isinstance(agent.shift, tuple) else (agent.shift,)
@@ -103,7 +106,7 @@ class OnlineOptions(RunOptions):
 
     def prepare(self, agent: Agent, budget: OnlineBudget) -> Run:
         """The run, configured and checked."""
-        return online_run(agent, self.env, self.numbers(), budget)
+        return online_run(agent, self.env, self.seed_numbers(), budget)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -127,7 +130,7 @@ class OfflineOptions(RunOptions):
 
     def prepare(self, agent: Agent, budget: OfflineBudget) -> Run:
         """The run, configured and checked."""
-        return offline_run(agent, self.data, self.env, self.numbers(), budget, self.subset())
+        return offline_run(agent, self.data, self.env, self.seed_numbers(), budget, self.subset())
 
     def subset(self) -> Subset | None:
         """The part of the data set to learn from."""
@@ -146,10 +149,6 @@ class Job(NamedTuple):
     agent: Agent
     options: OnlineOptions | OfflineOptions
     budget: Any
-
-    def prepare(self) -> Run:
-        """The run, configured and checked."""
-        return self.options.prepare(self.options.shifted(self.agent), self.budget)
 
 
 def jobs(arguments: Sequence[str]) -> Any:
@@ -206,10 +205,9 @@ def _own_agent(command: str, name: str, others: tuple[type[Any], ...]) -> tuple[
 def _job_maker(kind: type[Any], default: Budget) -> Callable[..., Job]:
     """A function whose parameters tyro shows as flags."""
     raw_budget = unchecked(type(default))
-    defaults = raw_budget(**values_of(default))
 
-    def make(run: Any, agent: Any, budget: Any = defaults) -> Job:
-        return Job(checked(kind, agent), run, checked(type(default), budget))
+    def make(run: Any, agent: Any, budget: Any = raw_budget(**vars(default))) -> Job:  # noqa: B008
+        return Job(run.shifted(checked(kind, agent)), run, checked(type(default), budget))
 
     make.__annotations__.update(run=options_of(default), agent=unchecked(kind), budget=raw_budget)
     make.__doc__ = (kind.__doc__ or "").partition("\n")[0]
@@ -217,22 +215,27 @@ def _job_maker(kind: type[Any], default: Budget) -> Callable[..., Job]:
 
 
 def _unchecked(kind: type[Any], **changed: Any) -> type[Any]:
-    """The dataclass without its checks, whose errors tyro would show as its own.
+    """The dataclass as tyro reads it: without its checks, whose errors tyro would show as its own.
 
     Args:
         kind: The dataclass.
         changed: New defaults of some fields, or `HIDDEN` for a field that is no flag and keeps its
             default.
     """
-    same = {"__doc__": kind.__doc__, "__module__": kind.__module__, "__post_init__": lambda _: None}
-    body: dict[str, Any] = {**same, "__annotations__": {}}
+    hints = get_type_hints(kind, include_extras=True)
+    types = {flag.name: flag_type(hints[flag.name]) for flag in fields(kind)}
+    body: dict[str, Any] = {"__annotations__": types, "__post_init__": lambda _: None}
     for flag in fields(kind):
-        if flag.name in changed:
-            hidden = changed[flag.name] is HIDDEN
-            default = flag.default if hidden else changed[flag.name]
-            body["__annotations__"][flag.name] = flag.type
-            body[flag.name] = field(default=default, init=not hidden)
-    return dataclass(frozen=True, kw_only=True)(type(kind.__name__, (kind,), body))
+        default = changed.get(flag.name, HIDDEN)
+        if default is HIDDEN:
+            shown = flag.init and flag.name not in changed
+            body[flag.name] = field(
+                default=flag.default, default_factory=flag.default_factory, init=shown
+            )
+        else:
+            body[flag.name] = field(default=default)
+    same = {"__doc__": kind.__doc__, "__module__": kind.__module__}
+    return dataclass(frozen=True, kw_only=True)(type(kind.__name__, (kind,), {**body, **same}))
 
 
 # The same class for the same arguments: tyro reads the source of each new one for its help.
@@ -242,16 +245,78 @@ unchecked: Callable[..., type[Any]] = cache(_unchecked)
 def checked(kind: type[Any], raw: Any) -> Any:
     """The dataclass from the flags of its `unchecked` form."""
     try:
-        return kind(**values_of(raw))
+        return kind(**vars(raw))
     except ValueError as error:  # a user's agent may not raise InputError
         raise InputError(one_line(error)) from error
-
-
-def values_of(config: Any) -> dict[str, Any]:
-    """The fields that are flags, with their values."""
-    return {flag.name: getattr(config, flag.name) for flag in fields(config) if flag.init}
 
 
 def options_of(budget: Budget) -> type[OnlineOptions | OfflineOptions]:
     """The settings of a run with such a budget."""
     return OnlineOptions if isinstance(budget, OnlineBudget) else OfflineOptions
+
+
+def train_agent(job: Job) -> None:
+    """Train an agent, with all its seeds in one process.
+
+    The run has its own folder with checkpoints. After a stop, the same command, or
+    `rewardshift resume FOLDER`, continues it; the results are those of an uninterrupted run.
+
+    Args:
+        job: The agent: its name, or your own as MODULE:CLASS.
+    """
+    with stop_requests():
+        run = job.options.prepare(job.agent, job.budget)
+        if isinstance(job.agent.shift, Cautious):
+            _print_choice(run.config.agent)
+        folder = job.options.out or Path("runs") / run.config.name
+        with training_bar(folder, run.config.budget.steps) as on_progress:
+            result = run.start(folder, on_progress)
+            _check_finished(result)
+    _print_run(folder, result)
+
+
+def resume_run(
+    folder: Annotated[Path, tyro.conf.Positional],
+    /,
+    *,
+    steps: Annotated[int | None, tyro.conf.arg(metavar="INT")] = None,
+) -> None:
+    """Continue a stopped run, or extend a finished one.
+
+    Args:
+        folder: The run's folder.
+        steps: A larger number of steps, or of updates, which extends the run. Settings that depend
+            on the length, such as DQN's linear epsilon, follow the new length from there on.
+    """
+    config = read_config(folder)
+    total = config.longer(steps).budget.steps if steps is not None else config.budget.steps
+    with stop_requests(), training_bar(folder, total) as on_progress:
+        result = resume(folder, on_progress, steps=steps)
+        _check_finished(result)
+    _print_run(folder, result)
+
+
+def _check_finished(result: Result) -> None:
+    """Raises KeyboardInterrupt if a signal stopped the run: its handler is called later."""
+    if not result.finished:
+        raise KeyboardInterrupt
+
+
+def _print_choice(agent: Any) -> None:
+    """Prints the shift that the data set chose."""
+    shift: Shift = agent.shift
+    lowest = f"is {-shift.bias / (1 - agent.gamma):.6g}" if shift.bias else "is not negative"
+    print(
+        f"The data choose a shift of {shift.bias:.6g} (terminal {shift.terminal}): the lowest value"
+        f" that such rewards can add up to {lowest}."
+    )
+
+
+def _print_run(folder: Path, result: Result) -> None:
+    last = last_rows(result.rows)
+    returns = np.mean([row.evaluation_return for row in last])
+    rates = [rate for row in last if (rate := getattr(row, "success_rate", None)) is not None]
+    success = f", success rate {np.mean(rates):.2f}" if rates else ""
+    seeds = f"{len(last)} seed{'s' * (len(last) > 1)}"
+    print(f"last evaluation: mean return {returns:.2f} over {seeds}{success}")
+    print(f"run:     {folder}")

@@ -1,0 +1,66 @@
+"""The command `report`."""
+
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import tyro
+from rich import box
+from rich.console import Console
+from rich.table import Table
+
+import rewardshift.paper  # noqa: F401  registers the figures
+from rewardshift.errors import InputError
+from rewardshift.files import writable_folder
+
+
+def report(
+    out: Annotated[Path, tyro.conf.Positional] = Path("out"),
+    *,
+    markdown: bool = False,
+    seal: bool = False,
+) -> None:
+    """Make verdicts, pictures and the page again from the results in a folder.
+
+    Results that were changed after they were written are refused; a seal in provenance.json
+    protects them.
+
+    Args:
+        out: The folder that `rewardshift reproduce` or `rewardshift sweep` wrote to.
+        markdown: Print the counts of the verdicts as Markdown.
+        seal: Seal results without a seal, such as those of earlier versions.
+    """
+    if not out.is_dir():
+        raise InputError(f"no folder {str(out)!r}")
+    from rewardshift.report import (  # noqa: PLC0415  an extra
+        summary,
+        unsealed,
+        write_report,
+        write_seal,
+    )
+    from rewardshift.report.reading import COLUMNS, TITLES  # noqa: PLC0415
+    from rewardshift.report.reading import markdown as as_markdown  # noqa: PLC0415
+
+    page = write_report(writable_folder(out))
+    for folder in unsealed(out):
+        if seal:
+            write_seal(folder)
+        else:
+            print(
+                f"not sealed: {folder}, so a change of its results cannot be told; to seal them as"
+                f" they are: rewardshift report {out} --seal",
+                file=sys.stderr,
+            )
+    if markdown:
+        print(as_markdown(summary(out)))
+        return
+    for source, rows in summary(out).items():
+        style: dict[str, Any] = {"box": box.SIMPLE, "padding": (0, 1, 0, 0)}
+        table = Table(title=TITLES[source], title_justify="left", **style)
+        table.add_column(COLUMNS[0], no_wrap=True)
+        for column in COLUMNS[1:]:
+            table.add_column(column.replace(" ", "\n"), justify="right", no_wrap=True)
+        for row in rows:
+            table.add_row(*row.cells)
+        Console().print(table)
+    print(f"report:  {page}")

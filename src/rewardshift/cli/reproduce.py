@@ -1,0 +1,218 @@
+"""The command `reproduce`."""
+
+import os
+import re
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import tyro
+from rich.console import Console, Group
+from rich.live import Live
+from rich.markup import escape
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    TaskID,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
+from rich.table import Column, Table
+
+import rewardshift.paper  # noqa: F401  registers the figures
+from rewardshift.errors import InputError, TrainingError, shown
+from rewardshift.lab import FIGURES, find_figure
+from rewardshift.lab.cluster import RayCluster
+from rewardshift.lab.figure import PresetName, Unit
+from rewardshift.lab.processes import Processes
+from rewardshift.lab.runner import (
+    WHOLE,
+    Outcome,
+    Place,
+    Plan,
+    Shard,
+    gather,
+    missing_seeds,
+    pending_units,
+    run_units,
+)
+from rewardshift.lab.sweep.run import refuse_sweep
+
+COLORS = {
+    "supported": "green",
+    "contradicted": "red",
+    "inconclusive": "yellow",
+    "not tested": "blue",
+}
+ROWS = 16  # the most running units to show, so that the bar stays on the screen
+
+
+def reproduce(
+    figure: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="FIGURE")],
+    /,
+    *,
+    preset: PresetName = "quick",
+    seeds: Annotated[int | None, tyro.conf.arg(metavar="INT")] = None,
+    out: Path = Path("out"),
+    jobs: Annotated[int | None, tyro.conf.arg(metavar="INT")] = None,
+    shard: Annotated[str, tyro.conf.arg(metavar="I/N")] = "1/1",
+    on: Literal["here", "ray"] = "here",
+    address: Annotated[str | None, tyro.conf.arg(metavar="ADDRESS")] = None,
+    terminal: Literal["zero", "absorbing"] = "zero",
+) -> None:
+    """Run a figure of the paper and judge its claims.
+
+    The same command continues an interrupted run; finished units of work are not run twice. A
+    failing unit does not stop the others.
+
+    Args:
+        figure: The figure's name, as `rewardshift list` prints it, or "all".
+        preset: The size of the run.
+        seeds: The number of seeds; by default the preset's.
+        out: The folder for the results, with a subfolder for each figure.
+        jobs: The number of processes; by default one per core.
+        shard: The part of the work to run here, for example 2/4, the second of four, if several
+            machines share the work. Afterwards the command without --shard combines the results.
+        on: Where to run: in processes of this machine, or on a Ray cluster.
+        address: The address of the Ray cluster; by default one is started on this machine.
+        terminal: "zero" cuts the shift off at a terminal state, as the paper does;
+            "absorbing" makes it exactly policy-invariant. Figures whose methods have treatments of
+            their own ignore it.
+    """
+    from rewardshift.report import write_figure, write_page  # noqa: PLC0415  an extra, asked early
+
+    place = place_of(on, jobs, address)
+    refuse_sweep(out)
+    names = list(FIGURES) if figure == "all" else [find_figure(figure).name]
+    plans = [
+        Plan(
+            figure=name,
+            preset=preset,
+            seeds=seeds if seeds is not None else FIGURES[name].preset(preset).seeds,
+            terminal=terminal,
+            out=out,
+        )
+        for name in names
+    ]
+    part = _parse_shard(shard)
+    failed = []
+    work = [(plan, pending_units(plan, part)) for plan in plans]
+    for plan, units in work:
+        failed += run_with_progress(plan, units, place)
+        if part != WHOLE and missing_seeds(plan):
+            print(f"{plan.figure}: shard {shard} is done; others are missing")
+        elif gather(plan):
+            _print_claims(plan.figure, write_figure(plan.folder))
+            print(f"picture: {plan.folder / 'figure.png'}")
+    print(f"report:  {write_page(out)}")
+    if failed:
+        raise TrainingError(
+            f"{len(failed)} unit{'s' * (len(failed) > 1)} of work failed, see above; the same"
+            " command runs what is missing"
+        )
+
+
+def place_of(on: str, jobs: int | None, address: str | None) -> Place:
+    """The place that performs units of work."""
+    if on == "ray":
+        if jobs is not None:
+            raise InputError("--jobs is for processes of this machine, not for --on ray")
+        return RayCluster(address)
+    if address is not None:
+        raise InputError("--address is for --on ray")
+    jobs = jobs if jobs is not None else os.cpu_count() or 1
+    if jobs < 1:
+        raise InputError(f"jobs must be 1 or more, got {jobs}")
+    return Processes(jobs)
+
+
+def _parse_shard(text: str) -> Shard:
+    parts = re.fullmatch("([0-9]{1,9})/([0-9]{1,9})", text)
+    if parts is not None:
+        shard = Shard(*map(int, parts.groups()))
+        if 1 <= shard.number <= shard.of:
+            return shard
+    raise InputError(f"shard must be I/N with I from 1 to N, for example 2/4, got {shown(text)}")
+
+
+def _print_claims(figure: str, claims: list[dict[str, Any]]) -> None:
+    from rewardshift.report.verdicts import comparison, evidence, verdict_words  # noqa: PLC0415
+
+    verdict_column = Column("verdict", no_wrap=True)
+    table = Table(verdict_column, "source", "claim", "measured", title=figure, title_justify="left")
+    for claim in claims:
+        verdict = claim["verdict"]
+        table.add_row(
+            f"[{COLORS[verdict]}]{verdict_words(claim)}[/]",
+            claim["source"],
+            escape(f"{claim['panel']}: {comparison(claim)}"),
+            escape(evidence(claim)),
+        )
+    Console().print(table)
+
+
+def run_with_progress(plan: Plan, units: list[Unit], place: Place) -> list[Outcome]:
+    """Runs the units, prints the errors of failed ones, and returns those."""
+    if not units:
+        print(f"{plan.figure}: no unit of work is left to do")
+        return []
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn("units, {task.fields[running]} running, {task.fields[failed]} failed, elapsed"),
+        TimeElapsedColumn(),
+        TextColumn("left"),
+        TimeRemainingColumn(),
+    )
+    bar = Progress(*columns)
+    task = bar.add_task(f"{plan.figure}, {plan.preset}", total=len(units), running=0, failed=0)
+    running, failed = RunningUnits(units, place), []
+    console = Console(stderr=True)
+    log = not console.is_terminal  # a log file gets a line for each unit instead of a moving bar
+    with Live(Group(running, bar), console=console, transient=log):
+        bar.update(task, running=running.count())
+        for number, outcome in enumerate(run_units(plan, units, place), start=1):
+            running.end(outcome.unit)
+            text = f"{number}/{len(units)} done: {_name(outcome.unit)}" if log else ""
+            if outcome.error is not None:
+                failed.append(outcome)
+                text = f"failed: {_name(outcome.unit)}\n{outcome.error.rstrip()}"
+            if text:
+                console.print(text, markup=False, highlight=False, soft_wrap=True)
+            bar.update(task, advance=1, running=running.count(), failed=len(failed))
+    return failed
+
+
+class RunningUnits(Progress):
+    """A line for each running unit: a place takes units in order, as many as it has slots.
+
+    Args:
+        units: All units, in the order in which the place takes them.
+        place: The place where they run.
+    """
+
+    def __init__(self, units: list[Unit], place: Place) -> None:
+        super().__init__(TextColumn("{task.description}", markup=False), TimeElapsedColumn())
+        self._waiting, self._place = list(map(_name, units)), place
+        self._lines: dict[str, TaskID] = {}
+
+    def count(self) -> int:
+        """The number of running units; adds a line for each new one."""
+        names = self._waiting[: self._place.slots()]
+        for name in names[:ROWS]:
+            if name not in self._lines:
+                self._lines[name] = self.add_task(name, total=None)
+        return len(names)
+
+    def end(self, unit: Unit) -> None:
+        """Removes a unit that has ended."""
+        name = _name(unit)
+        self._waiting.remove(name)
+        if name in self._lines:
+            self.remove_task(self._lines.pop(name))
+
+
+def _name(unit: Unit) -> str:
+    return ", ".join((*unit.tasks, *unit.methods, *(f"seed {seed}" for seed in unit.seeds)))
