@@ -18,7 +18,6 @@ from rewardshift.agents.dqn import DQN
 from rewardshift.agents.networks import MLP
 from rewardshift.agents.td3 import TD3
 from rewardshift.lab import (
-    Budget,
     Claim,
     Curve,
     Figure,
@@ -28,10 +27,12 @@ from rewardshift.lab import (
     Style,
     Task,
     Unit,
+    budgets,
+    smoke_preset,
 )
 from rewardshift.lab.trainings import budget_for, configured
 from rewardshift.paper.behaviour import Behaviour
-from rewardshift.paper.mechanism import ending
+from rewardshift.paper.mechanism import lasting
 from rewardshift.shift import Shift
 from rewardshift.training.runs import Result, train_offline
 
@@ -136,7 +137,7 @@ JUDGED = 2
 DEVIATION = 0.082
 
 LIFETIMES = {"smoke": 1, "quick": 4, "paper": 4}  # the length of a preset's trainings
-BUDGET = ending(LIFETIMES["quick"], TASKS, Budget(1, evaluations=20, evaluation_episodes=1))
+BUDGET = budgets(lasting(LIFETIMES["quick"], TASKS), evaluations=20, evaluation_episodes=1)
 LIFETIME = Figure(
     name="lifetime",
     title="How long a shift lasts: the share of its offset that is left",
@@ -175,18 +176,21 @@ LIFETIME = Figure(
             source="ours",
             metric="deviation",
             bound=DEVIATION,
-            until=budget.steps,
+            until=updates,
         )
-        for name, budget in ending(JUDGED, TASKS, Budget(1)).items()
+        for name, updates in lasting(JUDGED, TASKS).items()
         for label in SIGNS
     ),
     presets={
-        "smoke": Preset(
-            seeds=2,
-            budget=ending(LIFETIMES["smoke"], TASKS, Budget(1, 2, 1, transitions=100)),
-            seconds=60,
-            note="one lifetime on 100 transitions: shows that it runs, nothing else",
-            decides=False,
+        "smoke": smoke_preset(
+            budgets(
+                lasting(LIFETIMES["smoke"], TASKS),
+                evaluations=2,
+                evaluation_episodes=1,
+                transitions=100,
+            ),
+            60,
+            "one lifetime on 100 transitions",
         ),
         "quick": Preset(seeds=10, budget=BUDGET, seconds=400),
         "paper": Preset(seeds=20, budget=BUDGET, seconds=800),
