@@ -168,7 +168,7 @@ def test_the_provenance_says_what_made_the_results(tmp_path: Path) -> None:
         "rewardshift reproduce figure1 --preset smoke --seeds 2 --terminal zero"
     )
     assert provenance["duration"] > 0
-    assert provenance["budget"].startswith("Budget(steps=20")
+    assert provenance["budget"].startswith("Budget(steps=20, ")
     assert {"commit", "machine"} <= set(provenance)
     assert {"python", "jax", "numpy", "scipy", "rewardshift"} <= set(provenance["versions"])
     assert str(tmp_path) not in json.dumps(provenance)
