@@ -272,7 +272,7 @@ def _as_number(name: str, value: Any) -> Any:
     """Converts Python and NumPy scalars to Python floats, which change no array's dtype."""
     if value is None and name == "gamma":
         return None
-    if isinstance(value, list | tuple):
+    if isinstance(value, list | tuple | bool | np.bool_):
         raise InputError(f"{name} must be a number or an array of numbers, got {shown(value)}")
     given = as_numbers(name, value)
     return float(given) if isinstance(given, numbers.Real) else given
