@@ -180,7 +180,7 @@ class Online(Agent):
     @property
     def lifetime(self) -> float:
         """The lifetime of a shift, in updates; see `rewardshift.lifetime`."""
-        return lifetime(self.gamma, self.tau, self.period)
+        return lifetime(self.gamma, self.tau, self.period, self.n_step)
 
     def check_offline(self, updates: int) -> None:
         """See `Agent`."""
