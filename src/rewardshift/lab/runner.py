@@ -33,8 +33,8 @@ from rewardshift.lab.results import (
     write_results,
 )
 from rewardshift.shift import Terminal
+from rewardshift.training.config import chosen_seeds
 from rewardshift.training.run_folder import TIMES, time_spent
-from rewardshift.training.seeding import check_count
 
 
 class Made(NamedTuple):
@@ -68,7 +68,7 @@ class Plan:
 
     def __post_init__(self) -> None:
         self.declared.preset(self.preset)
-        check_count(self.seeds)
+        chosen_seeds(self.seeds)
         object.__setattr__(self, "module", MODULES.get(self.figure))
 
     @property
