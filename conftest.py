@@ -47,14 +47,15 @@ def make_folder(namespace: dict[str, Any]) -> None:
     folder = namespace["folder"] = Path(tempfile.mkdtemp())
     (folder / "examples").symlink_to(ROOT / "examples")
     os.chdir(folder)
+    namespace["figures"] = set(import_module("rewardshift.lab").FIGURES)
 
 
 def remove_folder(namespace: dict[str, Any]) -> None:
     os.chdir(ROOT)
     shutil.rmtree(namespace["folder"])
-    experiments = import_module("rewardshift.lab")  # not before the hooks of tests/
-    for name in tuple(experiments.MODULES):  # the figures that the page has registered
-        del experiments.FIGURES[name], experiments.MODULES[name]
+    lab = import_module("rewardshift.lab")
+    for name in set(lab.FIGURES) - namespace["figures"]:  # those that the page has registered
+        del lab.FIGURES[name], lab.MODULES[name]
 
 
 def run(command: str, folder: Path) -> str:

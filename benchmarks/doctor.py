@@ -18,7 +18,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from patients import CASES, Case, Examine, Seeds
+from patients import Case, Examine, Look, Seeds
+from patients_sb3 import CASES
 
 from rewardshift.lab.processes import keep_to_one_thread
 
@@ -34,39 +35,67 @@ NUMBERS = (
     "untried/pull",
     "untried/advantage",
     "ends/share",
+    "ends/before",
     "ends/far",
     "ends/shrinking",
+    "ends/stored",
+    "ends/limit",
+    "ends/at_limit",
+    "ends/below_limit",
+    "ends/went_on",
+    "signal/distance",
+    "signal/weight",
+    "signal/largest",
+    "signal/foreign",
+    "start/updates",
     "start/left",
 )
 
 
 def look(name: str, examine: Examine, seeds: Seeds) -> Iterator[dict[str, Any]]:
     """What the doctor says of every seed of a case."""
-    for seed, (found, reached) in zip(seeds, examine(seeds), strict=True):
-        named, known = [finding.name for finding in found.findings], found.scalars()
-        numbers = {key: round(known[key], 3) for key in NUMBERS if key in known}
-        print(f"  {name} {seed}: {named} return {reached} {numbers}", flush=True)
-        yield {"seed": seed, "named": named, "return": reached, "numbers": numbers}
+    for seed, found in zip(seeds, examine(seeds), strict=True):
+        row = {"seed": seed, **told(found)}
+        if found.half is not None:
+            row["half"] = told(found.half)
+        print(f"  {name} {row}", flush=True)
+        yield row
 
 
-def line(case: Case, rows: list[dict[str, Any]]) -> str:
-    """The line of a case in the table."""
-    wanted = case.illness
+def told(look: Look) -> dict[str, Any]:
+    """What the doctor names in a look, the return, and the numbers that rules use."""
+    known = look.found.scalars()
+    numbers = {key: float(f"{known[key]:.3g}") for key in NUMBERS if key in known}
+    named = [finding.name for finding in look.found.findings]
+    return {"named": named, "return": look.reached, "numbers": numbers}
+
+
+def line(words: str, wanted: str | None, rows: list[dict[str, Any]]) -> str:
+    """The line of some looks in the table."""
     hits = [row for row in rows if (wanted in row["named"] if wanted else not row["named"])]
     others = sorted({one for row in rows for one in row["named"]} - {wanted})
     more = [f"{one} ({sum(one in row['named'] for row in rows)})" for one in others]
     reached = [row["return"] for row in rows if row["return"] is not None]
     returns = f"{min(reached):.0f} to {max(reached):.0f}" if reached else ""
     said = f"{len(hits)} of {len(rows)}"
-    return f"| {' | '.join((case.words, returns, wanted or 'nothing', said, ', '.join(more)))} |"
+    return f"| {' | '.join((words, returns, wanted or 'nothing', said, ', '.join(more)))} |"
+
+
+def lines(case: Case, rows: list[dict[str, Any]]) -> str:
+    """The lines of a case: a healthy agent has one for each time that it was looked at."""
+    looks = [line(case.words, case.illness, rows)]
+    half = [row["half"] for row in rows if "half" in row]
+    if half and case.illness is None:
+        looks.append(line(f"{case.words}, half-way", None, half))
+    return "\n".join(looks)
 
 
 def table(before: str, kept: dict[str, Any]) -> str:
     """The table of illnesses and hits: new lines for what is kept, old ones for the rest."""
     head, rule, *old = before.splitlines()
-    lines = {one.split(" | ")[0].removeprefix("| "): one for one in old}
-    lines |= {CASES[name].words: line(CASES[name], rows) for name, rows in kept.items()}
-    known = [lines[case.words] for case in CASES.values() if case.words in lines]
+    written = {one.split(" | ")[0].removeprefix("| "): one for one in old}
+    written |= {CASES[name].words: lines(CASES[name], rows) for name, rows in kept.items()}
+    known = [written[case.words] for case in CASES.values() if case.words in written]
     return "\n".join((head, rule, *known))
 
 

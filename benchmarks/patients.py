@@ -66,10 +66,11 @@ BOUNDED_DEAF = DeafTD3(**WARM, tau=0.05, reward_range=(0.0, 1.0))
 
 
 class Look(NamedTuple):
-    """The diagnosis of an agent, and its return if it was evaluated."""
+    """The diagnosis of an agent, its return if it was evaluated, and the look half-way."""
 
     found: Diagnosis
     reached: float | None = None
+    half: "Look | None" = None
 
 
 Seeds = tuple[int, ...]

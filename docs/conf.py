@@ -26,7 +26,7 @@ exclude_patterns = ["_build"]
 html_theme = "furo"
 html_title = "rewardshift"
 
-myst_enable_extensions = ["dollarmath"]
+myst_enable_extensions = ["deflist", "dollarmath"]
 myst_heading_anchors = 3
 
 # An error in a notebook ends the build. One whose own code is as it was is not run again: what it

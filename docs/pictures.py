@@ -15,8 +15,8 @@ import jax.numpy as jnp
 import numpy as np
 import optax
 
-from rewardshift import Shift
-from rewardshift.agents.networks import apply_mlp, init_mlp
+from rewardshift import MLP, Shift
+from rewardshift.envs.tasks import TaskSpec
 
 GAMMA = 0.9
 BIASES = [round(0.05 * i, 2) for i in range(-4, 5)]
@@ -24,6 +24,7 @@ UPDATES = [0, 3, 6, 10, 15, 22, 32, 48, 75, 120, 200, 400]  # when the networks 
 ACTIONS = np.linspace(-1, 1, 61)
 SEEN = np.linspace(-0.36, 0.3, 23)
 BUMPS = np.linspace(-1.2, 1.2, 31)
+NETWORK = MLP((64, 64))
 
 Values = Callable[[Any, jax.Array], jax.Array]
 
@@ -42,7 +43,7 @@ def local(weights: jax.Array, action: jax.Array) -> jax.Array:
 
 def plain(parameters: Any, action: jax.Array) -> jax.Array:
     """Sees an action as a number, and carries what it learns beyond the data."""
-    return apply_mlp(parameters, 3 * action[:, None])[:, 0]
+    return NETWORK.apply(parameters, 3 * action[:, None])[:, 0]
 
 
 def learn(
@@ -67,13 +68,14 @@ def learn(
 def numbers() -> dict[str, object]:
     """All that the picture shows."""
     key = jax.random.key(0)
+    first = NETWORK.init(key, TaskSpec(1, "float32"), 0, 1, "random")
     learners = {
         "local": (
             local,
             jax.random.uniform(key, (len(BUMPS),), minval=-0.1, maxval=0.1),
             optax.sgd(0.7),
         ),
-        "plain": (plain, init_mlp(key, (1, 64, 64, 1)), optax.adam(3e-3)),
+        "plain": (plain, first, optax.adam(3e-3)),
     }
     values = {
         name: jax.jit(jax.vmap(partial(learn, *parts)))(jnp.asarray(BIASES))

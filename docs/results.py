@@ -14,6 +14,7 @@ from rewardshift.paper.lifetime import JUDGED, SIGNS, fitted_lifetime
 from rewardshift.report import judged_folders, summary
 from rewardshift.report.plots import in_words
 from rewardshift.report.reading import (
+    DIFFERS,
     differences,
     markdown,
     read_claims,
@@ -133,8 +134,20 @@ def results_page() -> str:
 
 def readme() -> str:
     """The README with the tables of today."""
-    text, tables = (ROOT / "README.md").read_text(), markdown(summary(RESULTS))
+    tables = f"{markdown(summary(RESULTS))}\n\n{_differences()}"
+    text = (ROOT / "README.md").read_text()
     return TABLES.sub(lambda found: f"{found[1]}{tables}{found[2]}", text)
+
+
+def _differences() -> str:
+    """What differs from the paper's setting in each of its figures that has verdicts."""
+    lines = [["figure", "what differs from the paper's setting"]]
+    for folder in judged_folders(RESULTS):
+        figure = FIGURES[folder.name]
+        if figure.wording:
+            provenance = read_provenance(folder, figure)
+            lines.append([figure.name, differences(figure, provenance).removeprefix(DIFFERS)])
+    return _markdown(lines)
 
 
 def page(name: str) -> str:

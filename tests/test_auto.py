@@ -1,7 +1,8 @@
 """The shift that chooses itself, in agents, wrappers and on the command line."""
 
 import json
-from dataclasses import replace
+from dataclasses import asdict, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +32,7 @@ from rewardshift import (
 )
 from rewardshift.agents.base import Batch
 from rewardshift.cli import main
+from rewardshift.envs.goals import BitFlip
 from rewardshift.envs.tasks import TaskSpec
 
 WRONG: Any = "car"
@@ -226,10 +228,8 @@ def test_the_command_line_takes_auto(tmp_path: Path, capsys: pytest.CaptureFixtu
         arguments = ["--env=CartPole-v1", f"--shift={text}", f"--out={out}"]
         assert main(["train", "dqn", *arguments, *flags]) == 0
         assert load(out).agent.shift == rule
-        assert (
-            json.loads((out / "config.json").read_text())["agent"]["shift"]["type"]
-            == type(rule).__name__
-        )
+        kept = json.loads((out / "config.json").read_text())["agent"]["shift"]["type"]
+        assert kept == (text if ":" in text else type(rule).__name__)
     for wrong, words in (("automatic", "auto"), ("auto(size=1)", "optimism")):
         assert main(["train", "dqn", "--env=CartPole-v1", f"--shift={wrong}", *flags]) == 2
         assert words in capsys.readouterr().err
@@ -244,3 +244,41 @@ def test_the_command_line_chooses_the_treatment_of_auto(
     assert load(tmp_path / "run").agent.shift == Auto(terminal="zero")
     assert main([*command, "--scale=2"]) == 2
     assert "'auto' has a scale of its own, got --scale 2" in capsys.readouterr().err
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")  # by which Gymnasium logs a worker's error
+@pytest.mark.parametrize(
+    "vectorise",
+    [gym.vector.SyncVectorEnv, partial(gym.vector.AsyncVectorEnv, context="spawn")],
+)
+def test_environments_of_a_vector_do_not_choose_one_by_one(vectorise: Any) -> None:
+    envs = vectorise([lambda: ShiftReward(gym.make("CartPole-v1"), "auto", gamma=0.5)] * 2)
+    with pytest.raises(InputError, match="around the vector"):
+        envs.reset(seed=0)
+    envs.close()
+
+
+def test_what_was_chosen_can_be_given_again() -> None:
+    """As JSON, for a training that goes on in another process."""
+    env = ShiftReward(Paying(), FIRST, gamma=0.5)
+    env.reset(seed=0)
+    for _ in range(4):
+        env.step(0)
+    again = ShiftReward(Paying((7.0,)), json.loads(json.dumps(asdict(env.shift))))
+    again.reset(seed=0)
+    assert again.step(0)[1] == 7.0 / 4 - 0.5
+
+
+class Costly(BitFlip):
+    """A goal costs nothing, every other step 4."""
+
+    def compute_reward(self, achieved_goal: Any, desired_goal: Any, info: Any) -> Any:
+        return 4.0 * super().compute_reward(achieved_goal, desired_goal, info)
+
+
+def test_a_relabelled_reward_has_the_unit_of_the_others() -> None:
+    """The first reward decides, whether it is paid or relabelled."""
+    env = ShiftReward(Costly(2), Auto(1.0, "zero", least=0.0), gamma=0.5)
+    near, far = np.array([0, 1]), np.array([1, 1])
+    assert env.compute_reward(near, far, {}) == -1.5
+    assert env.shift == Shift(-0.5, 0.25, 0.5, "zero")

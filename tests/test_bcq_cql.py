@@ -13,11 +13,9 @@ from hypothesis import strategies as st
 
 from rewardshift.agents.base import Batch
 from rewardshift.agents.bcq import BCQ
-from rewardshift.agents.cql import CQL, CQLState
+from rewardshift.agents.cql import CACHED, CQL, CQLState, mean_and_grad
 from rewardshift.agents.gaussian_policy import squash, squashed_log_density
-from rewardshift.agents.learner import CACHED, mean_and_grad
-from rewardshift.agents.networks import MLP, MLPParameters, apply_mlp, init_mlp
-from rewardshift.agents.networks.perceptron import Layer
+from rewardshift.agents.networks import MLP, Layer, MLPParameters
 from rewardshift.envs.tasks import TaskSpec
 
 SPEC = TaskSpec(5, "float32", action_size=2)
@@ -125,7 +123,8 @@ def test_the_density_of_a_squashed_action(
 def test_the_gradient_of_a_batch_in_parts_is_that_of_the_whole(
     count: int, size: int, parts: int
 ) -> None:
-    critics = init_mlp(KEY, (2, 4, 1))
+    network = MLP((4,))
+    critics = network.init(KEY, TaskSpec(2, "float32"), 0, 1, "random")
     inputs = jax.random.normal(KEY, (count, 2))
     target = jnp.arange(count, dtype=jnp.float32)
 
@@ -133,7 +132,7 @@ def test_the_gradient_of_a_batch_in_parts_is_that_of_the_whole(
 
     def loss(critics: MLPParameters, part: Any) -> tuple[Any, dict[str, Any]]:
         lengths.append(len(part[0]))
-        values = apply_mlp(critics, part[0])[:, 0]
+        values = network.apply(critics, part[0])[:, 0]
         return ((values - part[1]) ** 2).mean(), {"values": values.mean()}
 
     expected = jax.value_and_grad(loss, has_aux=True)(critics, (inputs, target))

@@ -123,7 +123,7 @@ parts = st.one_of(
     ),
     st.tuples(
         st.just(Network),
-        st.sampled_from([MLP(), MLP((4, 2), True, ((0.0, 1.0),)), Convolution(hidden=())]),
+        st.sampled_from([MLP(), MLP((4, 2), ((0.0, 1.0),)), Convolution(hidden=())]),
     ),
 )
 

@@ -10,6 +10,7 @@ import gymnasium as gym
 import jax
 import numpy as np
 import pytest
+from fuzzing import as_installed
 
 from rewardshift.agents.bcq import BCQ
 from rewardshift.agents.cql import CQL
@@ -22,14 +23,14 @@ from rewardshift.data.dataset import FIELDS
 from rewardshift.data.writing import check_target
 from rewardshift.envs.tasks import env_maker, flatten, probe_spec
 from rewardshift.errors import InputError
+from rewardshift.training.checkpoint import npz_bytes
 from rewardshift.training.collection import collect
 from rewardshift.training.config import DataConfig, RunConfig
+from rewardshift.training.evaluation import derive_seed
 from rewardshift.training.offline import OfflineBudget
 from rewardshift.training.online import OnlineBudget
 from rewardshift.training.run_folder import claim_folder, load, networks_of, note_time
 from rewardshift.training.runs import train
-from rewardshift.training.seeding import derive_seed
-from rewardshift.training.serialise import npz_bytes
 
 BUDGET = OnlineBudget(steps=40, capacity=40, evaluate_every=40, evaluation_episodes=1)
 NARROW = MLP((8,))
@@ -181,7 +182,7 @@ def test_what_cannot_be_collected(options: dict[str, Any], message: str, cartpol
 
 def test_what_is_no_policy_cannot_act() -> None:
     nothing: Any = "my run"
-    with pytest.raises(InputError, match="policy must be a Policy, such as load"):
+    with as_installed(), pytest.raises(InputError, match="policy must be a Policy, such as load"):
         collect(nothing, 10)
 
 

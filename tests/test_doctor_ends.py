@@ -25,11 +25,23 @@ def test_ends_that_the_data_does_not_know_are_told() -> None:
     assert (found.ends.stored, found.ends.lived) == (0, 2)
 
 
+HALF = 6  # episodes in each half of the data
+
+
+def always(known: np.ndarray) -> Earlier:
+    """The same values, some updates ago."""
+    return Earlier(lambda seen, _: known[seen.argmax(axis=-1)], 20)
+
+
+def named(found: Diagnosis) -> bool:
+    return "ends" in [finding.name for finding in found.findings]
+
+
 def valued_ends(known: np.ndarray, earlier: Earlier | None = None, **more: Any) -> Diagnosis:
     """A diagnosis of these values of the states of a corridor that pays 1 at each step."""
     target = Target(0.5, 1, 10_000)  # a lifetime of 20 updates
     one = agent(lambda seen, _: known[seen.argmax(axis=-1)], 0.0, earlier=earlier, target=target)
-    rows = np.tile(np.arange(LENGTH), 2)
+    rows = np.tile(np.arange(LENGTH), 2 * HALF)
     data = Transitions(
         observation=STATES[rows],
         action=first_action(rows),
@@ -47,30 +59,49 @@ FLAT = np.full(LENGTH, 1 / (1 - GAMMA))
 @pytest.mark.parametrize(("learned", "share"), [(True, 0.0), (False, 1.0)])
 def test_ends_that_are_valued_like_other_steps_are_told(learned: bool, share: float) -> None:
     left = LENGTH - np.arange(LENGTH)
-    found = valued_ends((1 - GAMMA**left) / (1 - GAMMA) if learned else FLAT)
+    known = (1 - GAMMA**left) / (1 - GAMMA) if learned else FLAT
+    found = valued_ends(known, always(known))
     assert found.ends is not None
-    assert (found.ends.source, found.ends.transitions) == ("data", 2)
+    assert (found.ends.source, found.ends.transitions) == ("data", 2 * HALF)
     assert found.ends.share == pytest.approx(share, abs=1e-9)
-    assert ("ends" in [finding.name for finding in found.findings]) != learned
+    assert found.ends.before == found.ends.share
+    assert named(found) != learned
 
 
-def test_ends_that_are_new_to_the_agent_and_impossible_values_do_not_count() -> None:
-    first = np.arange(2 * LENGTH) < LENGTH
-    half = valued_ends(FLAT, settled=first)
+def test_one_look_cannot_tell_ends_that_are_not_learned_yet() -> None:
+    found = valued_ends(FLAT)
+    assert not named(found)
+    assert "One look cannot tell" in found.sentences[-1]
+    learned_before = Earlier(lambda seen, _: np.ones(len(seen)), 20)
+    forgotten = valued_ends(FLAT, learned_before)  # rare by now, in a replay of a good policy
+    assert forgotten.ends is not None
+    assert forgotten.ends.before is None
+    assert not named(forgotten)
+
+
+def test_ends_that_are_new_to_the_agent_and_few_ends_do_not_count() -> None:
+    rows = np.arange(2 * HALF * LENGTH)
+    first = rows < HALF * LENGTH
+    half = valued_ends(FLAT, always(FLAT), settled=first)
     assert half.ends is not None
-    assert half.ends.transitions == 1
+    assert half.ends.transitions == HALF
     assert half.ends.share == pytest.approx(1.0)
-    none = valued_ends(FLAT, settled=first & (np.arange(2 * LENGTH) != LENGTH - 1))
+    few = valued_ends(FLAT, always(FLAT), settled=rows < 4 * LENGTH)
+    none = valued_ends(FLAT, settled=first & (rows % LENGTH != LENGTH - 1))
     assert none.ends is not None
-    assert (none.ends.transitions, none.ends.stored, none.ends.excess) == (0, 2, None)
-    one = agent(lambda seen, _: FLAT[seen.argmax(axis=-1)], 0.0)
+    assert (none.ends.transitions, none.ends.stored, none.ends.excess) == (0, 2 * HALF, None)
+    one = agent(lambda seen, _: FLAT[seen.argmax(axis=-1)], 0.0, earlier=always(FLAT))
     alone = diagnose(one, Steady(LENGTH, pays=(1.0, 1.0)), episodes=2)
     assert alone.ends is not None
     assert alone.ends.source == "episodes"
     assert alone.ends.share == pytest.approx(1.0)
-    impossible = valued_ends(3 * FLAT)
-    for found, told in ((half, True), (none, False), (alone, False), (impossible, False)):
-        assert ("ends" in [finding.name for finding in found.findings]) == told
+    impossible = valued_ends(3 * FLAT, always(3 * FLAT))
+    diverging = np.where(np.arange(LENGTH) == LENGTH - 1, 9 * FLAT, 3 * FLAT)
+    diverged = valued_ends(diverging, always(diverging))
+    for found in (half, impossible):
+        assert named(found)
+    for found in (few, none, alone, diverged):
+        assert not named(found)
 
 
 @pytest.mark.parametrize(
@@ -84,4 +115,52 @@ def test_ends_whose_values_shrink_are_being_learned(
     found = valued_ends(FLAT, earlier)  # an excess of 9
     assert found.ends is not None
     assert found.ends.shrinking == pytest.approx(shrinking)
-    assert ("ends" in [finding.name for finding in found.findings]) == told
+    assert named(found) == told
+
+
+def stored(lengths: list[int], *, terminal: bool = True) -> Transitions:
+    """Episodes of the corridor of these lengths, which all end like this."""
+    rows = np.concatenate([np.arange(length) for length in lengths])
+    last = np.append(np.diff(rows) < 0, True)
+    return Transitions(
+        observation=STATES[np.minimum(rows, LENGTH - 1)],
+        action=first_action(rows),
+        reward=np.zeros(len(rows)),
+        terminated=last & terminal,
+        next_observation=STATES[np.minimum(rows + 1, LENGTH - 1)],
+        ended=last,
+    )
+
+
+def test_episodes_that_a_limit_cut_may_not_have_ended_yet() -> None:
+    assert not named(diagnose(agent(), corridor(), stored([60] * 20, terminal=False), episodes=2))
+    assert named(diagnose(agent(), corridor(), stored([40, 60] * 12, terminal=False), episodes=2))
+
+
+@pytest.mark.parametrize(
+    ("lengths", "goes_on", "told"),
+    [
+        ([3] * 12, True, True),  # its own episodes have four steps
+        ([3] * 12, False, False),  # its own end there, too
+        ([3, 2] * 12, True, False),  # as many a step earlier: no limit
+        ([1, 2, 2, 3, 3, 3], True, False),  # too few
+    ],
+)
+def test_time_limits_that_are_stored_as_terminal(
+    lengths: list[int], goes_on: bool, told: bool
+) -> None:
+    env = corridor() if goes_on else Steady(3, pays=(0.0, 0.0))
+    one = agent(lambda seen, _: np.zeros(len(seen)), 0.0, act=lambda seen: np.zeros(len(seen), int))
+    if not goes_on:
+        data = stored(lengths)
+        narrow = data.observation[:, :3]
+        data = Transitions(
+            narrow, data.action, data.reward + 1.0, data.terminated, narrow, data.ended
+        )
+    else:
+        data = stored(lengths)
+    found = diagnose(one, env, data, episodes=3)
+    assert ("time limits" in [finding.name for finding in found.findings]) == told
+    if told:
+        assert found.ends is not None
+        assert (found.ends.limit, found.ends.at_limit, found.ends.went_on) == (3, 11, 1.0)

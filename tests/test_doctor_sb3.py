@@ -184,6 +184,38 @@ def test_the_older_half_of_a_replay_that_went_around() -> None:
     assert found.ends.transitions == 1  # 19
 
 
+@pytest.mark.parametrize("terminal", ["absorbing", "goal"])
+@pytest.mark.parametrize("pays", [1.0, 0.0])
+def test_rewards_and_optimism_are_primal_whatever_ends_are_credited(
+    terminal: Any, pays: float
+) -> None:
+    shift = Shift(-0.1, gamma=0.99, terminal=terminal)
+    venv = make_vec_env(lambda: Probe(4, pays=(pays, pays)))
+    model = made(DQN, VecShiftReward(venv, shift), gamma=0.99).learn(60)
+    found = doctor(model, Probe(4, pays=(pays, pays)), episodes=2)
+    assert found.signal.lowest_reward == pytest.approx(0.0, abs=1e-5)
+    assert found.signal.highest_reward == pytest.approx(pays, abs=1e-5)
+    assert found.signal.informative == (15 + 2 if pays else 0)  # no other reward, up to rounding
+    if pays:
+        assert found.start.optimism == pytest.approx(10, abs=0.5)
+        assert found.signal.foreign == 0.0
+
+
+def test_discrete_observations() -> None:
+    model = made(DQN, make_vec_env("FrozenLake-v1")).learn(60)
+    assert doctor(model, "FrozenLake-v1", episodes=1).untried is not None
+
+
+def test_the_ends_of_several_environments_in_a_replay_that_went_around() -> None:
+    venv = make_vec_env(lambda: TimeLimit(discrete(), 3), n_envs=2)
+    kept = {"replay_buffer_kwargs": {"handle_timeout_termination": False}}
+    model = made(DQN, venv, buffer_size=40, **kept).learn(100)
+    found = doctor(model, discrete(), episodes=2)
+    assert found.ends is not None
+    assert (found.ends.limit, found.ends.went_on) == (3, 1.0)
+    assert "time limits" in [finding.name for finding in found.findings]
+
+
 def test_time_limits_are_not_terminal_in_the_replay() -> None:
     model = made(DQN, make_vec_env(lambda: TimeLimit(discrete(), 3), n_envs=2)).learn(60)
     found = doctor(model, TimeLimit(discrete(), 3), episodes=1)

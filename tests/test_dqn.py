@@ -11,12 +11,11 @@ import optax
 import pytest
 from probes import Probe, delayed_value, ending
 
-from rewardshift import Shift
+from rewardshift import InputError, Shift
 from rewardshift.agents.base import Batch
 from rewardshift.agents.dqn import DQN, DQNState
 from rewardshift.agents.intrinsic import RND
-from rewardshift.agents.learner import Learner
-from rewardshift.agents.networks import MLP, apply_mlp
+from rewardshift.agents.networks import MLP, Learner
 from rewardshift.envs.tasks import TaskSpec
 from rewardshift.training.online import OnlineBudget
 from rewardshift.training.runs import train
@@ -88,17 +87,16 @@ def plain_target(agent: DQN, state: DQNState, batch: Batch, member: int) -> np.n
     online: Any = jax.tree.map(lambda leaf: leaf[member], state.online.parameters)
     result = []
     for i in range(len(batch.reward)):
-        values = np.asarray(apply_mlp(target, batch.next_observation[i]))
-        choice = (
-            np.asarray(apply_mlp(online, batch.next_observation[i])) if agent.double else values
-        )
+        following = batch.next_observation[i]
+        values = np.asarray(agent.network.apply(target, following))
+        choice = np.asarray(agent.network.apply(online, following)) if agent.double else values
         n, end, b = int(batch.steps[i]), bool(batch.terminated[i]), agent.members[member].bias
         n = n if agent.n_step > 1 else 1
         reward = float(batch.reward[i]) + sum(b * agent.gamma**j for j in range(n))
         if isinstance(agent.intrinsic, RND):
-            difference = apply_mlp(
-                state.intrinsic.predictor.parameters, batch.observation[i]
-            ) - apply_mlp(state.intrinsic.fixed, batch.observation[i])
+            networks = (state.intrinsic.predictor.parameters, state.intrinsic.fixed)
+            predicted, fixed = (agent.network.apply(one, batch.observation[i]) for one in networks)
+            difference = predicted - fixed
             fresh = min(float((difference**2).sum()), 1.0)
             stored = agent.intrinsic.evaluated == "stored"
             b_all = b + agent.intrinsic.shift
@@ -151,8 +149,9 @@ def test_scaled_inputs_are_those_of_a_scaled_task() -> None:
     np.testing.assert_allclose(values, SMALL.values(theirs, scaled.observation), atol=1e-5)
     seen = [int(agent.greedy(ours, one)) for one in batch.observation]
     assert seen == [int(SMALL.greedy(theirs, one)) for one in scaled.observation]
-    with pytest.raises(ValueError, match="one pair, or one for each of the 3 numbers"):
-        replace(SMALL, network=MLP(input_range=((0.0, 1.0),) * 2)).init(KEY, SPEC)
+    two_ranges = replace(SMALL, network=MLP(input_range=((0.0, 1.0),) * 2))
+    with pytest.raises(InputError, match="one pair, or one for each of the 3 numbers"):
+        train(two_ranges, partial(Probe, 3), seeds=1, budget=BUDGET)
 
 
 def test_gradients_that_pile_up_are_sums() -> None:

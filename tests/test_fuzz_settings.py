@@ -29,10 +29,9 @@ from rewardshift import (
 from rewardshift.agents.selection import SELECTIONS
 from rewardshift.cli import COMMANDS
 from rewardshift.envs.tasks import TaskSpec
-from rewardshift.training.config import DataConfig
+from rewardshift.training.config import OURS, DataConfig, part_from_json, part_to_json
 from rewardshift.training.offline import OfflineBudget
 from rewardshift.training.online import OnlineBudget
-from rewardshift.training.serialise import OURS, part_from_json, part_to_json
 from rewardshift.training.tabular import TabularBudget
 
 CONFIGS = (

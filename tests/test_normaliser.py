@@ -15,8 +15,7 @@ from test_td3_runs import stopped_and_resumed
 
 from rewardshift import DQN, SAC, TD3, Convolution, InputError, load
 from rewardshift.agents.base import Batch
-from rewardshift.agents.learner import Learner
-from rewardshift.agents.networks import MLP
+from rewardshift.agents.networks import MLP, Learner
 from rewardshift.agents.normaliser import Normaliser
 from rewardshift.envs.tasks import TaskSpec
 

@@ -11,6 +11,7 @@ from rewardshift.lab import FIGURES
 from rewardshift.lab.results import read_results
 from rewardshift.report import summary
 from rewardshift.report.reading import markdown as as_markdown
+from rewardshift.report.reading import read_provenance
 from rewardshift.report.verdicts import judge
 
 ROOT = Path(__file__).parents[1]
@@ -36,6 +37,16 @@ def test_figure_1_holds_but_for_the_near_optimal_values() -> None:
 
 def test_the_readme_counts_right() -> None:
     assert as_markdown(summary(RESULTS)) in (ROOT / "README.md").read_text()
+
+
+def test_the_readme_says_what_differs_from_the_paper_where_it_counts_verdicts() -> None:
+    readme = (ROOT / "README.md").read_text()
+    for name, figure in FIGURES.items():
+        if figure.wording and RESULTS / name in FOLDERS:
+            note = figure.presets[read_provenance(RESULTS / name, figure).preset].note
+            (row,) = re.findall(rf"^\| {name} \| (\D.*) \|$", readme, re.MULTILINE)
+            assert figure.differs in row
+            assert note in row
 
 
 def test_make_reproduce_names_every_figure_that_is_kept() -> None:

@@ -1,5 +1,7 @@
 """The files of a run folder: nothing is followed out of it, and what is lost is written again."""
 
+import contextlib
+import gc
 import os
 import shutil
 import signal
@@ -237,6 +239,72 @@ def test_a_signal_during_an_evaluation_ends_the_script(
     assert "the script goes on" not in end.said
     assert load(tmp_path / "first").step == 5
     assert not (tmp_path / "second").exists()
+
+
+def signal_in_a_collection(*_: Any) -> None:
+    """A signal that arrives in a callback of the garbage collector, as JAX has one."""
+
+    def callback(phase: str, info: Any) -> None:
+        gc.callbacks.remove(callback)
+        signal.raise_signal(signal.SIGINT)
+
+    gc.callbacks.append(callback)
+    gc.collect()
+
+
+class Collecting(Probe):
+    """A signal arrives while the task is made for the first time: long before the first step."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        if not made:
+            made.append(self)
+            signal_in_a_collection()
+
+
+made: list[Collecting] = []
+
+
+def train_among_collections(folder: Path | None, early: bool) -> None:
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # whatever started pytest
+    task, tell = (Collecting, None) if early else (Probe, signal_in_a_collection)
+    budget = OnlineBudget(steps=20, evaluate_every=10, evaluation_episodes=1)
+    train(AGENT, task, budget=budget, folder=folder, on_progress=tell)
+    print("the script goes on", flush=True)
+
+
+@pytest.mark.parametrize("early", [True, False])
+@pytest.mark.parametrize("kept", [True, False])
+def test_a_signal_in_a_collection_of_garbage_is_not_lost(
+    kept: bool, early: bool, tmp_path: Path
+) -> None:
+    end = call(train_among_collections, tmp_path / "run" if kept else None, early)
+    assert end.code == 1
+    assert "KeyboardInterrupt" in end.said
+    assert "Exception ignored" not in end.said
+    assert "the script goes on" not in end.said
+
+
+class Stuck(Probe):
+    def step(self, action: Any) -> Any:
+        print("begun", flush=True)
+        while True:
+            with contextlib.suppress(BaseException):
+                time.sleep(1)
+
+
+def train_stuck(folder: Path) -> None:
+    train(AGENT, Stuck, budget=OnlineBudget(steps=20), folder=folder)
+
+
+def test_a_second_signal_ends_at_once(tmp_path: Path) -> None:
+    victim = Victim(train_stuck, tmp_path / "run")
+    assert victim.says.readline() == b"begun\n"
+    assert victim.process.pid is not None
+    for _ in range(2):
+        os.kill(victim.process.pid, signal.SIGTERM)
+        time.sleep(0.5)
+    assert victim.end().code == -signal.SIGTERM
 
 
 def test_the_command_says_how_to_go_on(tmp_path: Path) -> None:

@@ -28,8 +28,7 @@ from test_whole_updates import flat, follow, forward, layers, normal, step, tens
 from rewardshift import SAC, OnlineBudget, train
 from rewardshift.agents.base import Batch
 from rewardshift.agents.gaussian_policy import squashed_log_density
-from rewardshift.agents.learner import Learner
-from rewardshift.agents.networks import MLP, apply_mlp
+from rewardshift.agents.networks import MLP, Learner
 from rewardshift.agents.sac import SACState
 from rewardshift.agents.selection import Optimistic
 
@@ -162,7 +161,7 @@ def run(agent: SAC, env: Any, steps: int = 1500) -> SACState:
 def density(state: SACState, observation: list[float]) -> tuple[np.ndarray, np.ndarray]:
     """Actions on a fine grid, and the policy's density there."""
     actions = np.linspace(-1, 1, 20_001)[1:-1]
-    outputs = apply_mlp(state.policy.parameters, jnp.asarray(observation))
+    outputs = SMALL.network.apply(state.policy.parameters, jnp.asarray(observation))
     logs = squashed_log_density(
         jnp.broadcast_to(outputs, (len(actions), 2)), jnp.asarray(actions, jnp.float32)[:, None]
     )
@@ -269,7 +268,8 @@ def test_exploration_is_random_at_first_and_the_policys_then() -> None:
     np.testing.assert_allclose(SMALL.act(state, observation, draws, first), [-1.0, 0.5])
     middle = SMALL.act(state, observation, jnp.asarray([0.5, 0.5]), later)
     np.testing.assert_allclose(middle, SMALL.greedy(state, observation), atol=1e-6)
-    mean, log_deviation = np.split(np.asarray(apply_mlp(state.policy.parameters, observation)), 2)
+    outputs = np.asarray(SMALL.network.apply(state.policy.parameters, observation))
+    mean, log_deviation = np.split(outputs, 2)
     one_deviation_up = SMALL.act(state, observation, jnp.full(2, 0.8413447), later)
     np.testing.assert_allclose(one_deviation_up, np.tanh(mean + np.exp(log_deviation)), rtol=1e-4)
     assert np.isfinite(SMALL.act(state, observation, draws, later)).all()

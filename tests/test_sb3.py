@@ -273,3 +273,20 @@ def test_auto_chooses_one_shift_for_all_environments(kind: Any) -> None:
     with pytest.raises(InputError, match="needs the same discount"):
         check(DQN("MlpPolicy", venv, gamma=0.9))
     venv.close()
+
+
+@pytest.mark.parametrize(
+    ("task", "bias", "words"),
+    [("FrozenLake-v1", -0.5, "to end episodes"), ("CartPole-v1", 0.5, "to avoid this end")],
+)
+def test_an_end_that_the_shift_favours_is_told_once(task: str, bias: float, words: str) -> None:
+    def run(make: Any, **settings: Any) -> None:
+        venv = VecShiftReward(make_vec_env(make, n_envs=2, seed=0), bias, **settings)
+        model = DQN("MlpPolicy", venv, learning_starts=1000, **SMALL)
+        model.learn(300)
+
+    with pytest.warns(UserWarning, match=words) as told:
+        run(task)
+    assert len(told) == 1
+    run(task, warn=False)  # a warning fails
+    run(lambda: gym.make("CartPole-v1", max_episode_steps=2))  # a time limit is not an end

@@ -1,8 +1,10 @@
 """Selections: who leads, and for how long."""
 
 from collections.abc import Sequence
+from types import SimpleNamespace
 from typing import Any
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -13,15 +15,14 @@ from rewardshift import DQN, Shift, equivalent_bias, optimistic_value
 from rewardshift.agents.base import Biases
 from rewardshift.agents.selection import (
     SELECTIONS,
-    Lead,
     Optimistic,
     ProgressArgmax,
     ProgressSoftmax,
     Uniform,
-    first_lead,
-    next_lead,
 )
+from rewardshift.envs.tasks import TaskSpec
 
+TASK = TaskSpec(2, "float32", num_actions=2)
 DRAWING = [Uniform(), ProgressSoftmax(), ProgressArgmax()]
 draws = st.floats(0, 1, exclude_max=True, width=32)
 progresses = st.lists(st.floats(-1e4, 1e4, width=32), min_size=1, max_size=7)
@@ -88,7 +89,8 @@ def test_a_mix_of_scales_is_a_mix_of_primal_values(
     values = [member.from_primal(row) for member, row in zip(members, primal, strict=True)]
     selection = Optimistic(0.25)
     agent = DQN(shift=members, gamma=0.9, selection=selection)
-    mixed = np.asarray(agent.mixing_weights(Biases.of(members)) @ jnp.asarray(values))
+    state = SimpleNamespace(biases=Biases.of(members))
+    mixed = np.asarray(agent.followed(state, jnp.asarray(values), lambda values: values))
     scale = np.mean([member.scale for member in members])
     weights = selection.weights(jnp.asarray([m.bias / m.scale for m in members]))
     expected = scale * np.asarray(weights, np.float64) @ primal
@@ -104,15 +106,14 @@ def test_weights_add_up(shifts: tuple[float, ...]) -> None:
 
 def changes(least: tuple[int, int], lengths: Sequence[int]) -> list[int]:
     """The steps after which a leader is drawn, over episodes of these lengths."""
-    lead = first_lead(3, jnp.asarray(0.0))
-    step, found = 0, []
-    for length in lengths:
-        for position in range(length):
-            ended = position == length - 1
-            lead = next_lead(lead, Uniform(), jnp.asarray(0.5), (jnp.asarray(ended), 1.0), least)
-            step += 1
-            if int(lead.steps) == 0:
-                found.append(step)
+    agent = DQN(shift=(0.0, 0.0, 0.0), lead_episodes=least[0], lead_steps=least[1])
+    state = agent.init(jax.random.key(0), TASK)
+    ends = [position == length - 1 for length in lengths for position in range(length)]
+    found = []
+    for step, ended in enumerate(ends, start=1):
+        state = agent.lead(state, jnp.asarray(0.5), jnp.asarray(ended), 1.0)
+        if int(state.lead.steps) == 0:
+            found.append(step)
     return found
 
 
@@ -125,20 +126,15 @@ def test_a_leader_stays_for_an_episode_and_for_its_steps() -> None:
 
 
 def test_progress_is_that_of_the_leader_between_its_episodes() -> None:
-    lead = first_lead(2, jnp.asarray(0.9))
-    assert int(lead.leader) == 1
-
-    def ended(lead: Lead, total: float) -> Lead:
-        return next_lead(
-            lead, ProgressArgmax(0.0), jnp.asarray(0.5), (jnp.asarray(True), total), (1, 9)
-        )
-
-    lead = ended(lead, 10.0)
-    np.testing.assert_allclose(lead.progress, [0.0, 0.0])  # one episode is no progress yet
-    lead = ended(lead, 25.0)
-    np.testing.assert_allclose(lead.progress, [0.0, 15.0])
-    lead = ended(lead, 20.0)
-    np.testing.assert_allclose(lead.progress, [0.0, -5.0])
+    agent = DQN(shift=(0.0, 0.0), selection=ProgressArgmax(0.0), lead_steps=9)
+    state = agent.init(jax.random.key(0), TASK)
+    leader = int(state.lead.leader)
+    # One episode is no progress yet.
+    for total, progress in ((10.0, 0.0), (25.0, 15.0), (20.0, -5.0)):
+        state = agent.lead(state, jnp.asarray(0.5), jnp.asarray(True), total)
+        assert int(state.lead.leader) == leader
+        expected = np.where(np.arange(2) == leader, progress, 0.0)
+        np.testing.assert_allclose(state.lead.progress, expected)
 
 
 @pytest.mark.parametrize(

@@ -111,6 +111,11 @@ class Trouble:
             os.kill(os.getpid(), signal.SIGKILL)
         raise SystemExit(0)
 
+    @property
+    def steps(self) -> int:
+        hash(self)
+        return 0
+
     def __reduce__(self) -> Any:
         if self.kind == "silence" and in_worker():
             raise TypeError("it cannot be sent back")
@@ -285,7 +290,7 @@ def test_the_checkpoint_before_a_damaged_one_is_offered(tmp_path: Path) -> None:
     wanted = (folder / "metrics.csv").read_bytes()
     last = folder / "checkpoints" / "state-000000000200.npz"
     last.write_bytes(last.read_bytes()[:-1])
-    with pytest.raises(InputError, match=r"one before it is whole: delete checkpoint-0+200\.json"):
+    with pytest.raises(InputError, match=r"one before it is whole: .* move checkpoint-0+200\.json"):
         train(SMALL, Probe, budget=BUDGET, folder=folder)
     (folder / "checkpoints" / "checkpoint-000000000200.json").unlink()
     train(SMALL, Probe, budget=BUDGET, folder=folder)

@@ -12,8 +12,7 @@ from probes import Aim, delayed_value, ending
 
 from rewardshift import TD3, OnlineBudget, Shift, ddpg, train
 from rewardshift.agents.base import Batch
-from rewardshift.agents.learner import Learner
-from rewardshift.agents.networks import MLP
+from rewardshift.agents.networks import MLP, Learner
 from rewardshift.agents.selection import Optimistic
 from rewardshift.envs.tasks import TaskSpec
 

@@ -43,8 +43,8 @@ def step_all(envs: Any, actions: np.ndarray, mode: AutoresetMode) -> tuple[Any, 
 def test_the_vector_wrapper_agrees_with_a_vector_of_wrapped_environments(
     mode: AutoresetMode, vectorise: Any, make: Callable[[], gym.Env[Any, Any]], shift: Shift
 ) -> None:
-    outside = VectorShiftReward(SyncVectorEnv([make] * 3, autoreset_mode=mode), shift)
-    inside = vectorise([lambda: ShiftReward(make(), shift)] * 3, autoreset_mode=mode)
+    outside = VectorShiftReward(SyncVectorEnv([make] * 3, autoreset_mode=mode), shift, warn=False)
+    inside = vectorise([lambda: ShiftReward(make(), shift, warn=False)] * 3, autoreset_mode=mode)
     outside.reset(seed=5), inside.reset(seed=5)
     outside.action_space.seed(5)
     for _ in range(60):

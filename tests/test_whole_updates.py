@@ -14,7 +14,7 @@ import pytest
 import torch
 
 from rewardshift import Shift
-from rewardshift.agents import learner
+from rewardshift.agents import cql
 from rewardshift.agents.base import Batch
 from rewardshift.agents.bcq import BCQ
 from rewardshift.agents.cql import CQL
@@ -263,11 +263,11 @@ def torch_cql(agent: CQL, state: Any, batch: Batch) -> Any:  # noqa: PLR0915  on
     [{"cloning_updates": 2}, {"threshold": 1.0, "cloning_updates": 0}],
     ids=["as in the paper", "Lagrange"],
 )
-@pytest.mark.parametrize("cached", [learner.CACHED, 1], ids=["at once", "in parts"])
+@pytest.mark.parametrize("cached", [cql.CACHED, 1], ids=["at once", "in parts"])
 def test_a_whole_update_of_cql(
     settings: dict[str, Any], cached: int, batch: Batch, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(learner, "CACHED", cached)
+    monkeypatch.setattr(cql, "CACHED", cached)
     agent = CQL(
         shift=1.0,
         network=MLP((6, 5)),

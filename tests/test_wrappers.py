@@ -186,3 +186,60 @@ def test_a_step_that_only_resets_is_not_shifted() -> None:
     env = Autoreset(ShiftReward(TimeLimit(made, 2), -0.5))
     env.reset(seed=0)
     assert [env.step(0)[1] for _ in range(4)] == [0.5, 0.5, 0.0, 0.5]
+
+
+# --- ends that a shift favours -------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("task", "bias", "words"),
+    [
+        ("FrozenLake-v1", -0.5, r"reward 0, .*to end episodes.*gamma=\.\.\., terminal='goal'"),
+        ("CartPole-v1", 0.5, r"reward 1, .*to avoid this end.*gamma=\.\.\., terminal='absorbing'"),
+    ],
+)
+@pytest.mark.parametrize("vector", [False, True])
+def test_an_end_that_the_shift_favours_is_told_once(
+    task: str, bias: float, words: str, vector: bool
+) -> None:
+    def run(**settings: Any) -> None:
+        env: Any = (
+            VectorShiftReward(gym.make_vec(task, num_envs=2), bias, **settings)
+            if vector
+            else Autoreset(ShiftReward(gym.make(task), bias, **settings))
+        )
+        env.reset(seed=0)
+        env.action_space.seed(0)
+        for _ in range(200):
+            env.step(env.action_space.sample())
+
+    with pytest.warns(UserWarning, match=words) as told:
+        run()
+    assert len(told) == 1
+    run(warn=False)  # a warning fails
+
+
+@pytest.mark.parametrize(
+    ("task", "shift"),
+    [
+        ("FrozenLake-v1", 0.5),
+        ("FrozenLake-v1", 0.0),
+        ("FrozenLake-v1", Shift(-0.5, gamma=0.9, terminal="goal")),
+        ("CartPole-v1", -0.5),
+        ("Pendulum-v1", -0.5),  # never terminates
+    ],
+)
+def test_other_ends_are_not_told(task: str, shift: Any) -> None:
+    env = Autoreset(ShiftReward(gym.make(task), shift))
+    env.reset(seed=0)
+    env.action_space.seed(0)
+    for _ in range(250):
+        env.step(env.action_space.sample())
+
+
+@pytest.mark.parametrize("value", [True, np.True_, Shift])
+def test_a_truth_value_is_no_shift(value: Any) -> None:
+    with pytest.raises(ValueError, match="number"):
+        ShiftReward(gym.make("CartPole-v1"), value)
+    with pytest.raises(ValueError, match="warn must be"):
+        ShiftReward(gym.make("CartPole-v1"), 1.0, warn="yes")  # type: ignore[arg-type]

@@ -19,7 +19,7 @@ class InputError(ValueError):
     """
 
     def __init__(self, message: str) -> None:
-        super().__init__(_printable(message))
+        super().__init__(_printable(str(message)))  # a worker of Gymnasium passes the error itself
 
 
 class TrainingError(RuntimeError):

@@ -73,24 +73,26 @@ def suggest_shift(
     return Shift(bias, scale, gamma)
 
 
-def lifetime(gamma: float, tau: float, every: int = 1) -> float:
+def lifetime(gamma: float, tau: float, every: int = 1, n_step: int = 1) -> float:
     """The lifetime of a shift: the updates after which 1/e of its offset is left where data is.
 
-    The targets hold `gamma` times the offset of the target network, which moves towards them at
-    the rate `tau`. So every move multiplies the offset by `1 - tau (1 - gamma)`. This is exact for
-    a table or a linear estimator that follows its targets at once; a network's optimiser may be
-    slower.
+    The targets hold `gamma^n` times the offset of the target network, which moves towards them at
+    the rate `tau`. So every move multiplies the offset by `1 - tau (1 - gamma^n)`. This is exact
+    for a table or a linear estimator that follows its targets at once; a network's optimiser may
+    be slower.
 
     Args:
         gamma: The discount.
         tau: The share by which the target network moves to the online one.
         every: Updates between two such moves.
+        n_step: The steps of a multi-step return.
 
     >>> round(lifetime(gamma=0.99, tau=0.005, every=2))  # TD3, in the settings of its authors
     40000
     """
     discount, share = checked("gamma", Discount, gamma), checked("tau", Rate, tau)
-    return checked("every", Count, every) / (share * (1 - discount))
+    passed_on = discount ** checked("n_step", Count, n_step)
+    return checked("every", Count, every) / (share * (1 - passed_on))
 
 
 class Bounds(NamedTuple):

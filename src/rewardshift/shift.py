@@ -281,7 +281,7 @@ def _number(
 
     Refuses a concrete number that is not finite or does not meet the requirement.
     """
-    if isinstance(value, list | tuple):
+    if isinstance(value, list | tuple | bool | np.bool_):
         raise InputError(f"{name} must be a number or an array of numbers, got {shown(value)}")
     given = as_numbers(name, value)
     number = float(given) if isinstance(given, numbers.Real) else given

@@ -5,6 +5,7 @@ wrappers and through Gymnasium's vectorisation, so a second shift is refused in 
 also on a vector of environments that are shifted one by one.
 """
 
+import inspect
 import math
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
@@ -28,6 +29,8 @@ ShiftArgument = float | Mapping[str, Any] | Shift | Auto | Literal["auto"]
 # Names, because Gymnasium 1.0, which d3rlpy pins, has no AutoresetMode yet. Its VectorWrapper is
 # not generic either.
 NEXT_STEP, SAME_STEP, DISABLED = AUTORESET_MODES = ("NextStep", "SameStep", "Disabled")
+# The modules that step several environments; SubprocVecEnv does so in processes of their own.
+VECTORS = ("gymnasium.vector.", "stable_baselines3.common.vec_env.")
 
 
 class Shifting:
@@ -35,6 +38,8 @@ class Shifting:
 
     _shift: Shift
     _shifted: Callable[[Any, Any], Any]  # maps primal rewards and terminal flags
+    _rule: Auto | None = None  # the rule that is yet to choose the shift
+    _watches: bool  # whether an end that the shift favours is yet to be warned of
     metadata: dict[str, Any]
 
     @property
@@ -42,8 +47,14 @@ class Shifting:
         """The shift. `"auto"` sets its scale at the first reward that is not 0."""
         return self._shift
 
-    def _begin(self, shift: ShiftArgument, gamma: float | None) -> dict[str, Any]:
+    def _begin(self, shift: ShiftArgument, gamma: float | None, warn: bool) -> dict[str, Any]:
         """Sets the shift, and returns the arguments that stand for it in a spec."""
+        given = self._begin_shift(shift, gamma)
+        stops = not self._shift.credits_ends and self._shift.bias != 0
+        self._watches = checked("warn", bool, warn) and stops
+        return {**given, "warn": warn}
+
+    def _begin_shift(self, shift: ShiftArgument, gamma: float | None) -> dict[str, Any]:
         rule = as_rule(shift)
         if rule is None:
             if gamma is not None:
@@ -62,11 +73,11 @@ class Shifting:
             )
         gamma = checked("gamma", Discount, gamma)
         (self._shift,) = rule.shifts(rule.start(), gamma)
-        self._shifted = partial(self._choose, rule)
+        self._rule, self._shifted = rule, partial(self._choose, rule)
         return {"shift": AUTO if rule == Auto() else rule, "gamma": self._shift.gamma}
 
     def _use(self, shift: Shift) -> None:
-        self._shift, self._shifted = shift, shift.prepared()
+        self._shift, self._shifted, self._rule = shift, shift.prepared(), None
 
     def _choose(self, rule: Auto, rewards: Any, terminated: Any) -> Any:
         """Shifts rewards until there is one that is not 0, which decides the shift."""
@@ -77,6 +88,26 @@ class Shifting:
             self._use(*rule.shifts(size, self._shift.gamma))
             self.metadata = {**self.metadata, METADATA_KEY: self._shift}
         return self._shift.reward(rewards, terminated)
+
+    def _watch(self, rewards: Any, terminated: Any) -> None:
+        """Warns, once, of an end that the shift favours although its reward does not.
+
+        A negative bias favours every end, a positive one none.
+        """
+        bias, paid = self._shift.bias, as_numpy(rewards)[as_numpy(terminated).astype(bool)]
+        if bias < 0:
+            surprising, learns, terminal = paid[paid <= 0], "to end episodes", "goal"
+        else:
+            surprising, learns, terminal = paid[paid > 0], "to avoid this end", "absorbing"
+        if not surprising.size:
+            return
+        self._watches = False
+        gym.logger.warn(
+            f"an episode terminated with the reward {surprising[0]:g}, and with terminal='zero' the"
+            f" bias {bias:g} ends with it, so the agent learns {learns}. If it should not, use"
+            f" Shift({bias:g}, gamma=..., terminal={terminal!r}) with the agent's discount; if it"
+            " should, warn=False silences this"
+        )
 
 
 class ShiftReward(Shifting, gym.Wrapper[ObsType, ActType, ObsType, ActType], RecordConstructorArgs):
@@ -93,12 +124,16 @@ class ShiftReward(Shifting, gym.Wrapper[ObsType, ActType, ObsType, ActType], Rec
 
     Put `Autoreset` outside: its reset is not a step of the task and must not be shifted.
 
-    A vector version exists: `VectorShiftReward`.
+    A vector version exists: `VectorShiftReward`. With `"auto"` several environments need one unit,
+    so there a vector of environments that are wrapped one by one is refused.
 
     Args:
         env: The environment to wrap.
         shift: A bias, a `Shift`, the dict of a `Shift` in a spec's JSON, or `"auto"`; see `Auto`.
         gamma: The agent's discount, for `"auto"`.
+        warn: Whether to warn, once, of an end that ``terminal="zero"`` makes attractive, or
+            unattractive, against its reward: a negative bias where an episode terminates with a
+            reward that is not positive, or a positive bias where it is.
 
     >>> import gymnasium as gym
     >>> env = ShiftReward(gym.make("MountainCar-v0"), -0.5)
@@ -113,12 +148,14 @@ class ShiftReward(Shifting, gym.Wrapper[ObsType, ActType, ObsType, ActType], Rec
         env: gym.Env[ObsType, ActType],
         shift: ShiftArgument,
         gamma: float | None = None,
+        *,
+        warn: bool = True,
     ) -> None:
         if not isinstance(env, gym.Env):
             raise InputError(f"env must be a gymnasium.Env, got {shown(env)}")
         gym.Wrapper.__init__(self, env)
         refuse_second_shift(env, env.metadata.get(METADATA_KEY))
-        given = self._begin(shift, gamma)
+        given = self._begin(shift, gamma, warn)
         RecordConstructorArgs.__init__(self, **given)
         self.metadata = {**env.metadata, METADATA_KEY: self._shift}
         if any(isinstance(layer, gym.wrappers.Autoreset) for layer in layers(env)):
@@ -136,9 +173,35 @@ class ShiftReward(Shifting, gym.Wrapper[ObsType, ActType, ObsType, ActType], Rec
                 f" terminal={self.shift.terminal!r} cannot shift relabelled transitions; use 'zero'"
             )
 
+    def reset(
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[ObsType, dict[str, Any]]:
+        """Resets the environment."""
+        if self._rule is not None:
+            self._refuse_vectors()
+        return self.env.reset(seed=seed, options=options)
+
+    def _refuse_vectors(self) -> None:
+        """Raises if the environment is one of a vector: each would choose a unit of its own.
+
+        A vector steps its environments without a word to them, also in other processes, so its
+        code is looked for among the callers.
+        """
+        frame = inspect.currentframe()
+        while frame is not None:
+            if str(frame.f_globals.get("__name__")).startswith(VECTORS):
+                raise InputError(
+                    "ShiftReward(env, 'auto') inside a vector of environments would choose a unit"
+                    " for each; put VectorShiftReward(envs, 'auto', gamma=...) around the vector,"
+                    " with Stable-Baselines3 VecShiftReward(venv, 'auto', gamma=...)"
+                )
+            frame = frame.f_back
+
     def step(self, action: ActType) -> tuple[ObsType, SupportsFloat, bool, bool, dict[str, Any]]:
         """Steps the environment and shifts the reward."""
         observation, reward, terminated, truncated, info = self.env.step(action)
+        if terminated and self._watches:
+            self._watch(reward, True)
         info["primal_reward"] = reward
         return observation, self._shifted(reward, terminated), terminated, truncated, info
 
@@ -149,7 +212,7 @@ class ShiftReward(Shifting, gym.Wrapper[ObsType, ActType, ObsType, ActType], Rec
 
         def shifted(achieved_goal: Any, desired_goal: Any, info: Any) -> Any:
             reward = primal(achieved_goal, desired_goal, info)
-            return self.shift.reward(reward, self._is_terminal(achieved_goal, desired_goal, info))
+            return self._shifted(reward, self._is_terminal(achieved_goal, desired_goal, info))
 
         return shifted
 
@@ -180,6 +243,7 @@ class VectorShiftReward(Shifting, VectorWrapper, RecordConstructorArgs):
         shift: As in `ShiftReward`. `"auto"` chooses one shift for all rows, from the largest reward
             of the first step with a reward that is not 0.
         gamma: The agent's discount, for `"auto"`.
+        warn: As in `ShiftReward`.
 
     >>> import gymnasium as gym
     >>> envs = VectorShiftReward(gym.make_vec("CartPole-v1", num_envs=2), -0.5)
@@ -194,12 +258,14 @@ class VectorShiftReward(Shifting, VectorWrapper, RecordConstructorArgs):
         env: VectorEnv[Any, Any, np.ndarray],
         shift: ShiftArgument,
         gamma: float | None = None,
+        *,
+        warn: bool = True,
     ) -> None:
         if not isinstance(env, VectorEnv):
             raise InputError(f"env must be a gymnasium.vector.VectorEnv, got {shown(env)}")
         VectorWrapper.__init__(self, env)
         refuse_second_shift(env, env.metadata.get(METADATA_KEY))
-        given = self._begin(shift, gamma)
+        given = self._begin(shift, gamma, warn)
         RecordConstructorArgs.__init__(self, **given)
         self.metadata = {**env.metadata, METADATA_KEY: self._shift}
         self._next_step_resets = autoreset_mode(env) == NEXT_STEP
@@ -219,6 +285,8 @@ class VectorShiftReward(Shifting, VectorWrapper, RecordConstructorArgs):
     def step(self, actions: Any) -> tuple[Any, np.ndarray, np.ndarray, np.ndarray, dict[str, Any]]:
         """Steps all rows and shifts the rewards of those that are not being reset."""
         observations, rewards, terminations, truncations, infos = self.env.step(actions)
+        if self._watches:
+            self._watch(rewards, terminations)
         shifted = self._shifted(rewards, terminations)
         if np.count_nonzero(self._resetting):
             shifted = where(self._resetting, rewards, shifted)

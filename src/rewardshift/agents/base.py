@@ -7,7 +7,7 @@ a default that does nothing, so an agent from another package works like ours.
 """
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, NamedTuple
 
 import jax.numpy as jnp
@@ -15,7 +15,8 @@ from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
 from rewardshift.checks import Count, Discount
 from rewardshift.envs.tasks import TaskSpec
-from rewardshift.shift import Shift
+from rewardshift.errors import InputError
+from rewardshift.shift import Shift, as_shift, without_arrays
 
 Metrics = dict[str, Float[Array, ""]]
 
@@ -75,6 +76,17 @@ class Agent(ABC):
     continuous: ClassVar[bool] = False
     # The fields of the state that `greedy` reads; `parameters.npz` keeps them.
     networks: ClassVar[tuple[str, ...]] = ()
+    # Whether the agent can learn in an environment, tells its values, and tells the value of its
+    # policy: whether it defines `act`, `values` and `value`.
+    online: ClassVar[bool] = False
+    tells_values: ClassVar[bool] = False
+    tells_policy_value: ClassVar[bool] = False
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        cls.online = cls.act is not Agent.act
+        cls.tells_values = cls.values is not Agent.values
+        cls.tells_policy_value = cls.value is not Agent.value
 
     @abstractmethod
     def init(self, key: PRNGKeyArray, spec: TaskSpec) -> Any:
@@ -171,22 +183,24 @@ class Agent(ABC):
         """Raises if `updates` updates on fixed data do not suit the agent's settings."""
         return
 
-    @property
-    def online(self) -> bool:
-        """Whether the agent can learn in an environment, because it defines `act`."""
-        return type(self).act is not Agent.act
 
-    @property
-    def tells_policy_value(self) -> bool:
-        """Whether the agent tells the value of its policy, because it defines `value`."""
-        return type(self).value is not Agent.value
+def as_members(value: float | Shift | tuple[float | Shift, ...], gamma: float) -> tuple[Shift, ...]:
+    """The shifts of an agent's members. They have no discount: it belongs to the agent.
 
-    @property
-    def tells_values(self) -> bool:
-        """Whether the agent tells its values, because it defines `values`."""
-        return type(self).values is not Agent.values
-
-
-def as_floats(observation: Array) -> Float[Array, "*batch features"]:
-    """Observations as network inputs: the raw numbers as float32."""
-    return observation.astype(jnp.float32)
+    Args:
+        value: A number, a `Shift`, or several of these, one for each member.
+        gamma: The agent's discount. A `Shift` with another discount is refused.
+    """
+    given = value if isinstance(value, tuple) else (value,)
+    members = tuple(without_arrays(as_shift(one)) for one in given)
+    if not members:
+        raise InputError("shift must be at least one number or Shift, got ()")
+    for member in members:
+        if member.gamma not in (None, gamma):
+            raise InputError(
+                f"the discount of shift must be the agent's, gamma={gamma}, or left out, got"
+                f" {member.gamma}"
+            )
+    if len({member.terminal for member in members}) > 1:
+        raise InputError(f"the members of shift must agree in terminal, got {members}")
+    return tuple(replace(member, gamma=None) for member in members)

@@ -15,10 +15,9 @@ import jax.numpy as jnp
 import optax
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from rewardshift.agents.base import Batch, Biases, as_floats
-from rewardshift.agents.learner import Learner
-from rewardshift.agents.networks import MLP, Network, twin_values
-from rewardshift.agents.settings import Offline
+from rewardshift.agents.base import Batch, Biases
+from rewardshift.agents.networks import MLP, Learner, Network, init_several
+from rewardshift.agents.offline import Offline
 from rewardshift.agents.targets import member_targets
 from rewardshift.checks import Count, NonNegative, Positive, Share
 from rewardshift.envs.tasks import TaskSpec
@@ -84,7 +83,7 @@ class BCQ(Offline):
             latent=latent,
         )
         actor = self.network.init(actor_key, spec, size, size, "random")
-        critics = self.init_critics(critic_key, spec)
+        critics = init_several(self.network, critic_key, (2,), (spec, size, 1, self.initial))
         adam = optax.adam(self.learning_rate)
         return BCQState(
             proposer=Learner.start(proposer, adam),
@@ -107,7 +106,7 @@ class BCQ(Offline):
         self, state: BCQState, batch: Batch, key: PRNGKeyArray, turn: int
     ) -> tuple[BCQState, dict[str, Float[Array, ""]]]:
         """One step of the auto-encoder, the critics and the actor, in this order."""
-        observation = as_floats(batch.observation)
+        observation = batch.observation.astype(jnp.float32)
         encoding_key, target_key, actor_key = jax.random.split(key, 3)
         adam = optax.adam(self.learning_rate)
         slope = jax.grad(self._proposer_loss)(
@@ -117,7 +116,7 @@ class BCQ(Offline):
         target = self._target(state, batch, target_key)
 
         def critic_loss(critics: Any) -> tuple[Array, Array]:
-            values = twin_values(self.network, critics, observation, batch.action)
+            values = self.twin_values(critics, observation, batch.action)
             return ((values - target) ** 2).mean(axis=1).sum(), values.mean()
 
         (loss, q), slope = jax.value_and_grad(critic_loss, has_aux=True)(state.critics.parameters)
@@ -155,10 +154,10 @@ class BCQ(Offline):
 
     def _target(self, state: BCQState, batch: Batch, key: PRNGKeyArray) -> Float[Array, " batch"]:
         """The critics' targets, with the value of the best of several candidates."""
-        following = as_floats(batch.next_observation)
+        following = batch.next_observation.astype(jnp.float32)
         proposed = self._propose(state.proposer.parameters, following, key, self.candidates)
         action = self._perturb(state.target_actor, following, proposed)
-        twins = twin_values(self.network, state.target_critics, following, action)
+        twins = self.twin_values(state.target_critics, following, action)
         share = self.minimum_weight
         value = share * twins.min(axis=0) + (1 - share) * twins.max(axis=0)
         return member_targets(self, state.biases, batch, value.max(axis=1)[None])[0]
@@ -180,7 +179,7 @@ class BCQ(Offline):
 
     def _best(self, state: BCQState, observation: Array) -> tuple[Array, Array]:
         """The best of the proposed actions and its value."""
-        floats = as_floats(observation)
+        floats = observation.astype(jnp.float32)
         # A hash of the observation. Odd factors keep all bits of each number.
         bits = jax.lax.bitcast_convert_type(floats, jnp.uint32)
         key = jax.random.key(jnp.sum(bits * (2 * jnp.arange(bits.size, dtype=jnp.uint32) + 1)))

@@ -6,7 +6,9 @@ deterministic backup), and the policy imitates the data at the start.
 """
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, ClassVar, NamedTuple
 
 import jax
@@ -14,22 +16,23 @@ import jax.numpy as jnp
 import optax
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
-from rewardshift.agents.base import Batch, Biases, as_floats
+from rewardshift.agents.base import Batch, Biases
 from rewardshift.agents.gaussian_policy import (
     improve_policy,
     middle,
     squash,
     squashed_log_density,
 )
-from rewardshift.agents.learner import Learner, mean_and_grad
-from rewardshift.agents.networks import MLP, Network, twin_values
-from rewardshift.agents.settings import Offline
+from rewardshift.agents.networks import MLP, Learner, Network, init_several
+from rewardshift.agents.offline import Offline
 from rewardshift.agents.targets import member_targets
 from rewardshift.checks import Count, Natural, NonNegative, Positive
 from rewardshift.envs.tasks import TaskSpec
 from rewardshift.errors import InputError
 
 LARGEST_LOG_FACTOR = math.log(1e6)
+# A megabyte, which fits into a core's cache beside its gradient.
+CACHED = 2**18
 
 
 class CQLState(NamedTuple):
@@ -83,7 +86,8 @@ class CQL(Offline):
         """Random networks, which depend on the key and not on the shift."""
         policy_key, critic_key = jax.random.split(key)
         policy = self.network.init(policy_key, spec, 0, 2 * spec.action_size, "random")
-        critics = self.init_critics(critic_key, spec)
+        task = (spec, spec.action_size, 1, self.initial)
+        critics = init_several(self.network, critic_key, (2,), task)
         policy_adam, critic_adam = optax.adam(self.policy_rate), optax.adam(self.learning_rate)
         return CQLState(
             policy=Learner.start(policy, policy_adam),
@@ -101,7 +105,7 @@ class CQL(Offline):
 
     def _outputs(self, state: CQLState, observation: Array) -> Float[Array, "*batch twice"]:
         """The outputs of the policy's network."""
-        return self.network.apply(state.policy.parameters, as_floats(observation))
+        return self.network.apply(state.policy.parameters, observation.astype(jnp.float32))
 
     def value(self, state: CQLState, observation: Array) -> Float[Array, ""]:
         """The value of the greedy action, on the shifted scale."""
@@ -126,7 +130,7 @@ class CQL(Offline):
 
     def _improve_policy(self, state: CQLState, batch: Batch, key: PRNGKeyArray) -> CQLState:
         """One step of the temperature, then one of the policy."""
-        observation = as_floats(batch.observation)
+        observation = batch.observation.astype(jnp.float32)
         noise = jax.random.normal(key, batch.action.shape)
         _, log_density = squash(self._outputs(state, observation), noise)
         wanted = -batch.action.shape[-1]  # SAC's own target entropy
@@ -136,7 +140,7 @@ class CQL(Offline):
 
         def worth(outputs: Array, action: Array) -> Array:
             critics = state.critics.parameters
-            value = twin_values(self.network, critics, observation, action).min(axis=0)
+            value = self.twin_values(critics, observation, action).min(axis=0)
             return jnp.where(cloning, squashed_log_density(outputs, batch.action), value)
 
         inputs = (observation, noise, jnp.exp(temperature.parameters))
@@ -158,7 +162,7 @@ class CQL(Offline):
 
         def loss(critics: Any, part: Any) -> tuple[Array, tuple[Array, Array]]:
             observation, actions, log_densities, target = part
-            values = twin_values(self.network, critics, observation, actions)
+            values = self.twin_values(critics, observation, actions)
             own, others = values[..., 0], values[..., 1:]
             # The penalty: the soft maximum of all actions' values minus the values of the data.
             soft = jax.scipy.special.logsumexp(others - log_densities, axis=2)
@@ -169,7 +173,7 @@ class CQL(Offline):
         (total, (q, excess)), gradient = mean_and_grad(
             loss,
             state.critics.parameters,
-            (as_floats(batch.observation), actions, log_densities, target),
+            (batch.observation.astype(jnp.float32), actions, log_densities, target),
             size=actions.shape[0] * actions.shape[1] * _widest(state.critics.parameters),
         )
         adam = optax.adam(self.learning_rate)
@@ -204,13 +208,41 @@ class CQL(Offline):
 
     def _target(self, state: CQLState, batch: Batch, key: PRNGKeyArray) -> Float[Array, " batch"]:
         """The critics' targets."""
-        following = as_floats(batch.next_observation)
+        following = batch.next_observation.astype(jnp.float32)
         noise = jax.random.normal(key, batch.action.shape)
         action, _ = squash(self._outputs(state, following), noise)
-        value = twin_values(self.network, state.target_critics, following, action).min(axis=0)
+        value = self.twin_values(state.target_critics, following, action).min(axis=0)
         return member_targets(self, state.biases, batch, value[None])[0]
 
 
 def _widest(critics: Any) -> int:
     """The largest number of inputs or outputs of a critic's layer."""
     return max(max(leaf.shape[1:], default=1) for leaf in jax.tree.leaves(critics))
+
+
+def mean_and_grad(
+    loss: Callable[[Any, Any], tuple[Array, Any]], parameters: Any, batch: Any, *, size: int
+) -> tuple[tuple[Array, Any], Any]:
+    """`jax.value_and_grad(loss, has_aux=True)`, for losses and aux that are means over a batch.
+
+    A large batch is processed in equal parts, one after the other: a layer's outputs are then
+    still in the cache when the gradient needs them.
+
+    Args:
+        loss: Takes the parameters and a batch, or a part of one.
+        parameters: The parameters to differentiate by.
+        batch: Arrays whose first axis is the batch.
+        size: The largest number of outputs of a layer, for the whole batch.
+    """
+    wanted = 2 ** max(0, math.ceil(math.log2(size / CACHED)))
+    parts = math.gcd(len(jax.tree.leaves(batch)[0]), wanted)
+    split = jax.tree.map(lambda leaf: leaf.reshape(parts, -1, *leaf.shape[1:]), batch)
+    of_part = partial(jax.value_and_grad(loss, has_aux=True), parameters)
+
+    def add(total: Any, part: Any) -> tuple[Any, None]:
+        return jax.tree.map(jnp.add, total, of_part(part)), None
+
+    shapes = jax.eval_shape(of_part, jax.tree.map(lambda leaf: leaf[0], split))
+    nothing = jax.tree.map(lambda shape: jnp.zeros(shape.shape, shape.dtype), shapes)
+    total, _ = jax.lax.scan(add, nothing, split)
+    return jax.tree.map(lambda leaf: leaf / parts, total)

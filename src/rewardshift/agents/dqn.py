@@ -14,13 +14,12 @@ import jax.numpy as jnp
 import optax
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
-from rewardshift.agents.base import Batch, Biases, as_floats
+from rewardshift.agents.base import Batch, Biases
 from rewardshift.agents.intrinsic import Evaluated, Intrinsic
-from rewardshift.agents.learner import Learner
-from rewardshift.agents.networks import MLP, Network, init_several
+from rewardshift.agents.networks import MLP, Learner, Network, init_several
 from rewardshift.agents.normaliser import Normaliser
-from rewardshift.agents.selection import Lead, Mixing
-from rewardshift.agents.settings import Online
+from rewardshift.agents.online import Online
+from rewardshift.agents.selection import Lead
 from rewardshift.agents.targets import member_targets
 from rewardshift.checks import Count, Natural, Positive, checked
 from rewardshift.envs.tasks import TaskSpec
@@ -110,15 +109,13 @@ class DQN(Online):
 
     def greedy(self, state: DQNState, observation: Array) -> Int[Array, ""]:
         """The best action by the leader's values, or by a mix of all members'."""
-        return jnp.argmax(self._deciding_values(state, observation)).astype(jnp.int32)
+        return jnp.argmax(self._followed_values(state, observation)).astype(jnp.int32)
 
-    def _deciding_values(self, state: DQNState, observation: Array) -> Float[Array, " action"]:
-        """The values by which the agent chooses its action."""
-        networks, inputs = state.online.parameters, self.inputs(state, observation)
-        if isinstance(self.selection, Mixing):
-            return self.mixing_weights(state.biases) @ self._values(networks, inputs)
-        leader = jax.tree.map(lambda leaf: leaf[state.lead.leader], networks)
-        return self.network.apply(leader, inputs)
+    def _followed_values(self, state: DQNState, observation: Array) -> Float[Array, " action"]:
+        inputs = self.inputs(state, observation)
+        return self.followed(
+            state, state.online.parameters, lambda networks: self._values(networks, inputs)
+        )
 
     def draws(self, spec: TaskSpec) -> int:
         """The number of random numbers that `act` takes."""
@@ -129,7 +126,7 @@ class DQN(Online):
     ) -> Int[Array, ""]:
         """The greedy action; with probability `explore` a random one."""
         roll, pick = draws
-        values = self._deciding_values(state, observation)
+        values = self._followed_values(state, observation)
         random_action = (pick * values.size).astype(jnp.int32)
         return jnp.where(roll < explore, random_action, jnp.argmax(values).astype(jnp.int32))
 
@@ -138,7 +135,7 @@ class DQN(Online):
         state, nothing = super().observe(state, observation)
         if self.intrinsic is None:
             return state, nothing
-        floats = as_floats(observation)
+        floats = observation.astype(jnp.float32)
         intrinsic = self.intrinsic.observe(state.intrinsic, floats)
         stored = self.intrinsic.evaluated == "stored"
         bonus = self.intrinsic.bonus(intrinsic, floats) if stored else nothing
@@ -148,7 +145,8 @@ class DQN(Online):
         self, state: DQNState, batch: Batch, key: PRNGKeyArray, turn: int
     ) -> tuple[DQNState, dict[str, Float[Array, ""]]]:
         """One step of every member on the same batch."""
-        raw, observation = as_floats(batch.observation), self.inputs(state, batch.observation)
+        raw = batch.observation.astype(jnp.float32)  # a bonus knows no normaliser
+        observation = self.inputs(state, batch.observation)
         bonus = self._bonus(state, batch, raw)
         target = self._target(state, batch, bonus)
 

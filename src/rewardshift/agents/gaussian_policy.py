@@ -12,8 +12,7 @@ import jax.numpy as jnp
 import optax
 from jaxtyping import Array, Float
 
-from rewardshift.agents.learner import Learner
-from rewardshift.agents.networks import Network
+from rewardshift.agents.networks import Learner, Network
 
 
 def middle(outputs: Float[Array, "*batch twice"]) -> Float[Array, "*batch size"]:

@@ -12,9 +12,9 @@ import jax.numpy as jnp
 import optax
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from rewardshift.agents.learner import Learner
-from rewardshift.agents.networks import MLPParameters, apply_mlp, init_mlp
+from rewardshift.agents.networks import MLP, Learner, MLPParameters
 from rewardshift.checks import Count, Finite, Positive, check
+from rewardshift.envs.tasks import TaskSpec
 
 Evaluated = Literal["fresh", "stored"]
 
@@ -83,10 +83,11 @@ class RND:
 
     def init(self, key: PRNGKeyArray, features: int) -> RNDState:
         """Two networks of three layers."""
-        fixed_key, predictor_key = jax.random.split(key)
-        sizes = (features, self.width, self.width, self.width)
-        predictor = Learner.start(init_mlp(predictor_key, sizes), self._optimiser())
-        return RNDState(init_mlp(fixed_key, sizes), predictor)
+        spec = TaskSpec(features, "float32")
+        fixed, predictor = (
+            self._network.init(key, spec, 0, self.width, "random") for key in jax.random.split(key)
+        )
+        return RNDState(fixed, Learner.start(predictor, self._optimiser()))
 
     def bonus(self, state: RNDState, observation: Array) -> Array:
         """The squared error of the prediction, at most 1."""
@@ -105,10 +106,14 @@ class RND:
         gradient = jax.grad(loss)(state.predictor.parameters)
         return state._replace(predictor=state.predictor.step(gradient, self._optimiser()))
 
+    @property
+    def _network(self) -> MLP:
+        return MLP((self.width, self.width))
+
     def _optimiser(self) -> optax.GradientTransformation:
         adam = optax.adam(self.learning_rate)
         return adam if self.clear_gradients else optax.chain(optax.trace(decay=1.0), adam)
 
     def _error(self, predictor: MLPParameters, fixed: MLPParameters, observation: Array) -> Array:
-        goal = jax.lax.stop_gradient(apply_mlp(fixed, observation))
-        return ((apply_mlp(predictor, observation) - goal) ** 2).sum(axis=-1)
+        goal = jax.lax.stop_gradient(self._network.apply(fixed, observation))
+        return ((self._network.apply(predictor, observation) - goal) ** 2).sum(axis=-1)

@@ -3,7 +3,7 @@
 SAC as in https://arxiv.org/abs/1812.05905, Algorithm 1: two critics, no value network, and a tuned
 temperature (section 5). As in its authors' code, the temperature's loss is linear in its logarithm,
 and the first steps are random. Members with shifts of their own are Random Reward Shift; see
-`ensemble`.
+`online`.
 """
 
 from dataclasses import dataclass
@@ -15,11 +15,10 @@ import optax
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from rewardshift.agents.base import Batch, Biases
-from rewardshift.agents.ensemble import ActorCritic
 from rewardshift.agents.gaussian_policy import improve_policy, middle, squash
-from rewardshift.agents.learner import Learner
-from rewardshift.agents.networks import normal_from_uniform
+from rewardshift.agents.networks import Learner, init_several
 from rewardshift.agents.normaliser import Normaliser
+from rewardshift.agents.online import ActorCritic, normal_from_uniform
 from rewardshift.agents.selection import Lead
 from rewardshift.agents.targets import member_targets
 from rewardshift.checks import Finite, Natural, NonNegative
@@ -86,7 +85,8 @@ class SAC(ActorCritic):
         policy_key, critic_key, lead_key = jax.random.split(key, 3)
         adam = optax.adam(self.learning_rate)
         policy = self.network.init(policy_key, spec, 0, 2 * spec.action_size, "random")
-        critics = self.init_critics(critic_key, spec, TWINS)
+        task = (spec, spec.action_size, 1, self.initial)
+        critics = init_several(self.network, critic_key, (len(self.members), TWINS), task)
         return SACState(
             policy=Learner.start(policy, adam),
             critics=Learner.start(critics, adam),
@@ -103,7 +103,7 @@ class SAC(ActorCritic):
     def value(self, state: SACState, observation: Array) -> Float[Array, ""]:
         """The value of the greedy action, on the scale of the leading member, or of the mix."""
         action, inputs = self.greedy(state, observation), self.inputs(state, observation)
-        return self.leading_value(state, state.critics.parameters, inputs[None], action[None])[0]
+        return self._followed_value(state, inputs[None], action[None])[0]
 
     def draws(self, spec: TaskSpec) -> int:
         """The number of random numbers that `act` takes."""
@@ -154,11 +154,21 @@ class SAC(ActorCritic):
             state = state._replace(temperature=state.temperature.step(slope, adam))
 
         def worth(_: Array, action: Array) -> Array:
-            return self.leading_value(state, state.critics.parameters, observation, action)
+            return self._followed_value(state, observation, action)
 
         inputs = (observation, noise, self._temperature(state))
         policy = improve_policy(self.network, state.policy, inputs, worth, adam)
         return state._replace(policy=policy)
+
+    def _followed_value(
+        self, state: SACState, observation: Array, action: Float[Array, "batch size"]
+    ) -> Float[Array, " batch"]:
+        """The value that the policy maximises, by the lower of the twins."""
+        return self.followed(
+            state,
+            state.critics.parameters,
+            lambda critics: self.member_values(critics, observation, action[None]).min(axis=1),
+        )
 
     def _draw(self, state: SACState, observation: Array, noise: Array) -> tuple[Array, Array]:
         """Actions drawn from the policy, and their log-density."""

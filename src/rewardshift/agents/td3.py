@@ -19,10 +19,9 @@ import optax
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from rewardshift.agents.base import Batch, Biases
-from rewardshift.agents.ensemble import ActorCritic
-from rewardshift.agents.learner import Learner
-from rewardshift.agents.networks import init_several, normal_from_uniform
+from rewardshift.agents.networks import Learner, init_several
 from rewardshift.agents.normaliser import Normaliser
+from rewardshift.agents.online import ActorCritic, normal_from_uniform
 from rewardshift.agents.selection import Lead, Mixing
 from rewardshift.agents.targets import member_targets
 from rewardshift.checks import Count, Natural, NonNegative, Share
@@ -97,7 +96,12 @@ class TD3(ActorCritic):
         actors = init_several(
             self.network, actor_key, (count,), (spec, 0, spec.action_size, "random")
         )
-        critics = self.init_critics(critic_key, spec, self.twins)
+        critics = init_several(
+            self.network,
+            critic_key,
+            (len(self.members), self.twins),
+            (spec, spec.action_size, 1, self.initial),
+        )
         adam = optax.adam(self.learning_rate)
         return TD3State(
             actors=Learner.start(actors, adam),
@@ -159,10 +163,20 @@ class TD3(ActorCritic):
 
     def _improve_policy(self, state: TD3State, observation: Array) -> TD3State:
         """One step of the policy towards higher values, then one of the target networks."""
+        # The value is that of the first critic of a pair, as in TD3's Algorithm 1.
+        first = jax.tree.map(lambda leaf: leaf[:, :1], state.critics.parameters)
 
         def loss(actors: Any) -> Array:
             action = self._actions(actors, observation)
-            return -self._maximised(state, observation, action).mean(axis=-1).sum()
+            if self.own_actors:
+                value = self.member_values(first, observation, action)[:, 0]
+            else:
+                value = self.followed(
+                    state,
+                    first,
+                    lambda critics: self.member_values(critics, observation, action)[:, 0],
+                )
+            return -value.mean(axis=-1).sum()  # over the actors, if there are several
 
         gradient = jax.grad(loss)(state.actors.parameters)
         actors = state.actors.step(gradient, optax.adam(self.learning_rate))
@@ -178,18 +192,6 @@ class TD3(ActorCritic):
     ) -> Float[Array, "actor batch size"]:
         """The actions of every actor, without noise."""
         return jnp.tanh(jax.vmap(self.network.apply, in_axes=(0, None))(actors, observation))
-
-    def _maximised(
-        self, state: TD3State, observation: Array, action: Float[Array, "actor batch size"]
-    ) -> Float[Array, "actor batch"]:
-        """The value that each actor maximises: its own member's, the leader's, or a mix.
-
-        It is that of the first critic of a pair, as in TD3's Algorithm 1.
-        """
-        first = jax.tree.map(lambda leaf: leaf[:, :1], state.critics.parameters)
-        if self.own_actors:
-            return self.member_values(first, observation, action)[:, 0]
-        return self.leading_value(state, first, observation, action[0])[None]
 
 
 def ddpg(**settings: Any) -> TD3:

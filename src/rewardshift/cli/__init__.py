@@ -18,6 +18,7 @@ import rewardshift
 from rewardshift.envs.tasks import import_foreign
 from rewardshift.errors import ForeignError, InputError, TrainingError, one_line
 from rewardshift.extras import needs
+from rewardshift.interrupts import stop_requests
 
 # Errors of a path, which the user can correct; all others are errors of the disk.
 PATH_ERRORS = (
@@ -101,7 +102,8 @@ def _import_modules(arguments: Sequence[str]) -> Sequence[str]:
 
 def _run(arguments: Sequence[str]) -> None:
     """Parses the arguments and runs their command."""
-    with needs("agents"):
+    # A module that is interrupted while it is imported may fail in another way.
+    with stop_requests(), needs("agents"):
         import tyro  # noqa: PLC0415  an extra
 
         named = [name for name in arguments[:1] if name in COMMANDS] or list(COMMANDS)

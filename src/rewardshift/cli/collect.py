@@ -10,8 +10,8 @@ from rewardshift.cli.progress import counting_bar
 from rewardshift.data.writing import check_env, check_target, write_minari
 from rewardshift.lab.provenance import made_with
 from rewardshift.training.collection import collect
+from rewardshift.training.config import foreign_modules, part_to_json
 from rewardshift.training.run_folder import load, read_config
-from rewardshift.training.serialise import foreign_modules, part_to_json
 
 
 def collect_data(

@@ -24,8 +24,8 @@ from rewardshift.auto import AUTO, Auto, Cautious, Rule
 from rewardshift.cli import FlagError
 from rewardshift.errors import InputError, one_line, shown
 from rewardshift.shift import Shift
+from rewardshift.training.config import find_part
 from rewardshift.training.hindsight import Hindsight
-from rewardshift.training.serialise import find_part
 
 TEXT = re.compile(r"(?P<name>[\w.:-]+)\s*(\((?P<settings>.*)\))?", re.DOTALL)
 NONE = "none"

@@ -34,8 +34,7 @@ from rewardshift.lab.sweep.constants import Constants, method_name
 from rewardshift.lab.sweep.run import SweepFile, expected_seconds
 from rewardshift.lab.sweep.task import Sweep, SweepTask, make_sweep
 from rewardshift.shift import Shift
-from rewardshift.training.config import plain_name
-from rewardshift.training.seeding import check_count
+from rewardshift.training.config import chosen_seeds, plain_name
 
 SEEDS = 8  # enough for a verdict
 
@@ -153,7 +152,7 @@ def sweep_constants(job: SweepJob) -> None:
     with needs("paper"):  # before any work
         from rewardshift.report.response import HEADS, cells, few_seeds  # noqa: PLC0415
         from rewardshift.report.sweeps import answer  # noqa: PLC0415
-    check_count(job.options.seeds)
+    chosen_seeds(job.options.seeds)
     place = place_of(job.place.on, job.place.jobs, job.place.address)
     kept = job.kept()
     out = job.options.out or Path("sweeps") / _folder_name(kept.sweep)

@@ -25,13 +25,13 @@ from rewardshift.cli.parts import flag_type
 from rewardshift.cli.progress import last_rows, training_bar
 from rewardshift.data.dataset import Pick, Subset
 from rewardshift.errors import InputError, one_line
+from rewardshift.interrupts import stop_requests
 from rewardshift.shift import Shift, Terminal
+from rewardshift.training.config import chosen_seeds, find_part
 from rewardshift.training.offline import OfflineBudget
 from rewardshift.training.online import OnlineBudget
 from rewardshift.training.run_folder import read_config
 from rewardshift.training.runs import Result, Run, offline_run, online_run, resume
-from rewardshift.training.seeding import check_count
-from rewardshift.training.serialise import find_part
 
 Budget = OnlineBudget | OfflineBudget
 LONG = OnlineBudget(steps=1_000_000, capacity=1_000_000, evaluate_every=5_000)
@@ -70,7 +70,7 @@ class RunOptions:
 
     def seed_numbers(self) -> tuple[int, ...]:
         """The seeds."""
-        check_count(self.seeds)
+        chosen_seeds(self.seeds)
         return tuple(range(self.first_seed, self.first_seed + self.seeds))
 
     def shifted(self, agent: Any) -> Agent:
@@ -264,12 +264,14 @@ def train_agent(job: Job) -> None:
     Args:
         job: The agent: its name, or your own as MODULE:CLASS.
     """
-    run = job.options.prepare(job.agent, job.budget)
-    if isinstance(job.agent.shift, Cautious):
-        _print_choice(run.config.agent)
-    folder = job.options.out or Path("runs") / run.config.name
-    with training_bar(folder, run.config.budget.steps) as on_progress:
-        result = run.start(folder, on_progress)
+    with stop_requests():
+        run = job.options.prepare(job.agent, job.budget)
+        if isinstance(job.agent.shift, Cautious):
+            _print_choice(run.config.agent)
+        folder = job.options.out or Path("runs") / run.config.name
+        with training_bar(folder, run.config.budget.steps) as on_progress:
+            result = run.start(folder, on_progress)
+            _check_finished(result)
     _print_run(folder, result)
 
 
@@ -288,9 +290,16 @@ def resume_run(
     """
     config = read_config(folder)
     total = config.longer(steps).budget.steps if steps is not None else config.budget.steps
-    with training_bar(folder, total) as on_progress:
+    with stop_requests(), training_bar(folder, total) as on_progress:
         result = resume(folder, on_progress, steps=steps)
+        _check_finished(result)
     _print_run(folder, result)
+
+
+def _check_finished(result: Result) -> None:
+    """Raises KeyboardInterrupt if a signal stopped the run: its handler is called later."""
+    if not result.finished:
+        raise KeyboardInterrupt
 
 
 def _print_choice(agent: Any) -> None:

@@ -17,10 +17,26 @@ from rewardshift.doctor.agent_view import AgentView, Earlier, Target
 from rewardshift.doctor.diagnosis import Diagnosis
 from rewardshift.doctor.examination import Examination
 from rewardshift.doctor.rules import Finding
-from rewardshift.doctor.transitions import OnEpisode, Transitions, check_env, play_episodes
+from rewardshift.doctor.transitions import (
+    History,
+    OnEpisode,
+    Transitions,
+    check_env,
+    foreign_rewards,
+    play_episodes,
+)
 from rewardshift.errors import InputError
 
-__all__ = ["AgentView", "Diagnosis", "Earlier", "Finding", "Target", "Transitions", "diagnose"]
+__all__ = [
+    "AgentView",
+    "Diagnosis",
+    "Earlier",
+    "Finding",
+    "History",
+    "Target",
+    "Transitions",
+    "diagnose",
+]
 
 
 class Options(TypedDict, total=False):
@@ -76,13 +92,14 @@ def diagnose(
     checked("seed", Natural, seed)
     if env is None and data is None:
         raise InputError("a diagnosis needs an environment, or transitions, or both")
-    played = None
+    played = foreign = None
     if env is not None:
         check_env(agent, env, seed)
         played = play_episodes(agent, env, episodes, steps, seed, on_episode)
+        if data is not None:
+            foreign = foreign_rewards(agent, env, data, played, seed)
     rng = np.random.default_rng([0xD0C, seed])
-    # The samples of the examinations are drawn in this order.
-    examination = Examination(agent, data, played, states, rng)
+    examination = Examination(agent, data, played, states, rng, foreign)
     return Diagnosis(
         gamma=agent.gamma,
         shift=agent.trained,
@@ -91,7 +108,7 @@ def diagnose(
         belief=examination.belief(),
         untried=examination.untried(),
         ends=examination.ends(),
-        start=examination.start(),
+        start=examination.start,
         members=examination.members(),
         motion=examination.motion(),
     )

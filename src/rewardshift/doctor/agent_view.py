@@ -1,6 +1,9 @@
 """An agent as the doctor sees it: a Q function, a policy, and what else is known of it."""
 
-from collections.abc import Callable
+import contextlib
+import random
+import sys
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any, Literal, NamedTuple
 
@@ -23,13 +26,14 @@ class Target(NamedTuple):
     """The rule by which a target network follows.
 
     `tau` is the share by which it moves to the online one, `every` the number of updates between
-    two moves, and `updates` the number of updates so far. An agent without a target network has
-    `tau=1` and `every=1`.
+    two moves, `updates` the number of updates so far, and `n_step` the number of rewards in a
+    target. An agent without a target network has `tau=1` and `every=1`.
     """
 
     tau: float
     every: float
     updates: int
+    n_step: int = 1
 
 
 class Earlier(NamedTuple):
@@ -101,7 +105,8 @@ class AgentView:
         """The lifetime of an offset in updates, if the rule of the target network is known."""
         if self.target is None:
             return None
-        return lifetime(self.gamma, self.target.tau, max(1, round(self.target.every)))
+        tau, every, _, n_step = self.target
+        return every * lifetime(self.gamma, tau, n_step=n_step)
 
     def random_actions(self, count: int, rng: np.random.Generator) -> np.ndarray:
         """Uniform actions, the same for the same generator."""
@@ -124,3 +129,16 @@ def values_at(function: QFunction, observations: Any, actions: np.ndarray, of: s
             f" the shape {found.shape}"
         )
     return found
+
+
+@contextlib.contextmanager
+def same_randomness() -> Iterator[None]:
+    """Restores the global random generators of Python, NumPy and torch after a diagnosis."""
+    torch = sys.modules.get("torch")  # nothing to restore where it is not loaded
+    python, numpy = random.getstate(), np.random.get_state()  # noqa: NPY002
+    try:
+        with contextlib.nullcontext() if torch is None else torch.random.fork_rng():
+            yield
+    finally:
+        random.setstate(python)
+        np.random.set_state(numpy)  # noqa: NPY002

@@ -1,6 +1,8 @@
 """The examination of an agent: the numbers of a diagnosis, measured on transitions."""
 
+import itertools
 import math
+from functools import cached_property
 from typing import Any
 
 import gymnasium as gym
@@ -23,7 +25,7 @@ from rewardshift.doctor.numbers import (
     Signal,
     Untried,
 )
-from rewardshift.doctor.transitions import Transitions, rows_in, take
+from rewardshift.doctor.transitions import History, Transitions, rows_in, take
 from rewardshift.errors import InputError
 from rewardshift.optimism import Bounds, value_bounds
 
@@ -41,6 +43,7 @@ class Examination:
         played: Transitions of its episodes; one of the two may be missing.
         states: The number of states in a sample.
         rng: The generator of the samples.
+        foreign: See `Signal`.
     """
 
     def __init__(
@@ -50,31 +53,48 @@ class Examination:
         played: Transitions | None,
         states: int,
         rng: np.random.Generator,
+        foreign: float | None = None,
     ) -> None:
         self.agent, self.data, self.played = agent, data, played
         self._states, self._rng = states, rng
         parts = [part for part in (data, played) if part is not None]
         self._any, self._newest = parts[0], parts[-1]
-        columns = zip(*(part.rewards for part in parts), strict=True)
-        reward, ended = (np.concatenate(column) for column in columns)
+        histories = [part.history for part in parts]
+        reward = np.concatenate([history.reward for history in histories])
+        ended = np.concatenate([history.terminated for history in histories])
         trained = np.asarray(agent.trained.reward(reward, ended))
         self.bounds = value_bounds(trained, ended, agent.gamma)
-        self.signal = self._signal(reward, ended)
+        # A replay rounds the rewards that it holds, with the shift.
+        grain = 1e-6 * float(np.abs(trained).max()) / agent.trained.scale
+        self.signal = self._signal(histories, reward, ended, grain, foreign)
 
-    def _signal(self, reward: np.ndarray, ended: np.ndarray) -> Signal:
-        primal = value_bounds(reward, ended, self.agent.gamma)
-        kinds, counts = np.unique(reward, return_counts=True)
-        common = kinds[counts.argmax()]
+    def _signal(
+        self,
+        histories: list[History],
+        reward: np.ndarray,
+        ended: np.ndarray,
+        grain: float,
+        foreign: float | None,
+    ) -> Signal:
+        gamma = self.agent.gamma
+        primal = value_bounds(reward, ended, gamma)
+        kinds, counts = np.unique(np.round(reward / (grain or 1.0)), return_counts=True)
+        common = float(kinds[counts.argmax()] * grain)
         # A reward of 0 teaches nothing by ending either: all values are 0.
-        teaches = (reward != common) | (ended & bool(common != 0))
+        teaches = (np.abs(reward - common) > grain) | (ended & (abs(common) > grain))
+        distance = _distance(histories, common, grain)
         return Signal(
             transitions=len(reward),
-            lowest_reward=float(kinds[0]),
-            highest_reward=float(kinds[-1]),
+            lowest_reward=float(reward.min()),
+            highest_reward=float(reward.max()),
             terminations=int(ended.sum()),
             informative=int(teaches.sum()),
             low=primal.low,
             high=primal.high,
+            distance=distance,
+            weight=None if distance is None else gamma**distance,
+            largest=float(self.agent.trained.scale * np.abs(reward).max()),
+            foreign=foreign,
             width=self.bounds.width if teaches.any() else 0.0,
         )
 
@@ -89,8 +109,8 @@ class Examination:
         if known.any():
             followed, estimate = followed[known], estimate[known]
         gap, width = mean_gap(estimate, followed), self.signal.width
-        room = 0.1 * width
-        outside = (estimate > self.bounds.high + room) | (estimate < self.bounds.low - room)
+        room, (low, high) = 0.1 * width, self._reachable()
+        outside = (estimate > high + room) | (estimate < low - room)
         some = spread_rows(len(estimate), POINTS)
         return Belief(
             source=source,
@@ -103,6 +123,12 @@ class Examination:
             beyond=float(outside.mean()) if width else None,
             points=tuple(zip(estimate[some].tolist(), followed[some].tolist(), strict=True)),
         )
+
+    def _reachable(self) -> Bounds:
+        """The bounds of possible returns, wider by what the start should have left."""
+        low, high = self.bounds
+        begun, kept = self.start.begun(self.agent.trained), self.start.kept
+        return Bounds(low + kept * min(0.0, begun - low), high + kept * max(0.0, begun - high))
 
     def _returns(self, steps: Transitions) -> tuple[np.ndarray, np.ndarray]:
         """The return after each step on the trained scale, and its share that is not seen.
@@ -172,7 +198,7 @@ class Examination:
         """The values of terminal transitions, of the first source that has any."""
         parts = {"data": self.data, "episodes": self.played}
         stored, lived = (
-            None if part is None else int(part.rewards[1].sum()) for part in parts.values()
+            None if part is None else int(part.history.terminated.sum()) for part in parts.values()
         )
         for source, part in parts.items():
             if part is None or not np.any(part.terminated):
@@ -183,6 +209,13 @@ class Examination:
             excess, ordinary = (
                 self._excess(self.agent.value, part, rows) for rows in (terminal, other)
             )
+            least = 0.01 * self.signal.width
+            before, earlier = None, self.agent.earlier
+            if earlier is not None and earlier.updates > 0:
+                past, usual = (
+                    self._excess(earlier.value, part, rows) for rows in (terminal, other)
+                )
+                before = _ratio(past, usual, least)
             return Ends(
                 stored=stored,
                 lived=lived,
@@ -190,11 +223,38 @@ class Examination:
                 transitions=len(terminal),
                 excess=excess,
                 ordinary=ordinary,
-                share=_ratio(excess, ordinary, 0.01 * self.signal.width),
+                share=_ratio(excess, ordinary, least),
+                before=before,
                 far=None if excess is None else _share(excess, self.signal.width),
                 shrinking=self._shrinking(part, terminal, excess),
+                **self._limits(),
             )
         return None
+
+    def _limits(self) -> dict[str, Any]:
+        """Where the episodes of the data end, beside the agent's own."""
+        data, played = self.data, self.played
+        limit = at_limit = below_limit = went_on = cut = None
+        if data is not None and len(lengths := data.history.lengths()):
+            ends = data.history.ends()[1:]
+            terminal = data.history.terminated[ends]
+            cut = int((lengths[~terminal] < lengths.max()).sum())
+            if terminal.any():
+                limit = int(lengths[terminal].max())
+                at_limit = int((lengths[terminal] == limit).sum())
+                below_limit = int((limit - lengths[terminal] <= 5).sum()) - at_limit
+        if limit is not None and played is not None and played.ended is not None:
+            last = np.flatnonzero(played.ended)
+            own, fell = np.diff(last, prepend=-1), np.asarray(played.terminated)[last]
+            if (own >= limit).any():
+                went_on = float(((own > limit) | ~fell)[own >= limit].mean())
+        return {
+            "limit": limit,
+            "at_limit": at_limit,
+            "below_limit": below_limit,
+            "went_on": went_on,
+            "cut": cut,
+        }
 
     def _excess(self, value: QFunction, part: Transitions, rows: np.ndarray) -> float | None:
         """The mean of the values of rows minus their rewards; None without any."""
@@ -211,9 +271,14 @@ class Examination:
         before = self._excess(earlier.value, part, rows)
         return (1 - abs(excess / before)) * lifetime / earlier.updates if before else None
 
+    @cached_property
     def start(self) -> InitialValues:
         """The values of a fresh network, and the lifetime of their offset."""
-        agent, possible = self.agent, Bounds(self.signal.low, self.signal.high)
+        agent, possible, target = (
+            self.agent,
+            Bounds(self.signal.low, self.signal.high),
+            self.agent.target,
+        )
         initial = spread = optimism = left = None
         if agent.fresh is not None:
             first = self._newest.first_observations
@@ -222,9 +287,10 @@ class Examination:
             primal = agent.trained.to_primal(values)
             initial, spread = float(primal.mean()), float(primal.std())
             optimism = possible.optimism(initial)
-        if agent.target is not None and agent.lifetime is not None:
-            left = math.exp(-agent.target.updates / agent.lifetime)
-        return InitialValues(initial, spread, optimism, agent.lifetime, left)
+        if target is not None and agent.lifetime is not None:
+            left = math.exp(-target.updates / agent.lifetime)
+        updates = None if target is None else target.updates
+        return InitialValues(initial, spread, optimism, updates, agent.lifetime, left)
 
     def members(self) -> Disagreement | None:
         """The disagreement of members about the actions in the data and about random ones."""
@@ -252,7 +318,7 @@ class Examination:
         per_1000 = float(np.abs(now - then).mean() * 1000 / earlier.updates)
         if agent.target is None:
             return Motion(per_1000, None, None)
-        reward = np.asarray(agent.trained.reward(*data.rewards))
+        reward = np.asarray(agent.trained.reward(*data.history[:2]))
         moves = 1000 * agent.target.tau / agent.target.every
         allowed = float(moves * np.abs(reward).max())
         return Motion(per_1000, allowed, _share(per_1000, allowed))
@@ -279,6 +345,26 @@ class Examination:
     def _some(self, which: np.ndarray) -> np.ndarray:
         """Some of the rows that are marked, in their order."""
         return np.sort(self._rng.permutation(np.flatnonzero(which))[: self._states])
+
+
+def _distance(histories: list[History], common: float, grain: float) -> int | None:
+    """The fewest steps from the beginning of an episode to something better than is common.
+
+    Better is a larger reward, or an end where the common reward is below 0. Where it is above 0,
+    ends are to be avoided, and a distance to something better says nothing.
+    """
+    found = []
+    for history in histories if common <= grain else []:
+        reward, terminated, _ = history
+        better = (reward > common + grain) | (
+            terminated & (reward >= common - grain) & (common < -grain)
+        )
+        for first, last in itertools.pairwise(
+            history.ends()
+        ):  # the first episode may have begun earlier
+            steps = np.flatnonzero(better[first + 1 : last + 1])
+            found += [int(steps[0]) + 1] if steps.size else []
+    return min(found, default=None)
 
 
 def _nearby(space: gym.Space[Any], action: np.ndarray, rng: np.random.Generator) -> np.ndarray:

@@ -19,54 +19,74 @@ PULL = 0.2
 TERMINAL_VALUE = 0.25
 # The share of estimates beyond every possible return, and terminal values divided by others.
 BEYOND = 0.1
-THROUGH_ENDS = 0.3
+THROUGH_ENDS, BEYOND_OTHERS = 0.3, 1.5
+# The fewest terminal transitions whose values say something.
+FEW_ENDS = 5
 # Terminal values that shrink by more than this share in a lifetime are being learned.
 SHRINKING = 0.08
 # The fewest transitions for the rule about ends: one of them should be terminal.
 ENOUGH = 1000
 # Above this share of the initial offset, an agent had no time to learn rare transitions.
 LEARNING = 0.37
+# The fewest terminal ends at a limit, and the fewest as a share of all terminal ends.
+AT_LIMIT, SHARE_AT_LIMIT = 5, 0.1
+# Of the agent's own episodes, the share that goes on where those in the data are said to end.
+WENT_ON = 0.5
+# What the discount leaves of the nearest reward: below this, a network cannot see it.
+VISIBLE = 1e-3
+# Rewards and values that a network with usual learning rates does not reach.
+LARGE_REWARD, LARGE_VALUE = 500.0, 5_000.0
+# The share of rewards in the data that the environment does not pay.
+FOREIGN = 0.5
 
 Illness = Literal[
-    "no signal", "overestimation", "underestimation", "untried actions", "ends", "normaliser"
+    "no update",
+    "no signal",
+    "other rewards",
+    "large rewards",
+    "time limits",
+    "ends",
+    "normaliser",
+    "horizon",
+    "untried actions",
+    "overestimation",
+    "underestimation",
 ]
-PAGES: dict[Illness, str] = {
-    "no signal": "should-i-shift.md",
-    "overestimation": "doctor.md#overestimation",
-    "underestimation": "doctor.md#underestimation",
-    "untried actions": "doctor.md#untried-actions",
-    "ends": "pitfalls.md#termination",
-    "normaliser": "pitfalls.md#normalisers",
-}
 
 
 class Finding(NamedTuple):
-    """An illness: its name, the numbers that show it, what to do first, and a page of the docs."""
+    """An illness: its name, the numbers that show it, and what to do first."""
 
     name: Illness
     sentence: str
     advice: str
-    page: str
+
+    def __str__(self) -> str:
+        return f"{self.name.capitalize()}: {self.sentence} {self.advice}"
 
 
 def findings_of(diagnosis: "Diagnosis") -> tuple[Finding, ...]:
     """The illnesses, the most telling first."""
-    rules = (_no_signal, _ends, _normaliser, _untried, _overestimation, _underestimation)
+    of_data = (
+        _no_update,
+        _no_signal,
+        _other_rewards,
+        _large_rewards,
+        _time_limits,
+        _ends,
+        _normaliser,
+        _horizon,
+    )
+    of_values = (_untried, _overestimation, _underestimation)
+    rules = of_data if diagnosis.start.updates == 0 else of_data + of_values
     return tuple(found for rule in rules if (found := rule(diagnosis)) is not None)
 
 
 def sentences(diagnosis: "Diagnosis") -> tuple[str, ...]:
-    """The findings in words."""
+    """The findings in words, and what cannot be told."""
     found = findings_of(diagnosis)
-    said = [f"{one.sentence} {one.advice} See {one.page}." for one in found]
-    start, belief = diagnosis.start, diagnosis.belief
-    named = {one.name for one in found} & {"overestimation", "underestimation"}
-    if belief is not None and not named and _far(belief.share or 0.0):
-        kind = "optimistic" if belief.overestimation > 0 else "cautious"
-        said.append(
-            f"It expects {belief.estimate:.4g} where {belief.followed:.4g} follows, which its"
-            f" {kind} start explains: train longer before judging its values."
-        )
+    said = [str(one) for one in found] + _untold(diagnosis, {one.name for one in found})
+    start = diagnosis.start
     if not said:
         said.append("Nothing stands out: a shift is unlikely to help values like these.")
     if diagnosis.shift.bias and start.left is not None and start.left > 0.01:
@@ -77,12 +97,47 @@ def sentences(diagnosis: "Diagnosis") -> tuple[str, ...]:
     return tuple(said)
 
 
-def _finding(name: Illness, sentence: str, advice: str) -> Finding:
-    return Finding(name, sentence, advice, PAGES[name])
+def _untold(diagnosis: "Diagnosis", named: set[Illness]) -> list[str]:
+    """What looks like an illness and may be none, and what is missing to tell."""
+    if "no update" in named:
+        return []
+    said, belief, ends = [], diagnosis.belief, diagnosis.ends
+    if belief is None:
+        said.append(
+            "It cannot tell whether the values are too high or too low: that needs an environment,"
+            " or data with the ends of episodes."
+        )
+    elif (
+        belief.source == "episodes"
+        and _far(belief.share or 0.0)
+        and not named & {"overestimation", "underestimation", "other rewards"}
+    ):
+        kind = "optimistic" if belief.overestimation > 0 else "cautious"
+        said.append(
+            f"It expects {belief.estimate:.4g} where {belief.followed:.4g} follows, which its"
+            f" {kind} start explains: train longer before judging its values."
+        )
+    if ends is not None and ends.before is None and _through_ends(diagnosis, ends):
+        said.append(
+            f"It expects {ends.excess:.4g} after terminal transitions. One look cannot tell whether"
+            " it is still learning that episodes end there: look twice during the training."
+        )
+    return said
+
+
+def _no_update(diagnosis: "Diagnosis") -> Finding | None:
+    if diagnosis.start.updates != 0:
+        return None
+    return Finding(
+        "no update",
+        f"It has had 0 updates after {diagnosis.signal.transitions} transitions, so its values are"
+        " those of its first networks.",
+        "Train longer: past its warm-up (`learning_starts`), and then ask again.",
+    )
 
 
 def _no_signal(diagnosis: "Diagnosis") -> Finding | None:
-    signal = diagnosis.signal
+    signal, shift = diagnosis.signal, diagnosis.shift
     if signal.informative:
         return None
     pays = signal.highest_reward
@@ -90,34 +145,191 @@ def _no_signal(diagnosis: "Diagnosis") -> Finding | None:
         f"All {signal.transitions} transitions pay {pays:g} and nothing else tells policies apart:"
         " it has not seen a goal yet."
     )
-    if pays < 0:
+    if shift.bias < 0:
+        advice = (
+            f"Its shift of {shift.bias:.4g} makes a Q of zero stand for {shift.initial_value:.4g}"
+            f" already{_lasts(diagnosis)}: explore longer, or in another way."
+        )
+    elif pays < 0 and not shift.bias:
         advice = (
             "A Q that starts at zero is optimistic already, so a negative shift adds little:"
             " explore longer, or in another way."
         )
     else:
         bias = suggest_shift("explore", 0.0, 1.0, gamma=diagnosis.gamma).bias
+        instead = f" instead of {shift.bias:.4g}" if shift.bias else ""
         advice = (
-            f"Try a negative shift first: {bias:.4g} times the return of a success"
+            f"Try a negative shift first{instead}: {bias:.4g} times the return of a success"
             " (rewardshift suggest --goal explore)."
         )
-    return _finding("no signal", sentence, advice)
+    return Finding("no signal", sentence, advice)
+
+
+def _lasts(diagnosis: "Diagnosis") -> str:
+    lifetime = diagnosis.start.lifetime
+    return "" if lifetime is None else f", and fades in {lifetime:.4g} updates"
+
+
+def _other_rewards(diagnosis: "Diagnosis") -> Finding | None:
+    foreign = diagnosis.signal.foreign
+    if foreign is None or foreign <= FOREIGN:
+        return None
+    return Finding(
+        "other rewards",
+        f"{foreign:.0%} of the rewards that it learned from are none that the environment pays, so"
+        " its values cannot be compared with returns.",
+        "If a bonus such as curiosity, a scale or a shift was added, give the doctor an environment"
+        " that pays the same, or the `shift`; a bonus that changes with time has no such returns.",
+    )
+
+
+def _large_rewards(diagnosis: "Diagnosis") -> Finding | None:
+    belief, largest = diagnosis.belief, diagnosis.signal.largest
+    followed = 0.0 if belief is None else abs(belief.followed)
+    if largest < LARGE_REWARD and followed < LARGE_VALUE:
+        return None
+    scale = diagnosis.shift.scale / max(largest, 1.0)
+    return Finding(
+        "large rewards",
+        f"Rewards are as large as {largest:.4g}"
+        + (f" and returns about {belief.followed:.4g}" if belief is not None else "")
+        + ", which a network reaches slowly and with large errors.",
+        f"Scale them down to about 1 in size, as with Shift({diagnosis.shift.bias:g},"
+        f" scale={scale:.2g}); a bias does not repair it.",
+    )
+
+
+def _time_limits(diagnosis: "Diagnosis") -> Finding | None:
+    ends = diagnosis.ends
+    if ends is None or ends.at_limit is None or not ends.stored or ends.went_on is None:
+        return None
+    enough = max(AT_LIMIT, SHARE_AT_LIMIT * ends.stored)
+    if ends.at_limit < enough or ends.at_limit <= (ends.below_limit or 0):
+        return None
+    if ends.went_on <= WENT_ON:
+        return None
+    return Finding(
+        "time limits",
+        f"{ends.at_limit} of {ends.stored} terminal transitions in the data come after just"
+        f" {ends.limit} steps, and {ends.went_on:.0%} of its own episodes went on there: a time"
+        " limit is stored as terminal.",
+        "Return `truncated` there, not `terminated`, and bootstrap (Stable-Baselines3:"
+        " handle_timeout_termination=True); a shift would not help.",
+    )
+
+
+def _ends(diagnosis: "Diagnosis") -> Finding | None:
+    ends = diagnosis.ends
+    if ends is None:
+        return None
+    advice = "Check the terminal flags in its data and targets; a shift would not help."
+    # Episodes that were all cut at the same length may be those of a policy that did not end yet.
+    if not ends.stored and ends.stored is not None and ends.lived and ends.cut != 0:
+        if diagnosis.signal.transitions > ENOUGH:
+            return Finding(
+                "ends",
+                f"{ends.lived} transitions of its episodes are terminal and none in the data is, so"
+                " it bootstraps through the ends of episodes.",
+                advice,
+            )
+        return None
+    # One look cannot tell values that were never learned from those that are not learned yet.
+    if ends.before is None or ends.before < THROUGH_ENDS or not _through_ends(diagnosis, ends):
+        return None
+    if ends.shrinking is not None and ends.shrinking > SHRINKING:
+        return None
+    return Finding(
+        "ends",
+        f"It expects {ends.excess:.4g} after terminal transitions, as if the episode went on:"
+        f" {ends.share:.0%} of what it expects after others, and {ends.before:.0%} before.",
+        advice,
+    )
+
+
+def _through_ends(diagnosis: "Diagnosis", ends: Ends) -> bool:
+    """Whether terminal transitions that it had the time to learn are valued like others."""
+    if ends.source != "data" or ends.share is None or ends.far is None:
+        return False  # ends of its last policy, which it may not have learned at all
+    late = (diagnosis.start.left or 0.0) <= LEARNING and ends.transitions >= FEW_ENDS
+    # Values that diverge can be larger still; then an end that is not known is not the cause.
+    like_others = THROUGH_ENDS <= ends.share <= BEYOND_OTHERS
+    return late and like_others and abs(ends.far) >= TERMINAL_VALUE
+
+
+def _normaliser(diagnosis: "Diagnosis") -> Finding | None:
+    if diagnosis.normaliser != "outside" or not diagnosis.shift.bias:
+        return None
+    return Finding(
+        "normaliser",
+        "The rewards are rescaled outside of the shift: the agent learns from"
+        f" {diagnosis.shift.scale:.4g} r {diagnosis.shift.bias:+.4g} now, and from something else"
+        " when the normaliser's scale has moved.",
+        "Turn off the normalisation of rewards, or set the scale of the shift yourself.",
+    )
+
+
+def _horizon(diagnosis: "Diagnosis") -> Finding | None:
+    distance, weight = diagnosis.signal.distance, diagnosis.signal.weight
+    if distance is None or weight is None or weight >= VISIBLE:
+        return None
+    wanted = 1 - 1 / distance
+    return Finding(
+        "horizon",
+        f"The nearest that anything better was to the beginning of an episode is {distance} steps,"
+        f" and the discount of {diagnosis.gamma:g} leaves {weight:.1g} of it there.",
+        f"Use a larger discount, {wanted:.4g} or more; a shift would not help.",
+    )
+
+
+def _untried(diagnosis: "Diagnosis") -> Finding | None:
+    untried, signal, shift = diagnosis.untried, diagnosis.signal, diagnosis.shift
+    if untried is None or untried.pull is None or untried.pull <= PULL:
+        return None
+    advice = "Collect data with the policy"
+    if signal.low < signal.high:
+        scale, gamma = shift.scale, diagnosis.gamma
+        bias = suggest_shift("exploit", signal.low, signal.high, gamma=gamma, scale=scale).bias
+        if bias > max(0.0, shift.bias):
+            instead = f" instead of {shift.bias:.4g}" if shift.bias else ""
+            advice += f", or offline try a positive shift first, {bias:.4g}{instead}"
+        elif shift.bias < 0:
+            advice += (
+                f"; offline, train without the shift of {shift.bias:.4g}, which draws it there"
+            )
+        elif shift.bias > 0:
+            advice += f"; its shift of {shift.bias:.4g} is below every return already"
+        else:
+            advice += "; a zero Q is below every return already, so a positive shift adds little"
+    return Finding(
+        "untried actions",
+        f"It values its own actions at {untried.policy:.4g} and those in the data at"
+        f" {untried.seen:.4g}: {_of_range(untried.pull)} more.",
+        f"{advice}.",
+    )
 
 
 def _overestimation(diagnosis: "Diagnosis") -> Finding | None:
-    belief = diagnosis.belief
+    belief, shift = diagnosis.belief, diagnosis.shift
     if belief is None or belief.share is None or belief.overestimation <= 0:
         return None
     far = belief.source == "episodes" and _far(_unexplained(diagnosis, belief))
-    if not (far or (belief.beyond or 0.0) > BEYOND):
+    if not (far or (belief.beyond or 0.0) > BEYOND) or _other_rewards(diagnosis) is not None:
         return None
-    return _finding(
+    advice = "Use a slower target network, twin critics or a lower learning rate."
+    if shift.bias < 0:
+        advice += f" Offline, train without the shift of {shift.bias:.4g}; online, none repairs it."
+    elif shift.bias > 0:
+        advice += f" Its positive shift of {shift.bias:.4g} does not repair it."
+    else:
+        advice += (
+            " Online, a shift does not repair it; offline, a positive one is the first to try."
+        )
+    return Finding(
         "overestimation",
         f"It expects {belief.estimate:.4g} where {belief.followed:.4g} follows:"
-        f" {belief.share:.0%} of the possible range too much, and {belief.beyond or 0:.0%} of"
+        f" {_of_range(belief.share)} too much, and {belief.beyond or 0:.0%} of"
         " its estimates are beyond every possible return.",
-        "Use a slower target network, twin critics or a lower learning rate. Online, a shift does"
-        " not repair it; offline, a positive one is the first to try.",
+        advice,
     )
 
 
@@ -127,10 +339,16 @@ def _underestimation(diagnosis: "Diagnosis") -> Finding | None:
         return None
     if belief.share is None or not _far(_unexplained(diagnosis, belief)):
         return None
-    return _finding(
+    if _other_rewards(diagnosis) is not None:
+        return None
+    advice = "Check that time limits are bootstrapped and that rewards are not clipped."
+    if diagnosis.shift.bias > 0:
+        advice += f" Its shift of {diagnosis.shift.bias:.4g} lowers what it begins with, no more."
+    return Finding(
         "underestimation",
-        f"It expects {belief.estimate:.4g} where {belief.followed:.4g} follows.",
-        "Check that time limits are bootstrapped and that rewards are not clipped.",
+        f"It expects {belief.estimate:.4g} where {belief.followed:.4g} follows:"
+        f" {_of_range(-belief.share)} too little.",
+        advice,
     )
 
 
@@ -140,82 +358,16 @@ def _far(share: float) -> bool:
 
 
 def _unexplained(diagnosis: "Diagnosis", belief: Belief) -> float:
-    """The overestimation without what the start alone would leave where there is data."""
+    """The overestimation without what the start alone can have left where there is data."""
     start, over, width = diagnosis.start, belief.overestimation, diagnosis.signal.width
-    explained = 0.0
-    if start.initial is not None and start.left is not None:
-        begun = float(diagnosis.shift.from_primal(start.initial))
-        explained = start.left * (begun - belief.followed)
+    explained = start.kept * (start.begun(diagnosis.shift) - belief.followed)
     if over > 0:
         return max(0.0, over - max(0.0, explained)) / width
     return min(0.0, over - min(0.0, explained)) / width
 
 
-def _untried(diagnosis: "Diagnosis") -> Finding | None:
-    untried, signal = diagnosis.untried, diagnosis.signal
-    if untried is None or untried.pull is None or untried.pull <= PULL:
-        return None
-    advice = "Collect data with the policy"
-    if signal.low < signal.high:
-        bias = suggest_shift("exploit", signal.low, signal.high, gamma=diagnosis.gamma).bias
-        if bias > 0:
-            advice += f", or offline try a positive shift first, {bias:.4g}"
-        else:
-            advice += "; a zero Q is below every return already, so a positive shift adds little"
-    return _finding(
-        "untried actions",
-        f"It values its own actions at {untried.policy:.4g} and those in the data at"
-        f" {untried.seen:.4g}: {untried.pull:.0%} of the possible range more.",
-        f"{advice}.",
-    )
-
-
-def _ends(diagnosis: "Diagnosis") -> Finding | None:
-    ends = diagnosis.ends
-    if ends is None:
-        return None
-    advice = "Check the terminal flags in its data and targets; a shift would not help."
-    if ends.stored == 0 and ends.lived and diagnosis.signal.transitions > ENOUGH:
-        return _finding(
-            "ends",
-            f"{ends.lived} transitions of its episodes are terminal and none in the data is, so it"
-            " bootstraps through the ends of episodes.",
-            advice,
-        )
-    return _valued_ends(diagnosis, advice)
-
-
-def _valued_ends(diagnosis: "Diagnosis", advice: str) -> Finding | None:
-    """Ends whose values are those of ordinary states, of an agent that had the time to learn."""
-    ends, belief, left = diagnosis.ends, diagnosis.belief, diagnosis.start.left
-    if ends is None or ends.share is None or ends.far is None or (left or 0.0) > LEARNING:
-        return None
-    if ends.share < THROUGH_ENDS or abs(ends.far) < TERMINAL_VALUE or _learning_ends(ends):
-        return None
-    if belief is not None and (belief.beyond or 0.0) > BEYOND:
-        return None  # without ends, values would still be possible: something else is wrong
-    return _finding(
-        "ends",
-        f"It expects {ends.excess:.4g} after terminal transitions, as if the episode went on:"
-        f" {ends.share:.0%} of what it expects after others.",
-        advice,
-    )
-
-
-def _learning_ends(ends: Ends) -> bool:
-    """Whether a healthy agent can have such values, because it is still learning where ends are."""
-    if ends.source != "data":
-        return True  # ends of its last policy, which it may not have learned at all
-    return ends.shrinking is not None and ends.shrinking > SHRINKING
-
-
-def _normaliser(diagnosis: "Diagnosis") -> Finding | None:
-    if diagnosis.normaliser != "outside" or not diagnosis.shift.bias:
-        return None
-    return _finding(
-        "normaliser",
-        "The rewards are rescaled outside of the shift: the agent learns from"
-        f" {diagnosis.shift.scale:.4g} r {diagnosis.shift.bias:+.4g} now, and from something else"
-        " when the normaliser's scale has moved.",
-        "Turn off the normalisation of rewards, or set the scale of the shift yourself.",
-    )
+def _of_range(share: float) -> str:
+    """A share of the possible range in words; without digits that say nothing."""
+    if share < 10:
+        return f"{share:.0%} of the possible range"
+    return f"{share:.2g} times the possible range"

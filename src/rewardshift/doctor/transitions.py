@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import islice
-from typing import Any
+from typing import Any, NamedTuple
 
 import gymnasium as gym
 import numpy as np
@@ -11,12 +11,37 @@ import numpy as np
 from rewardshift.doctor.agent_view import AgentView
 from rewardshift.episodes import Step, episode_steps
 from rewardshift.errors import InputError, blaming, shown
+from rewardshift.wrappers import METADATA_KEY
 
 # A function of the number of finished episodes.
 OnEpisode = Callable[[int], None]
 
 # The columns of transitions that need as many rows as there are rewards.
 _COLUMNS = ("observation", "action", "terminated", "next_observation", "ended", "settled")
+
+
+# Rewards of the environment's own with more kinds than this are taken for continuous.
+KINDS = 20
+RANDOM_STEPS = 500
+
+
+class History(NamedTuple):
+    """The rewards of all transitions in their order, and which of them ended an episode.
+
+    `ended` is as in `Transitions`; None if that is unknown.
+    """
+
+    reward: np.ndarray
+    terminated: np.ndarray
+    ended: np.ndarray | None = None
+
+    def ends(self) -> np.ndarray:
+        """The rows of the ends of episodes; none if they are unknown."""
+        return np.flatnonzero(np.zeros(0) if self.ended is None else self.ended)
+
+    def lengths(self) -> np.ndarray:
+        """The number of steps of every episode but the first, which may have begun earlier."""
+        return np.diff(self.ends())
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,7 +56,7 @@ class Transitions:
         next_observation: The observation that followed, if it is stored.
         ended: Whether the episode ended after the row, for any reason. With it, rows are
             consecutive and the returns in the data are known.
-        whole: The rewards and the terminal flags of all transitions, if the rows are a sample.
+        whole: The rewards and ends of all transitions, if the rows are a sample or out of order.
         settled: Whether each row belongs to the older half of the replay, so that the agent had
             the time to learn it. Without it, all do: a data set was there from the beginning.
     """
@@ -42,7 +67,7 @@ class Transitions:
     terminated: np.ndarray
     next_observation: Any = None
     ended: np.ndarray | None = None
-    whole: tuple[np.ndarray, np.ndarray] | None = None
+    whole: History | None = None
     settled: np.ndarray | None = None
 
     def __post_init__(self) -> None:
@@ -60,10 +85,11 @@ class Transitions:
         return len(self.reward)
 
     @property
-    def rewards(self) -> tuple[np.ndarray, np.ndarray]:
-        """The rewards and the terminal flags of all transitions."""
-        reward, terminated = self.whole or (self.reward, self.terminated)
-        return np.asarray(reward, np.float64), np.asarray(terminated, bool)
+    def history(self) -> History:
+        """The rewards and ends of all transitions."""
+        reward, terminated, ended = self.whole or History(self.reward, self.terminated, self.ended)
+        known = None if ended is None else np.asarray(ended, bool)
+        return History(np.asarray(reward, np.float64), np.asarray(terminated, bool), known)
 
     @property
     def first_observations(self) -> Any:
@@ -161,3 +187,37 @@ def check_env(agent: AgentView, env: gym.Env[Any, Any], seed: int) -> None:
         ) from error
     if acted[:1] != (1,):
         raise InputError(f"the policy must return a batch of actions, got the shape {acted} for 1")
+
+
+def foreign_rewards(
+    agent: AgentView, env: gym.Env[Any, Any], data: Transitions, played: Transitions, seed: int
+) -> float | None:
+    """The share of rewards in the data that the environment does not pay.
+
+    None if the environment pays more than a few kinds of rewards: then nobody can tell.
+
+    Args:
+        agent: The agent, whose random actions are tried if its own pay other rewards.
+        env: The environment.
+        data: What the agent learned from.
+        played: Its episodes.
+        seed: The seed of the random actions.
+    """
+    stored, paid = data.history.reward, np.unique(played.reward)
+    if len(paid) <= KINDS and _outside(stored, paid) > 0:
+        rng, ended = np.random.default_rng([0xF0, seed]), True
+        for _ in range(RANDOM_STEPS):
+            with blaming(f"the environment {env}, in a random step,"):
+                if ended:
+                    env.reset()
+                action = agent.env_action(agent.random_actions(1, rng)[0])
+                _, reward, terminated, truncated, info = env.step(action)
+            primal = info.get("primal_reward", reward) if METADATA_KEY in env.metadata else reward
+            paid, ended = np.union1d(paid, [float(primal)]), bool(terminated or truncated)
+    return _outside(stored, paid) if len(paid) <= KINDS else None
+
+
+def _outside(stored: np.ndarray, paid: np.ndarray) -> float:
+    """The share of rewards that are none of these, up to the rounding of a replay."""
+    near = np.isclose(stored[:, None], paid, rtol=1e-5, atol=1e-5 * np.abs(paid).max())
+    return float(1 - near.any(axis=1).mean())

@@ -96,20 +96,17 @@ class TaskSpec(NamedTuple):
 
     def own_scale(self, action: np.ndarray) -> np.ndarray:
         """Converts continuous actions in [-1, 1] to the environment's own scale."""
-        low, high = self._bounds()
+        low, high = np.asarray(self.low, np.float32), np.asarray(self.high, np.float32)
         return action if self._is_unit() else low + (high - low) * (action + 1) / 2
 
     def unit_scale(self, action: np.ndarray) -> np.ndarray:
         """Converts continuous actions on the environment's own scale to [-1, 1]."""
-        low, high = self._bounds()
+        low, high = np.asarray(self.low, np.float32), np.asarray(self.high, np.float32)
         return action if self._is_unit() else 2 * (action - low) / (high - low) - 1
 
     def _is_unit(self) -> bool:
         """Whether actions need no rescaling, which would change their last bits."""
         return set(self.low) <= {-1.0} and set(self.high) <= {1.0}
-
-    def _bounds(self) -> tuple[np.ndarray, np.ndarray]:
-        return np.asarray(self.low, np.float32), np.asarray(self.high, np.float32)
 
     def achieved(self, observation: np.ndarray) -> np.ndarray:
         """The achieved goals in flat observations, as a view."""
@@ -191,26 +188,24 @@ def env_maker(env: str | MakeEnv, **options: Any) -> MakeEnv:
 
 
 def _made(name: str, make: MakeEnv) -> gym.Env[Any, Any]:
-    """A new environment; raises ForeignError if its own code fails."""
+    """A new environment, with flat observations and continuous actions in [-1, 1].
+
+    Observations that are an array, goals or MiniGrid's stay as they are: `flatten` reads them. If
+    the environment's own code fails, that is a ForeignError.
+    """
     refusals = (InputError, gym.error.Error, ImportError)
     with blaming(f"the environment {name!r}, while it was made,", but=refusals):
-        made = make()
-    if not isinstance(made, gym.Env):
-        raise InputError(f"the {name} must make a gymnasium.Env, it made {shown(made)}")
-    return _adapted(made)
-
-
-def _adapted(env: gym.Env[Any, Any]) -> gym.Env[Any, Any]:
-    """The environment with flat observations and continuous actions in [-1, 1].
-
-    Observations that are an array, goals or MiniGrid's stay as they are: `flatten` reads them.
-    """
+        env = make()
+    if not isinstance(env, gym.Env):
+        raise InputError(f"the {name} must make a gymnasium.Env, it made {shown(env)}")
     space, actions = env.observation_space, env.action_space
     names = set(space) if isinstance(space, gym.spaces.Dict) else set()
     if not (names >= GOALS or names == MINIGRID):
-        if not flat_size(structure_of(space)):  # which refuses spaces that cannot be flattened
+        is_array = isinstance(space, gym.spaces.Box)
+        # `structure_of` refuses spaces that cannot be flattened.
+        if not (math.prod(space.shape or ()) if is_array else flat_size(structure_of(space))):
             raise InputError(f"observations must hold a number at least; {env} has {space}")
-        if not isinstance(space, gym.spaces.Box):
+        if not is_array:
             env = FlatObservation(env)
     if _is_continuous(actions) and not ((actions.low == -1).all() and (actions.high == 1).all()):
         return UnitBox(env, np.float32(-1), np.float32(1))

@@ -8,9 +8,17 @@ import gymnasium as gym
 import numpy as np
 
 from rewardshift.checks import Natural, checked
-from rewardshift.doctor import AgentView, Diagnosis, Options, Target, Transitions, diagnose
+from rewardshift.doctor import (
+    AgentView,
+    Diagnosis,
+    History,
+    Options,
+    Target,
+    Transitions,
+    diagnose,
+)
+from rewardshift.doctor.agent_view import same_randomness
 from rewardshift.doctor.diagnosis import scalar_names
-from rewardshift.doctor.randomness import same_randomness
 from rewardshift.errors import InputError, shown
 from rewardshift.extras import needs
 from rewardshift.integrations.d3rlpy import primal_rewards, trained_shift
@@ -141,8 +149,7 @@ def _transitions(dataset: ReplayBuffer, rng: np.random.Generator) -> Transitions
         chosen.append(every[number])
         count += len(every[number])
     observation, action, following, ended = _joined(_columns, chosen)
-    reward, terminated = _joined(_rewards, chosen)
-    rewards, ends = _joined(_rewards, every)
+    reward, terminated, _ = _joined(_rewards, chosen)
     if action.dtype.kind in "iu" and action.ndim == 2:
         action = action[:, 0]
     return Transitions(
@@ -152,7 +159,7 @@ def _transitions(dataset: ReplayBuffer, rng: np.random.Generator) -> Transitions
         terminated=terminated,
         next_observation=following,
         ended=ended,
-        whole=(rewards, ends),
+        whole=History(*_joined(_rewards, every)),
     )
 
 
@@ -172,8 +179,8 @@ def _columns(episode: EpisodeBase) -> tuple[np.ndarray, ...]:
     return seen[:count], actions[:count], following, last
 
 
-def _rewards(episode: EpisodeBase) -> tuple[np.ndarray, np.ndarray]:
-    """The primal rewards and the terminal flags of an episode's transitions."""
+def _rewards(episode: EpisodeBase) -> tuple[np.ndarray, ...]:
+    """The primal rewards, the terminal flags and the ends of an episode's transitions."""
     count = episode.transition_count
     last = np.arange(count) == count - 1
-    return primal_rewards(episode)[:count, 0], last & episode.terminated
+    return primal_rewards(episode)[:count, 0], last & episode.terminated, last

@@ -1,10 +1,13 @@
 """The shift for Stable-Baselines3 and SBX, and a log of its effect on their values."""
 
+import inspect
 from collections.abc import Iterable, Mapping
+from dataclasses import asdict, replace
 from typing import Any
 
 import numpy as np
 
+from rewardshift.auto import Auto
 from rewardshift.doctor.measure import discounted_returns, mean_gap
 from rewardshift.errors import InputError
 from rewardshift.extras import needs
@@ -28,6 +31,9 @@ with needs("sb3"):
         VecEnvStepReturn,
     )
 
+# The attribute of a model that holds the shift that "auto" chose, or None until it has.
+KEPT = "reward_shift"
+
 
 class VecShiftReward(Shifting, VecEnvWrapper):
     """Shifts the rewards of a `VecEnv`, which resets within a step: every row is a real step.
@@ -44,6 +50,10 @@ class VecShiftReward(Shifting, VecEnvWrapper):
     ``terminal="zero"`` these get the credit, and the buffer needs
     ``replay_buffer_kwargs={"copy_info_dict": True}`` to know them.
 
+    A model is checked when it begins to learn; see `check`. With `"auto"` it keeps the shift that
+    was chosen in its attribute ``reward_shift``, which `model.save` writes as JSON. After `load`, a
+    new wrapper with `"auto"` takes that shift, and refuses a model that has learned without it.
+
     Put `VecNormalize` outside. Inside it is refused, whatever it normalises, because an agent
     stores the rewards from before a `VecNormalize`. With ``norm_reward=True`` it divides the
     shifted rewards by a running number, so the scale changes: for an exact shift, turn it off.
@@ -53,6 +63,7 @@ class VecShiftReward(Shifting, VecEnvWrapper):
         shift: A bias, a `Shift`, the dict of a `Shift` in JSON, or `"auto"`, which chooses one
             shift for all environments; see `Auto`.
         gamma: The agent's discount, for `"auto"`.
+        warn: As in `ShiftReward`.
 
     >>> from stable_baselines3.common.env_util import make_vec_env
     >>> venv = VecShiftReward(make_vec_env("CartPole-v1", n_envs=2), -0.5)
@@ -62,7 +73,9 @@ class VecShiftReward(Shifting, VecEnvWrapper):
     (array([0.5, 0.5], dtype=float32), np.float32(1.0))
     """
 
-    def __init__(self, venv: VecEnv, shift: ShiftArgument, gamma: float | None = None) -> None:
+    def __init__(
+        self, venv: VecEnv, shift: ShiftArgument, gamma: float | None = None, *, warn: bool = True
+    ) -> None:
         if not isinstance(venv, VecEnv):
             raise InputError(
                 f"VecShiftReward takes a VecEnv of Stable-Baselines3, got {venv!r};"
@@ -75,22 +88,78 @@ class VecShiftReward(Shifting, VecEnvWrapper):
             )
         super().__init__(venv)
         refuse_second_shift(venv, next(iter(shifts_around(venv)), None))
-        self._begin(shift, gamma)
+        self._begin(shift, gamma, warn)
+        self._auto = self._rule is not None
+        self._began = False
 
     def reset(self) -> VecEnvObs:
-        """Resets all environments."""
+        """Resets all environments; if a model begins to learn in them, checks it first."""
+        self._check_learner()
         return self.venv.reset()
+
+    def _check_learner(self) -> None:
+        self._began = True
+        learner = self._learner()
+        if learner is not None:
+            check(learner)
+
+    def _learner(self) -> BaseAlgorithm | None:
+        """The model whose `learn` is calling; None if the environments are used by hand.
+
+        Stable-Baselines3 shows no model to its environments, so it is looked for among the callers.
+        """
+        frame = inspect.currentframe()
+        while frame is not None:
+            model = frame.f_locals.get("self")
+            if isinstance(model, BaseAlgorithm) and _wrapper_around(model.get_env()) is self:
+                return model
+            frame = frame.f_back
+        return None
+
+    def _choose(self, rule: Auto, rewards: Any, terminated: Any) -> Any:
+        shifted = super()._choose(rule, rewards, terminated)
+        learner = self._learner()
+        if learner is not None:
+            self._keep_with(learner)
+        return shifted
+
+    def _keep_with(self, model: Any) -> None:
+        """Sets the model's record of what `"auto"` chose, None as long as it has not."""
+        setattr(model, KEPT, asdict(self._shift) if self._rule is None else None)
+
+    def _restore_from(self, model: Any) -> None:
+        """Takes the shift that `"auto"` chose for a model; refuses a model without a record."""
+        if not hasattr(model, KEPT):
+            buffer = getattr(model, "replay_buffer", None)
+            learned, stored = model._n_updates, 0 if buffer is None else buffer.size()
+            if learned or stored:
+                raise InputError(
+                    f"the {type(model).__name__} has {learned} updates and {stored} stored steps,"
+                    " and no record of what 'auto' chose for them: give VecShiftReward their shift"
+                    " in place of 'auto'"
+                )
+        kept = getattr(model, KEPT, None)
+        if kept is None:
+            self._keep_with(model)
+        elif self._rule is not None:
+            chosen = Shift(**kept)
+            if replace(chosen, scale=self._shift.scale) == self._shift:
+                self._use(chosen)
 
     def step_wait(self) -> VecEnvStepReturn:
         """Waits for the step and shifts its rewards."""
+        if not self._began:  # after a load with force_reset=False, learn begins with a step
+            self._check_learner()
         observations, rewards, dones, infos = self.venv.step_wait()
         for reward, info in zip(rewards, infos, strict=True):
             info["primal_reward"] = reward
         terminated: Any = False
         if self.shift.credits_ends:
-            for done, info in zip(dones, infos, strict=True):
-                info["terminated"] = bool(done) and not info.get("TimeLimit.truncated", False)
-            terminated = _terminated(infos)
+            terminated = _ended(dones, infos)
+            for flag, info in zip(terminated, infos, strict=True):
+                info["terminated"] = bool(flag)
+        elif self._watches and dones.any():
+            self._watch(rewards, _ended(dones, infos))
         return observations, self._shifted(rewards, terminated), dones, infos
 
     def env_method(
@@ -107,15 +176,20 @@ class VecShiftReward(Shifting, VecEnvWrapper):
         terminated: Any = False
         if self.shift.credits_ends:
             terminated = _terminated(method_kwargs["info"] if method_kwargs else method_args[2])
-        return [self.shift.reward(reward, terminated) for reward in results]
+        return [self._shifted(reward, terminated) for reward in results]
 
 
 def check(model: BaseAlgorithm) -> None:
-    """Refuses a model whose discount is not that of the shift around its environments.
+    """Refuses a model that does not fit the shift around its environments.
 
     Unless ``terminal="zero"``, a terminal transition gets the shift of all later steps as a
-    credit, which depends on the discount. A wrapper cannot see the model, so call this after
-    making the model. Every callback of this module calls it when a training begins.
+    credit. It depends on the discount, which must be the model's, and a time limit does not get
+    it, so a replay buffer with ``handle_timeout_termination=False`` is refused. A model that has
+    learned with `"auto"` needs the shift that was chosen: a `VecShiftReward` with `"auto"` takes
+    it, and other environments are refused.
+
+    `VecShiftReward` calls this when a model begins to learn in it, and so does every callback of
+    this module. A `ShiftReward` in a `VecEnv` cannot: then call it after making the model.
 
     Args:
         model: A model with its environments.
@@ -131,12 +205,28 @@ def check(model: BaseAlgorithm) -> None:
     venv, gamma = model.get_env(), getattr(model, "gamma", None)
     if venv is None:
         raise InputError("the model has no environments yet: call model.set_env(venv) first")
-    for shift in shifts_around(venv):
+    wrapper = _wrapper_around(venv)
+    if wrapper is not None and wrapper._auto:
+        wrapper._restore_from(model)
+    shifts = shifts_around(venv)
+    for shift in shifts:
         if shift.credits_ends and shift.gamma != gamma:
             raise InputError(
                 f"the model has gamma={gamma}, but its environments are shifted by {shift}:"
                 f" terminal={shift.terminal!r} needs the same discount in both"
             )
+        buffer = getattr(model, "replay_buffer", None)
+        if shift.credits_ends and not getattr(buffer, "handle_timeout_termination", True):
+            raise InputError(
+                "the replay buffer has handle_timeout_termination=False, so it takes time limits"
+                f" for ends, which terminal={shift.terminal!r} does not credit: set it to True"
+            )
+    kept = getattr(model, KEPT, None)
+    if kept is not None and set(shifts) != {Shift(**kept)}:
+        raise InputError(
+            f"the model has learned with the shift that 'auto' chose, but its environments have"
+            f" {shifts or 'none'}: put VecShiftReward(venv, {kept}) around them"
+        )
 
 
 class OverestimationCallback(BaseCallback):
@@ -207,6 +297,12 @@ class OverestimationCallback(BaseCallback):
         self._rewards[row].clear()
 
 
+def _ended(dones: np.ndarray, infos: Iterable[Mapping[str, Any]]) -> np.ndarray:
+    """Whether each step ended in a terminal state rather than by a time limit."""
+    limits = [info.get("TimeLimit.truncated", False) for info in infos]
+    return dones & ~np.array(limits, dtype=bool)
+
+
 def _terminated(infos: Mapping[str, Any] | Iterable[Mapping[str, Any]]) -> Any:
     """Whether each step ended in a terminal state, as recorded by `VecShiftReward`."""
     try:
@@ -220,9 +316,13 @@ def _terminated(infos: Mapping[str, Any] | Iterable[Mapping[str, Any]]) -> Any:
         ) from None
 
 
+def _wrapper_around(venv: VecEnv | None) -> VecShiftReward | None:
+    return None if venv is None else unwrap_vec_wrapper(venv, VecShiftReward)
+
+
 def shifts_around(venv: VecEnv) -> list[Shift]:
     """The shifts around a `VecEnv`: a wrapper's, or those of the environments inside."""
-    wrapper = unwrap_vec_wrapper(venv, VecShiftReward)
+    wrapper = _wrapper_around(venv)
     if wrapper is not None:
         return [wrapper.shift]
     inside = venv.get_attr("metadata") if venv.has_attr("metadata") else []

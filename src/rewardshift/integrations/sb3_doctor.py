@@ -5,6 +5,7 @@ replay, nor a random state, so training goes on with the same bits.
 """
 
 import contextlib
+import math
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any, Unpack
@@ -13,8 +14,17 @@ import gymnasium as gym
 import numpy as np
 
 from rewardshift.checks import Count, checked
-from rewardshift.doctor import AgentView, Diagnosis, Earlier, Options, Target, Transitions, diagnose
-from rewardshift.doctor.randomness import same_randomness
+from rewardshift.doctor import (
+    AgentView,
+    Diagnosis,
+    Earlier,
+    History,
+    Options,
+    Target,
+    Transitions,
+    diagnose,
+)
+from rewardshift.doctor.agent_view import same_randomness
 from rewardshift.errors import InputError, one_line, shown
 from rewardshift.extras import needs
 from rewardshift.integrations.sb3 import check, shifts_around
@@ -33,6 +43,7 @@ with needs("sb3"):
     from stable_baselines3.common.base_class import BaseAlgorithm
     from stable_baselines3.common.callbacks import BaseCallback
     from stable_baselines3.common.off_policy_algorithm import OffPolicyAlgorithm
+    from stable_baselines3.common.type_aliases import TrainFrequencyUnit
     from stable_baselines3.common.vec_env import VecEnv
 
 
@@ -195,14 +206,43 @@ def _own_shift(model: BaseAlgorithm, given: float | Shift | None) -> Shift:
     return next(iter([] if venv is None else shifts_around(venv)), Shift(0.0))
 
 
-def _target(model: Any) -> Target:
-    """The rule of the target network, in updates."""
-    every: float = getattr(model, "policy_delay", 0) or getattr(model, "target_update_interval", 1)
-    updates = int(model._n_updates)
-    if isinstance(model.action_space, gym.spaces.Discrete):  # counts environment steps
-        trained = max(1, model.num_timesteps - model.learning_starts)
-        every = max(1.0, every * updates / trained)
-    return Target(float(model.tau), float(every), updates)
+def _target(model: Any) -> Target | None:
+    """The rule of the target network, in updates; None before the first episode of some."""
+    updates, tau = int(model._n_updates), float(model.tau)
+    n_step = int(getattr(model.replay_buffer, "n_steps", 1))
+    if not isinstance(model.action_space, gym.spaces.Discrete):
+        return Target(tau, _every(model), updates, n_step)
+    # Stable-Baselines3's DQN moves the target network between its rounds of training.
+    steps, envs = float(model.train_freq.frequency), int(model.n_envs)
+    if model.train_freq.unit == TrainFrequencyUnit.EPISODE:
+        if not model._episode_num:
+            return None
+        steps *= model.num_timesteps / model._episode_num
+    each_round = max(1, model.gradient_steps if model.gradient_steps >= 0 else steps * envs)
+    interval = int(model.target_update_interval)
+    moves = steps / (interval if _is_sbx(model) else max(1, interval // envs))
+    if moves <= 1:
+        return Target(tau, each_round / moves, updates, n_step)
+    # Between two rounds the online network stays, so the moves of one add up to one.
+    return Target(1 - (1 - tau) ** moves, each_round, updates, n_step)
+
+
+def _every(model: Any) -> float:
+    """Updates between two moves of the target network of an actor-critic."""
+    if _is_sbx(model):
+        return 1.0  # its `policy_delay` is the actor's alone
+    if hasattr(model, "policy_delay"):
+        return float(model.policy_delay)
+    # SAC counts anew in every round, and moves it in the first update.
+    steps, interval = model.train_freq.frequency, int(model.target_update_interval)
+    if interval == 1 or model.train_freq.unit == TrainFrequencyUnit.EPISODE:
+        return float(interval)
+    each_round = max(1, model.gradient_steps if model.gradient_steps >= 0 else steps * model.n_envs)
+    return each_round / math.ceil(each_round / interval)
+
+
+def _is_sbx(model: Any) -> bool:
+    return hasattr(model.policy, "qf_state")
 
 
 def _stored(model: Any) -> int:
@@ -224,16 +264,28 @@ def _replay(model: Any, shift: Shift) -> Transitions:
             return {name: flat(part) for name, part in array.items()}
         return array[:size].reshape(-1, *array.shape[2:])
 
+    def seen(array: Any) -> Any:
+        # A replay holds the numbers of discrete observations in a column.
+        discrete = isinstance(model.observation_space, gym.spaces.Discrete)
+        return flat(array)[:, 0] if discrete else flat(array)
+
     actions, terminated = flat(buffer.actions), flat(buffer.dones * (1 - buffer.timeouts)) > 0
     rewards = flat(buffer.rewards).astype(np.float64)
+    reward = np.asarray(shift.to_primal_reward(rewards, terminated))
+    # One environment after the other, from the oldest step to the newest: it goes around.
+    order = np.arange(size) if not buffer.full else (buffer.pos + np.arange(size)) % size
+    places = (order[:, None] * buffer.n_envs + np.arange(buffer.n_envs)).T.reshape(-1)
+    ended = flat(buffer.dones) > 0
+    ended[places[size - 1 :: size]] = True
     compact = getattr(buffer, "optimize_memory_usage", False)
     age = (buffer.pos - 1 - np.arange(size)) % size  # 0 is the newest: it goes around
     return Transitions(
-        observation=flat(buffer.observations),
+        observation=seen(buffer.observations),
         action=actions[:, 0] if isinstance(model.action_space, gym.spaces.Discrete) else actions,
-        reward=shift.to_primal_reward(rewards, terminated),
+        reward=reward,
         terminated=terminated,
-        next_observation=None if compact else flat(buffer.next_observations),
+        next_observation=None if compact else seen(buffer.next_observations),
+        whole=History(reward[places], terminated[places], ended[places]),
         settled=np.repeat(age >= size / 2, buffer.n_envs),
     )
 

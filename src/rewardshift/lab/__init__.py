@@ -14,9 +14,10 @@ from rewardshift.lab.figure import (
     Style,
     Unit,
     orderings,
+    smoke_preset,
     task_panels,
 )
-from rewardshift.lab.trainings import Budget, Task, budget_lifetimes, train_unit
+from rewardshift.lab.trainings import Budget, Task, budget_lifetimes, budgets, train_unit
 
 __all__ = [
     "Budget",
@@ -30,9 +31,11 @@ __all__ = [
     "Task",
     "Unit",
     "budget_lifetimes",
+    "budgets",
     "find_figure",
     "orderings",
     "register",
+    "smoke_preset",
     "task_panels",
     "train_unit",
 ]

@@ -322,20 +322,42 @@ def task_panels(
 
 
 def orderings(
-    panels: Iterable[str], sentences: Iterable[tuple[str, str, str]], **settings: Any
+    panels: Iterable[str],
+    sentences: Iterable[tuple[str, str, str]],
+    ids: str = "{panel}-{better}-above-{worse}",
+    **settings: Any,
 ) -> tuple[Claim, ...]:
-    """The claims that, in each panel, one method is above another.
+    """The claims that compare the same methods in each panel, by default that one is above another.
 
     Args:
         panels: The names of the panels.
         sentences: The better method, the worse one, and the statement.
+        ids: The id of a claim, with the names of the panel and of the methods in braces.
         **settings: Other fields of every claim.
     """
     return tuple(
-        Claim(f"{panel}-{better}-above-{worse}", panel, statement, better, worse, **settings)
+        Claim(
+            ids.format(panel=panel, better=better, worse=worse),
+            panel,
+            statement,
+            better,
+            worse,
+            **settings,
+        )
         for panel in panels
         for better, worse, statement in sentences
     )
+
+
+def smoke_preset(budget: Any, seconds: float, size: str) -> Preset:
+    """The preset of two seeds that decides nothing.
+
+    Args:
+        budget, seconds: As in `Preset`.
+        size: The size of the run, for the note.
+    """
+    note = f"{size}: shows that it runs, nothing else"
+    return Preset(2, budget, seconds, note, decides=False)
 
 
 def rounded(number: float) -> str:

@@ -33,8 +33,8 @@ from rewardshift.lab.results import (
     write_results,
 )
 from rewardshift.shift import Terminal
+from rewardshift.training.config import chosen_seeds
 from rewardshift.training.run_folder import TIMES, time_spent
-from rewardshift.training.seeding import check_count
 
 
 class Made(NamedTuple):
@@ -55,7 +55,7 @@ class Plan:
         terminal: The treatment of terminal states: the paper's `"zero"`, or `"absorbing"`.
         out: The folder for results; those of the figure go to `out/figure`.
         made: The figure itself, if it was made on the spot. Otherwise its name finds it.
-        module: The module that registered the figure, if it is not one of ours.
+        module: The module that registered the figure; None if it was made on the spot.
     """
 
     figure: str
@@ -68,7 +68,7 @@ class Plan:
 
     def __post_init__(self) -> None:
         self.declared.preset(self.preset)
-        check_count(self.seeds)
+        chosen_seeds(self.seeds)
         object.__setattr__(self, "module", MODULES.get(self.figure))
 
     @property
@@ -91,7 +91,8 @@ class Plan:
         """The command that runs this plan."""
         if self.made is not None:
             return self.made.command
-        found = f"--import {self.module} " if self.module else ""
+        theirs = self.module is not None and self.module.partition(".")[0] != "rewardshift"
+        found = f"--import {self.module} " if theirs else ""
         return (
             f"rewardshift {found}reproduce {self.figure} --preset {self.preset}"
             f" --seeds {self.seeds} --terminal {self.terminal}"

@@ -117,6 +117,16 @@ class Budget:
         )
 
 
+def budgets(steps: Mapping[str, int], **settings: Any) -> dict[str, Budget]:
+    """A budget for each task.
+
+    Args:
+        steps: The steps of each task.
+        **settings: Other fields of every budget.
+    """
+    return {task: Budget(count, **settings) for task, count in steps.items()}
+
+
 def budget_for(task: str, budget: Budget | Mapping[str, Budget]) -> Budget:
     """The budget of a task: a preset has one for all tasks, or one for each."""
     return budget if isinstance(budget, Budget) else budget[task]

@@ -24,6 +24,7 @@ from rewardshift.lab import (
     Task,
     budget_lifetimes,
     orderings,
+    smoke_preset,
     task_panels,
 )
 from rewardshift.paper.curiosity import PAPER_DQN
@@ -86,12 +87,8 @@ AUTO = Figure(
     ),
     claims=orderings(TASKS, SENTENCES, source="ours"),
     presets={
-        "smoke": Preset(
-            seeds=2,
-            budget=_budgets(STEPS, 0.03, 2, 1),
-            seconds=120,
-            note="1,200 to 1,800 of 40,000 to 60,000 steps: shows that it runs, nothing else",
-            decides=False,
+        "smoke": smoke_preset(
+            _budgets(STEPS, 0.03, 2, 1), 120, "1,200 to 1,800 of 40,000 to 60,000 steps"
         ),
         "quick": Preset(seeds=10, budget=_budgets(STEPS, 1.0), seconds=3600),
         "paper": Preset(seeds=20, budget=_budgets(STEPS, 5.0, 50, 10), seconds=40_000),
@@ -109,13 +106,7 @@ AUTO_CONTROL = replace(
     panels=task_panels(CONTROL_TASKS),
     claims=orderings(CONTROL_TASKS, SENTENCES, source="ours"),
     presets={
-        "smoke": Preset(
-            seeds=2,
-            budget=_budgets(CONTROL_STEPS, 0.06, 2, 1),
-            seconds=30,
-            note="1,200 of 20,000 steps: shows that it runs, nothing else",
-            decides=False,
-        ),
+        "smoke": smoke_preset(_budgets(CONTROL_STEPS, 0.06, 2, 1), 30, "1,200 of 20,000 steps"),
         "quick": Preset(seeds=10, budget=_budgets(CONTROL_STEPS, 1.0), seconds=300),
         "paper": Preset(seeds=20, budget=_budgets(CONTROL_STEPS, 5.0, 50, 10), seconds=4_000),
     },
@@ -130,7 +121,10 @@ DATA_TASKS = {
     for name, task in OFFLINE_MECHANISM.tasks.items()
     if not name.endswith("absorbing")  # the same data again
 }
-ENDS_BETTER = "The shift that the data choose ends better than"
+# No reward of CartPole is negative: there the data choose no shift.
+SHIFTED = [name for name in DATA_TASKS if not name.startswith("CartPole")]
+BETTER_THAN_NONE = [("auto", "none", "The shift that the data choose ends better than none.")]
+BETTER_THAN_8 = [("auto", "paper", "The shift that the data choose ends better than +8.")]
 
 AUTO_OFFLINE = replace(
     OFFLINE_MECHANISM,
@@ -145,21 +139,8 @@ AUTO_OFFLINE = replace(
         Method("auto", "auto: lowest value", style=Style("#dd3497", "-")),
     ),
     claims=(
-        # No reward of CartPole is negative: there the data choose no shift.
-        *orderings(
-            [name for name in DATA_TASKS if not name.startswith("CartPole")],
-            [("auto", "none", f"{ENDS_BETTER} none.")],
-            metric="final",
-            source="ours",
-            end=0.5,
-        ),
-        *orderings(
-            DATA_TASKS,
-            [("auto", "paper", f"{ENDS_BETTER} +8.")],
-            metric="final",
-            source="ours",
-            end=0.5,
-        ),
+        *orderings(SHIFTED, BETTER_THAN_NONE, metric="final", source="ours", end=0.5),
+        *orderings(DATA_TASKS, BETTER_THAN_8, metric="final", source="ours", end=0.5),
     ),
     presets={  # 27 methods and tasks where the other figure has 90; `quick` as measured
         name: replace(preset, seconds=600 if name == "quick" else 0.3 * preset.seconds)

@@ -1,13 +1,11 @@
 """Continuous control: Random Reward Shift on TD3, and single shifts (S2)."""
 
 from dataclasses import replace
-from typing import Any
 
 from rewardshift.agents.td3 import TD3
 from rewardshift.envs import SPARSE_CHEETAH
 from rewardshift.lab import (
     Budget,
-    Claim,
     Figure,
     Method,
     Preset,
@@ -15,6 +13,7 @@ from rewardshift.lab import (
     Task,
     budget_lifetimes,
     orderings,
+    smoke_preset,
     task_panels,
 )
 
@@ -24,18 +23,16 @@ TASKS = {
 # The share of their range below which a difference of returns counts as alike.
 ALIKE = 0.1
 
-SMOKE = Preset(
-    seeds=2,
-    budget=Budget(
+SMOKE = smoke_preset(
+    Budget(
         600,
         evaluations=2,
         evaluation_episodes=1,
         settings={"network.hidden": (16, 16), "batch_size": 16, "warm_up": 200},
         capacity=600,
     ),
-    seconds=150,
-    note="600 steps and 16 units: shows that it runs, nothing else",
-    decides=False,
+    150,
+    "600 steps and 16 units",
 )
 # The settings of results/td3-check, which learn faster than the defaults.
 AS_CHECKED = Budget(
@@ -61,13 +58,17 @@ RRS_3, RRS_7 = (-0.5, 0.0, 0.5), (-0.5, -0.33, -0.17, 0.0, 0.17, 0.33, 0.5)
 
 
 # Over the whole training: a claim about its end would need more than the quick preset.
-ABOVE = tuple(
-    ("rrs-3", worse, f"Random Reward Shift is above {label}.")
-    for worse, label in (
-        ("td3", "TD3"),
-        ("ensemble-td3", "Ensemble TD3"),
-        ("bootstrapped-td3", "Bootstrapped TD3"),
-    )
+ABOVE = (
+    ("rrs-3", "td3", "Random Reward Shift is above TD3."),
+    ("rrs-3", "ensemble-td3", "Random Reward Shift is above Ensemble TD3."),
+    ("rrs-3", "bootstrapped-td3", "Random Reward Shift is above Bootstrapped TD3."),
+)
+SAME = (
+    ("rrs-3", "rrs-3-1.0", "Twice the range makes no difference."),
+    ("rrs-3", "rrs-7", "Seven members are like three."),
+    ("rrs-3", "rrs-7-1.0", "Seven members with twice the range are like three."),
+    ("rrs-3", "rrs-3-step", "A member drawn at every step does as well."),
+    ("rrs-3", "rrs-3-ten", "A member drawn every ten episodes does as well."),
 )
 
 CONTROL = Figure(
@@ -78,7 +79,11 @@ CONTROL = Figure(
         "RRS outperforms the vanilla TD3 in all five environments and outperforms all baseline"
         " methods in most tasks"
     ),
-    differs="Gymnasium's v5 tasks, where the paper has older versions",
+    differs=(
+        "Gymnasium's v5 tasks, where the paper has older versions; every member is a pair of"
+        " networks and discounts, as in the authors' code, where Algorithm 1 of the paper has"
+        " neither"
+    ),
     tasks=TASKS,
     panels=task_panels(TASKS),
     methods=(
@@ -129,17 +134,7 @@ CONTROL_ABLATION = replace(
             Style("#807dba", "-."),
         ),
     ),
-    claims=tuple(
-        Claim(f"{task}-{method}-like-rrs-3", task, statement, "rrs-3", method, alike=ALIKE)
-        for task in TASKS
-        for method, statement in (
-            ("rrs-3-1.0", "Twice the range makes no difference."),
-            ("rrs-7", "Seven members are like three."),
-            ("rrs-7-1.0", "Seven members with twice the range are like three."),
-            ("rrs-3-step", "A member drawn at every step does as well."),
-            ("rrs-3-ten", "A member drawn every ten episodes does as well."),
-        )
-    ),
+    claims=orderings(TASKS, SAME, "{panel}-{worse}-like-{better}", alike=ALIKE),
     presets={
         "smoke": SMOKE,
         "quick": replace(
@@ -161,26 +156,22 @@ def _single_shifts(size: float) -> tuple[Method, ...]:
     )
 
 
-def _ordering(panel: str, size: float, better: str, worse: str, **how: Any) -> tuple[Claim, ...]:
-    """The claims that -size is above 0, 0 above +size, and -size above +size.
-
-    Args:
-        panel: The panel's name.
-        size: The size of the shift.
-        better, worse: The verbs of the statements.
-        how: Other fields of the claims.
-    """
+def _sentences(size: float, better: str, worse: str) -> tuple[tuple[str, str, str], ...]:
+    """That -size is above 0, 0 above +size, and -size above +size, with the verbs of each."""
     low, high = f"td3-{size:g}", f"td3+{size:g}"
-    return tuple(
-        Claim(f"{x}-above-{y}", panel, statement, better=x, worse=y, **how)
-        for x, y, statement in (
-            (low, "td3", f"A negative shift {better}."),
-            ("td3", high, f"A positive shift {worse}."),
-            (low, high, f"A negative shift {better} than a positive one."),
-        )
+    return (
+        (low, "td3", f"A negative shift {better}."),
+        ("td3", high, f"A positive shift {worse}."),
+        (low, high, f"A negative shift {better} than a positive one."),
     )
 
 
+PAIR = "{better}-above-{worse}"  # the id of a claim of a figure with one task
+AUTO = (
+    ("auto", "td3", "A shift that chooses itself is better than none."),
+    ("auto", "td3-0.5", "A shift that chooses itself is better than -0.5."),
+)
+SPARSE = "SparseHalfCheetah"
 SPARSE_STEPS = 100_000  # the steps in which the paper's curves differ
 
 SPARSE_CHEETAH_FIGURE = Figure(
@@ -195,28 +186,20 @@ SPARSE_CHEETAH_FIGURE = Figure(
         "Gymnasium's v5 HalfCheetah, where the paper has an older version; a reward of 1 for a step"
         " that moves forward by more than 0.05, as in the authors' code, where the paper says 5"
     ),
-    tasks={"SparseHalfCheetah": Task(SPARSE_CHEETAH)},
-    panels=task_panels(("SparseHalfCheetah",)),
+    tasks={SPARSE: Task(SPARSE_CHEETAH)},
+    panels=task_panels([SPARSE]),
     methods=(
         *_single_shifts(0.5),
         Method("auto", "TD3 auto", TD3(shift="auto"), Style("#dd3497", ":")),
     ),
     claims=(
-        *_ordering(
-            "SparseHalfCheetah", 0.5, "explores better", "explores worse", until=SPARSE_STEPS
+        *orderings(
+            [SPARSE],
+            _sentences(0.5, "explores better", "explores worse"),
+            PAIR,
+            until=SPARSE_STEPS,
         ),
-        *(
-            Claim(
-                f"auto-above-{worse}",
-                "SparseHalfCheetah",
-                f"A shift that chooses itself is better than {label}.",
-                better="auto",
-                worse=worse,
-                source="ours",
-                until=SPARSE_STEPS,
-            )
-            for worse, label in (("td3", "none"), ("td3-0.5", "-0.5"))
-        ),
+        *orderings([SPARSE], AUTO, PAIR, source="ours", until=SPARSE_STEPS),
     ),
     presets={
         "smoke": replace(SMOKE, seconds=40),
@@ -245,11 +228,13 @@ HUMANOID = replace(
         " while learning with a positive reward shift retard the learning and converge to a"
         " lower performance"
     ),
-    differs=CONTROL.differs,
+    differs="Gymnasium's v5 task, where the paper has an older version",
     tasks={"Humanoid": TASKS["Humanoid"]},
-    panels=task_panels(("Humanoid",)),
+    panels=task_panels(["Humanoid"]),
     methods=_single_shifts(5.0),
-    claims=_ordering("Humanoid", 5.0, "ends higher", "ends lower", metric="final"),
+    claims=orderings(
+        ["Humanoid"], _sentences(5.0, "ends higher", "ends lower"), PAIR, metric="final"
+    ),
     presets={
         "smoke": replace(SMOKE, seconds=60),
         "quick": replace(

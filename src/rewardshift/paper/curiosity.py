@@ -3,7 +3,6 @@
 Variants of the figure have other constants, a stored bonus, and the authors' own bonus.
 """
 
-from collections.abc import Mapping
 from dataclasses import replace
 
 from rewardshift.agents.dqn import DQN
@@ -11,7 +10,6 @@ from rewardshift.agents.intrinsic import RND
 from rewardshift.agents.networks import MLP, InputRange
 from rewardshift.envs import four_rooms_id
 from rewardshift.lab import (
-    Budget,
     Claim,
     Figure,
     Method,
@@ -20,7 +18,9 @@ from rewardshift.lab import (
     Style,
     Task,
     budget_lifetimes,
+    budgets,
     orderings,
+    smoke_preset,
 )
 
 SCALED = ("dqn-scaled", "dqn-0.5-scaled")  # ours, with inputs in [0, 1]; the paper's are raw
@@ -45,25 +45,8 @@ TASKS = {
 }
 
 
-def _budgets(minigrid: int, four_rooms: int, mountain_car: int, usual: Budget) -> dict[str, Budget]:
-    """The budget of each task, of so many steps."""
-    own = {"FourRooms": four_rooms, "MountainCar": mountain_car}
-    steps = {task: own.get(task.split("-", maxsplit=1)[0], minigrid) for task in TASKS}
-    return {task: replace(usual, steps=count) for task, count in steps.items()}
-
-
-def _wide(width: int, budgets: Mapping[str, Budget]) -> dict[str, Budget]:
-    """The budgets with networks of Random Network Distillation of this width."""
-    settings = {"intrinsic.width": width}
-    return {task: replace(budget, settings=settings) for task, budget in budgets.items()}
-
-
-SMOKE = _wide(16, dict.fromkeys(TASKS, Budget(400, evaluations=2, evaluation_episodes=1)))
-QUICK = _wide(128, _budgets(40_000, 40_000, 200_000, Budget(40_000)))
-PAPER = _wide(
-    512,
-    _budgets(200_000, 500_000, 200_000, Budget(200_000, evaluations=50, evaluation_episodes=10)),
-)
+QUICK_STEPS = dict.fromkeys(TASKS, 40_000) | {"MountainCar": 200_000}
+PAPER_STEPS = dict.fromkeys(TASKS, 200_000) | {"FourRooms-7": 500_000, "FourRooms-9": 500_000}
 
 
 def _return_panels(task: str) -> tuple[Panel, Panel]:
@@ -130,9 +113,12 @@ CURIOSITY = Figure(
     ),
     differs=(
         "greedy evaluations decide the claims, where the paper plots the return while training"
-        " (also shown); the number of steps is our choice, because the paper names none; unlike in"
-        " the authors' code, RND's gradients are cleared, its bonus is that of the present network,"
-        " and time limits bootstrap"
+        " (also shown); the number of steps is our choice, because the paper names none; random"
+        " actions become fewer over the first fifth of the steps, not of the episodes; as in the"
+        " authors' code, Q has one hidden layer and RND's networks see states alone and have no"
+        " softmax, where the paper says two or three layers, actions and a softmax; unlike in that"
+        " code, RND's gradients are cleared, its bonus is that of the present network, and time"
+        " limits bootstrap"
     ),
     tasks=TASKS,
     panels=tuple(panel for task in TASKS for panel in _return_panels(task)),
@@ -154,20 +140,32 @@ CURIOSITY = Figure(
         )
     ),
     presets={
-        "smoke": Preset(
-            seeds=2,
-            budget=SMOKE,
-            seconds=120,
-            note="400 steps and RND 16 wide: shows that it runs, nothing else",
-            decides=False,
+        "smoke": smoke_preset(
+            budgets(
+                dict.fromkeys(TASKS, 400),
+                evaluations=2,
+                evaluation_episodes=1,
+                settings={"intrinsic.width": 16},
+            ),
+            120,
+            "400 steps and RND 16 wide",
         ),
         "quick": Preset(
             seeds=10,
-            budget=QUICK,
+            budget=budgets(QUICK_STEPS, settings={"intrinsic.width": 128}),
             seconds=9000,
             note="40,000 of 200,000 to 500,000 steps on MiniGrid, RND 128 instead of 512 wide",
         ),
-        "paper": Preset(seeds=10, budget=PAPER, seconds=450_000),
+        "paper": Preset(
+            seeds=10,
+            budget=budgets(
+                PAPER_STEPS,
+                evaluations=50,
+                evaluation_episodes=10,
+                settings={"intrinsic.width": 512},
+            ),
+            seconds=450_000,
+        ),
     },
     seeds_per_unit=10,
     revision=4,
@@ -177,22 +175,14 @@ CURIOSITY = Figure(
 ABLATION = (-0.05, -0.15, -1.0, -1.5, -2.0, -2.5, -5.0, -10.0)
 MODERATE = (-1.0, -1.5, -2.0, -2.5)
 
-
 HELPS = tuple(
     (f"rnd{bias:g}", "rnd", f"A moderate negative shift, {bias:g}, improves RND.")
     for bias in MODERATE
 )
-
-
-def _too_much(task: str, bias: float) -> Claim:
-    return Claim(
-        f"{task}-rnd-10-below-rnd{bias:g}",
-        task,
-        f"A shift of -10 is too much curiosity: worse than {bias:g}.",
-        better=f"rnd{bias:g}",
-        worse="rnd-10",
-    )
-
+TOO_MUCH = tuple(
+    (f"rnd{bias:g}", "rnd-10", f"A shift of -10 is too much curiosity: worse than {bias:g}.")
+    for bias in MODERATE
+)
 
 CURIOSITY_ABLATION = replace(
     CURIOSITY,
@@ -207,7 +197,10 @@ CURIOSITY_ABLATION = replace(
     claims=tuple(
         claim
         for task in TASKS
-        for claim in (*orderings([task], HELPS), *(_too_much(task, bias) for bias in MODERATE))
+        for claim in (
+            *orderings([task], HELPS),
+            *orderings([task], TOO_MUCH, "{panel}-{worse}-below-{better}"),
+        )
     ),
     presets={
         **{
@@ -295,23 +288,21 @@ CURIOSITY_EXPLAINED = replace(
         ),
     ),
     methods=(_rnd(0.0), *PILED, *CONSTANTS),
-    claims=tuple(
-        Claim(
-            f"{piled.name}-like-{constant.name}",
-            "MultiRoom",
-            f"{piled.label}, is like {constant.label}.",
-            better=piled.name,
-            worse=constant.name,
-            source="ours",
-            alike=ALIKE,
-        )
-        for piled, constant in zip(PILED, CONSTANTS, strict=True)
+    claims=orderings(
+        ["MultiRoom"],
+        [
+            (piled.name, constant.name, f"{piled.label}, is like {constant.label}.")
+            for piled, constant in zip(PILED, CONSTANTS, strict=True)
+        ],
+        "{better}-like-{worse}",
+        source="ours",
+        alike=ALIKE,
     ),
     presets={
         "smoke": replace(CURIOSITY.presets["smoke"], seconds=40),
         "quick": replace(
             CURIOSITY.presets["quick"],
-            budget=_wide(512, QUICK),
+            budget=budgets(QUICK_STEPS, settings={"intrinsic.width": 512}),
             seconds=4300,
             note="40,000 of 200,000 steps",
         ),

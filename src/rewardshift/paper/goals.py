@@ -6,13 +6,14 @@ from rewardshift.agents.networks import MLP
 from rewardshift.agents.td3 import ddpg
 from rewardshift.lab import (
     Budget,
-    Claim,
     Figure,
     Method,
     Preset,
     Style,
     Task,
     budget_lifetimes,
+    orderings,
+    smoke_preset,
     task_panels,
 )
 from rewardshift.training.hindsight import Hindsight
@@ -51,25 +52,9 @@ SMOKE = Budget(
 NARROW = {"network.hidden": (64,) * 3, "batch_size": 64}
 
 
-def _claims(task: str) -> tuple[Claim, ...]:
-    return (
-        Claim(
-            f"{task}-fetch+0-above-fetch+1",
-            task,
-            "Rewards of -1 and 0 are learned from more efficiently than 0 and +1.",
-            better="fetch+0",
-            worse="fetch+1",
-        ),
-        Claim(
-            f"{task}-fetch-1-above-fetch+0",
-            task,
-            "Rewards of -2 and -1 are learned from more efficiently than -1 and 0.",
-            better="fetch-1",
-            worse="fetch+0",
-            source="ours",
-        ),
-    )
-
+LEARNED = "are learned from more efficiently than"
+THEIRS = [("fetch+0", "fetch+1", f"Rewards of -1 and 0 {LEARNED} 0 and +1.")]
+OURS = [("fetch-1", "fetch+0", f"Rewards of -2 and -1 {LEARNED} -1 and 0.")]
 
 FETCH = Figure(
     name="fetch",
@@ -90,15 +75,13 @@ FETCH = Figure(
         _method(1.0, "0, +1 (shift +1)", Style("#d94801", "-.")),
         _method(-1.0, "-2, -1 (shift -1)", Style("#2171b5", "-")),
     ),
-    claims=tuple(claim for task in TASKS for claim in _claims(task)),
+    claims=tuple(
+        claim
+        for task in TASKS
+        for claim in (*orderings([task], THEIRS), *orderings([task], OURS, source="ours"))
+    ),
     presets={
-        "smoke": Preset(
-            seeds=2,
-            budget=SMOKE,
-            seconds=60,
-            note="200 steps and 8 units: shows that it runs, nothing else",
-            decides=False,
-        ),
+        "smoke": smoke_preset(SMOKE, 60, "200 steps and 8 units"),
         "quick": Preset(
             seeds=12,
             budget={

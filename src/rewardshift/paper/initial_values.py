@@ -10,39 +10,38 @@ from rewardshift.agents.networks import MLP
 from rewardshift.envs import four_rooms_id
 from rewardshift.lab import (
     Budget,
-    Claim,
     Figure,
     Method,
     Preset,
     Style,
     Task,
     budget_lifetimes,
+    orderings,
+    smoke_preset,
     task_panels,
 )
 from rewardshift.paper.curiosity import PAPER_DQN
 
-SCALED = MLP((64,), input_range=((0.0, 10.0),))  # to [0, 1]: kinds of objects count up to 10
 TASKS = {
     "Empty-Random": Task("MiniGrid-Empty-Random-6x6-v0"),
     "MultiRoom": Task("MiniGrid-MultiRoom-N2-S4-v0"),
     "FourRooms-7": Task(four_rooms_id(7)),
 }
 RAW = replace(PAPER_DQN, gamma=0.98)
+# To [0, 1]: kinds of objects count up to 10.
+SCALED = replace(RAW, network=MLP((64,), input_range=((0.0, 10.0),)))
 METHODS = (
     Method("raw", "raw inputs", RAW, Style("#252525", "-")),
     Method("raw-double", "raw, double DQN", replace(RAW, double=True), Style("#bdbdbd", "--")),
     Method("raw-zero", "raw, output at zero", replace(RAW, initial="zero"), Style("#a63603", ":")),
-    Method("scaled", "scaled inputs", replace(RAW, network=SCALED), Style("#2171b5", "-")),
+    Method("scaled", "scaled inputs", SCALED, Style("#2171b5", "-")),
     Method(
-        "scaled-double",
-        "scaled, double DQN",
-        replace(RAW, network=SCALED, double=True),
-        Style("#6baed6", "--"),
+        "scaled-double", "scaled, double DQN", replace(SCALED, double=True), Style("#6baed6", "--")
     ),
     Method(
         "scaled-zero",
         "scaled, output at zero",
-        replace(RAW, network=SCALED, initial="zero"),
+        replace(SCALED, initial="zero"),
         Style("#00441b", ":"),
     ),
     Method("normalised", "normalised inputs", replace(RAW, normalise=True), Style("#dd3497", "-.")),
@@ -62,19 +61,9 @@ INITIAL_VALUES = Figure(
     tasks=TASKS,
     panels=task_panels(TASKS, "mean value of a batch", "q", lower_is_better=True),
     methods=METHODS,
-    claims=tuple(
-        Claim(f"{task}-{better}-below-{worse}", task, sentence, better, worse, source="ours")
-        for task in TASKS
-        for better, worse, sentence in SENTENCES
-    ),
+    claims=orderings(TASKS, SENTENCES, "{panel}-{better}-below-{worse}", source="ours"),
     presets={
-        "smoke": Preset(
-            seeds=2,
-            budget=replace(BUDGET, steps=200, evaluations=2),
-            seconds=60,
-            note="200 of 8,000 steps: shows that it runs, nothing else",
-            decides=False,
-        ),
+        "smoke": smoke_preset(replace(BUDGET, steps=200, evaluations=2), 60, "200 of 8,000 steps"),
         "quick": Preset(seeds=10, budget=BUDGET, seconds=600),
         "paper": Preset(seeds=20, budget=replace(BUDGET, steps=40_000), seconds=6_000),
     },

@@ -5,7 +5,7 @@ scale their values differ by the initial value of the shift at first, and by not
 between, the share that is left falls by `e` in a lifetime, if networks follow their targets.
 """
 
-from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +18,6 @@ from rewardshift.agents.dqn import DQN
 from rewardshift.agents.networks import MLP
 from rewardshift.agents.td3 import TD3
 from rewardshift.lab import (
-    Budget,
     Claim,
     Curve,
     Figure,
@@ -28,12 +27,14 @@ from rewardshift.lab import (
     Style,
     Task,
     Unit,
+    budgets,
+    smoke_preset,
 )
-from rewardshift.lab.trainings import budget_for, configured
+from rewardshift.lab.trainings import budget_for, configured, curves_of
 from rewardshift.paper.behaviour import Behaviour
-from rewardshift.paper.mechanism import ending
+from rewardshift.paper.mechanism import lasting
 from rewardshift.shift import Shift
-from rewardshift.training.runs import Result, train_offline
+from rewardshift.training.runs import train_offline
 
 GAMMA, TAU = 0.95, 0.05
 DATA_SEED = 1000  # no seed of a training
@@ -73,44 +74,29 @@ def run_lifetime(figure: Figure, unit: Unit, folder: Path) -> list[Curve]:
     (name,) = unit.tasks
     task, budget = figure.tasks[name], budget_for(name, unit.budget)
     data = task.load(budget.transitions, DATA_SEED)
-    results: dict[str, Result] = {}
+    measured: list[Curve] = []
     for method in figure.methods:
-        results[method.name] = train_offline(
+        result = train_offline(
             configured(method, task, budget),
             data,
             seeds=unit.seeds,
             budget=budget.offline(),
             folder=folder / method.name,
         )
-        if not results[method.name].finished:
-            raise KeyboardInterrupt
-    return [
-        curve
-        for panel in figure.panels
-        if panel.task == name
-        for seed in unit.seeds
-        for curve in _curves(panel, task, seed, results)
-    ]
+        measured += curves_of(figure, unit._replace(methods=(method.name,)), result)
+    unshifted = {(c.panel, c.seed): np.array(c.values) for c in measured if c.method == PREDICTED}
+    return [_share_left(task, curve, unshifted[curve.panel, curve.seed]) for curve in measured]
 
 
-def _curves(panel: Panel, task: Task, seed: int, results: dict[str, Result]) -> list[Curve]:
-    """The predicted curve of a seed, and the measured ones."""
+def _share_left(task: Task, measured: Curve, unshifted: np.ndarray) -> Curve:
+    """The share of the offset that is left in a curve of values; without a shift, as predicted."""
     agent: Any = task.agent
-    steps, base = _column(results[PREDICTED], panel.measure, seed)
-    predicted = np.exp(-np.asarray(steps) / agent.lifetime)
-    curves = [Curve(panel.name, PREDICTED, seed, steps, predicted.tolist())]
-    for label in SIGNS:
-        shift = Shift(task.methods[label]["shift"].bias, gamma=agent.gamma)
-        _, values = _column(results[label], panel.measure, seed)
-        left = (shift.to_primal(values) - base) / shift.initial_value
-        curves.append(Curve(panel.name, label, seed, steps, left.tolist()))
-    return curves
-
-
-def _column(result: Result, name: str, seed: int) -> tuple[Sequence[int], np.ndarray]:
-    rows = [row for row in result.rows if row.seed == seed]
-    values = [result.columns.value(row, name) for row in rows]
-    return [row.step for row in rows], np.array(values, float)
+    if measured.method == PREDICTED:
+        left = np.exp(-np.asarray(measured.steps) / agent.lifetime)
+    else:
+        shift = replace(task.methods[measured.method]["shift"], gamma=agent.gamma)
+        left = (shift.to_primal(np.array(measured.values)) - unshifted) / shift.initial_value
+    return measured._replace(values=left.tolist())
 
 
 def fitted_lifetime(curve: Curve, until: int) -> float:
@@ -136,7 +122,7 @@ JUDGED = 2
 DEVIATION = 0.082
 
 LIFETIMES = {"smoke": 1, "quick": 4, "paper": 4}  # the length of a preset's trainings
-BUDGET = ending(LIFETIMES["quick"], TASKS, Budget(1, evaluations=20, evaluation_episodes=1))
+BUDGET = budgets(lasting(LIFETIMES["quick"], TASKS), evaluations=20, evaluation_episodes=1)
 LIFETIME = Figure(
     name="lifetime",
     title="How long a shift lasts: the share of its offset that is left",
@@ -175,18 +161,21 @@ LIFETIME = Figure(
             source="ours",
             metric="deviation",
             bound=DEVIATION,
-            until=budget.steps,
+            until=updates,
         )
-        for name, budget in ending(JUDGED, TASKS, Budget(1)).items()
+        for name, updates in lasting(JUDGED, TASKS).items()
         for label in SIGNS
     ),
     presets={
-        "smoke": Preset(
-            seeds=2,
-            budget=ending(LIFETIMES["smoke"], TASKS, Budget(1, 2, 1, transitions=100)),
-            seconds=60,
-            note="one lifetime on 100 transitions: shows that it runs, nothing else",
-            decides=False,
+        "smoke": smoke_preset(
+            budgets(
+                lasting(LIFETIMES["smoke"], TASKS),
+                evaluations=2,
+                evaluation_episodes=1,
+                transitions=100,
+            ),
+            60,
+            "one lifetime on 100 transitions",
         ),
         "quick": Preset(seeds=10, budget=BUDGET, seconds=400),
         "paper": Preset(seeds=20, budget=BUDGET, seconds=800),

@@ -2,7 +2,17 @@
 
 from dataclasses import replace
 
-from rewardshift.lab import Budget, Claim, Figure, Method, Panel, Preset, Style, orderings
+from rewardshift.lab import (
+    Budget,
+    Claim,
+    Figure,
+    Method,
+    Panel,
+    Preset,
+    Style,
+    orderings,
+    smoke_preset,
+)
 from rewardshift.paper.tables import World, q_learning, run_tables
 
 EPSILON_GREEDY = Method("epsilon-greedy", "epsilon-greedy", q_learning(0.0), Style("#7f7f7f", "--"))
@@ -21,6 +31,7 @@ COUNT_SHIFT = Method(
 SIZES = (2, 5, 10, 15, 20)
 EASY, DEEP = ("S2", "S5", "S10"), ("S15", "S20")
 
+ALIKE_IDS = "{panel}-{better}-alike-{worse}"
 # The share of their range below which a difference of mean success rates counts as alike.
 ALIKE = 0.05
 # The paper names no number for "near optimal": a tenth of the distance before training is ours.
@@ -28,21 +39,20 @@ NEAR_OPTIMAL = 0.1
 
 
 def _success_panel(name: str, task: str) -> Panel:
-    return Panel(
-        name, f"Maze {task}", "success rate", task=task, measure="success", y_range=(0.0, 1.0)
-    )
+    return Panel(name, f"Maze {task}", "success rate", task, "success", y_range=(0.0, 1.0))
 
 
+SHIFT_ABOVE_COUNT = ("shift", "count", "A negative shift explores better than the count bonus.")
 COUNT_EXPLORES = ("count", "epsilon-greedy", "The count bonus explores better than epsilon-greedy.")
 SHIFT_EXPLORES = (
     "shift",
     "epsilon-greedy",
     "A negative shift explores better than epsilon-greedy.",
 )
-SHIFT_ABOVE_COUNT = (
-    "shift",
+ORTHOGONAL = (
+    "count+shift",
     "count",
-    "A negative shift explores better than the count bonus.",
+    "The shift is orthogonal to the count bonus: added to it, it helps.",
 )
 ORDER = (
     "count-evaluated-first",
@@ -51,8 +61,9 @@ ORDER = (
 )
 
 
-def _in_figure1(better: str, worse: str, statement: str) -> Claim:
-    return Claim(f"{better}-above-{worse}", "success", statement, better, worse)
+def _alike(method: Method) -> tuple[str, str, str]:
+    sentence = f"In an easy maze, {method.label} performs like epsilon-greedy."
+    return method.name, "epsilon-greedy", sentence
 
 
 BUDGET = Budget(1000, evaluations=100, evaluation_episodes=50)
@@ -78,12 +89,8 @@ FIGURE1 = Figure(
     ),
     methods=(EPSILON_GREEDY, COUNT, SHIFT, COUNT_SHIFT),
     claims=(
-        _in_figure1(*SHIFT_ABOVE_COUNT),
-        _in_figure1(*COUNT_EXPLORES),
-        _in_figure1(
-            "count+shift",
-            "count",
-            "The shift is orthogonal to the count bonus: added to it, it helps.",
+        *orderings(
+            ["success"], [SHIFT_ABOVE_COUNT, COUNT_EXPLORES, ORTHOGONAL], "{better}-above-{worse}"
         ),
         Claim(
             "shift-nearer-to-optimal-q",
@@ -105,13 +112,7 @@ FIGURE1 = Figure(
         ),
     ),
     presets={
-        "smoke": Preset(
-            seeds=2,
-            budget=replace(BUDGET, steps=20, evaluations=2),
-            seconds=10,
-            note="20 of 1,000 episodes: shows that it runs, nothing else",
-            decides=False,
-        ),
+        "smoke": smoke_preset(replace(BUDGET, steps=20, evaluations=2), 10, "20 of 1,000 episodes"),
         "quick": Preset(seeds=8, budget=BUDGET, seconds=13),
         "paper": Preset(seeds=10, budget=BUDGET, seconds=15),
     },
@@ -142,17 +143,12 @@ MAZE_SIZES = replace(
     methods=(EPSILON_GREEDY, COUNT, COUNT_FIRST, SHIFT),
     claims=(
         *(
-            Claim(
-                f"{panel}-{method.name}-alike-epsilon-greedy",
-                panel,
-                f"In an easy maze, {method.label} performs like epsilon-greedy.",
-                better=method.name,
-                worse="epsilon-greedy",
-                source="ours" if method == COUNT_FIRST else "paper",
-                alike=ALIKE,
-            )
+            claim
             for panel in EASY
-            for method in (SHIFT, COUNT, COUNT_FIRST)
+            for claim in (
+                *orderings([panel], map(_alike, (SHIFT, COUNT)), ALIKE_IDS, alike=ALIKE),
+                *orderings([panel], [_alike(COUNT_FIRST)], ALIKE_IDS, alike=ALIKE, source="ours"),
+            )
         ),
         *(
             claim

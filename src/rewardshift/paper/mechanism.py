@@ -12,7 +12,6 @@ from rewardshift.agents.dqn import DQN
 from rewardshift.agents.networks import MLP
 from rewardshift.agents.td3 import TD3
 from rewardshift.lab import (
-    Budget,
     Figure,
     Method,
     Panel,
@@ -20,7 +19,9 @@ from rewardshift.lab import (
     Style,
     Task,
     budget_lifetimes,
+    budgets,
     orderings,
+    smoke_preset,
     task_panels,
 )
 from rewardshift.paper.behaviour import Behaviour
@@ -91,11 +92,10 @@ SENTENCES = (
 )
 
 
-def ending(lifetimes: int, tasks: Mapping[str, Task], usual: Budget) -> dict[str, Budget]:
-    """The budget of each task, of so many lifetimes of its agent's shift."""
+def lasting(lifetimes: int, tasks: Mapping[str, Task]) -> dict[str, int]:
+    """The updates of each task in so many lifetimes of its agent's shift."""
     agents: dict[str, Any] = {name: task.agent for name, task in tasks.items()}
-    steps = {name: round(lifetimes * agent.lifetime) for name, agent in agents.items()}
-    return {name: replace(usual, steps=count) for name, count in steps.items()}
+    return {name: round(lifetimes * agent.lifetime) for name, agent in agents.items()}
 
 
 def titled_panels(tasks: Iterable[str]) -> tuple[Panel, ...]:
@@ -103,7 +103,6 @@ def titled_panels(tasks: Iterable[str]) -> tuple[Panel, ...]:
     return tuple(replace(p, title=p.name.replace("-", ", ")) for p in task_panels(tasks))
 
 
-QUICK = Budget(1, evaluations=20)
 OFFLINE_MECHANISM = Figure(
     name="offline-mechanism",
     title="Offline, without a constraint: does a cautious start keep a policy with its data?",
@@ -124,17 +123,15 @@ OFFLINE_MECHANISM = Figure(
         end=0.5,
     ),
     presets={
-        "smoke": Preset(
-            seeds=2,
-            budget=ending(1, TASKS, Budget(1, 2, 1, transitions=50)),
-            seconds=400,
-            note="one lifetime on 50 transitions: shows that it runs, nothing else",
-            decides=False,
+        "smoke": smoke_preset(
+            budgets(lasting(1, TASKS), evaluations=2, evaluation_episodes=1, transitions=50),
+            400,
+            "one lifetime on 50 transitions",
         ),
-        "quick": Preset(seeds=20, budget=ending(10, TASKS, QUICK), seconds=5000),
+        "quick": Preset(seeds=20, budget=budgets(lasting(10, TASKS), evaluations=20), seconds=5000),
         "paper": Preset(
             seeds=20,
-            budget=ending(50, TASKS, replace(QUICK, evaluation_episodes=20)),
+            budget=budgets(lasting(50, TASKS), evaluations=20, evaluation_episodes=20),
             seconds=25_000,
         ),
     },

@@ -16,6 +16,7 @@ from rewardshift.lab import (
     Task,
     budget_lifetimes,
     orderings,
+    smoke_preset,
 )
 from rewardshift.lab.figure import Metric
 from rewardshift.shift import Shift
@@ -72,18 +73,7 @@ def _orderings(task: str) -> list[Claim]:
     ]
 
 
-def _drop(task: str) -> Claim:
-    return Claim(
-        f"{task}-drop",
-        task,
-        "With a positive shift less is lost by the end of the training.",
-        "positive",
-        "unshifted",
-        metric="drop",
-        end=END,
-    )
-
-
+LOSS = "With a positive shift less is lost by the end of the training."
 ABSORBING = Claim(
     "BCQ-hopper-medium-absorbing",
     "BCQ-hopper-medium",
@@ -108,12 +98,10 @@ def _narrow(width: int, budget: Budget, cloning_updates: int) -> dict[str, Budge
     return {task: replace(budget, settings=bcq if task in BCQ_TASKS else cql) for task in TASKS}
 
 
-SMOKE = Preset(
-    seeds=2,
-    budget=_narrow(8, Budget(4, evaluations=2, evaluation_episodes=1), cloning_updates=2),
-    seconds=200,
-    note="4 updates and 8 units: shows that it runs, nothing else",
-    decides=False,
+SMOKE = smoke_preset(
+    _narrow(8, Budget(4, evaluations=2, evaluation_episodes=1), cloning_updates=2),
+    200,
+    "4 updates and 8 units",
 )
 QUICK = Preset(
     seeds=12,
@@ -160,7 +148,9 @@ OFFLINE = Figure(
     ),
     claims=(
         *(claim for task in TASKS for claim in _orderings(task)),
-        *(_drop(task) for task in BCQ_TASKS),
+        *orderings(
+            BCQ_TASKS, [("positive", "unshifted", LOSS)], "{panel}-drop", metric="drop", end=END
+        ),
         ABSORBING,
     ),
     presets={"smoke": SMOKE, "quick": QUICK, "paper": PAPER},

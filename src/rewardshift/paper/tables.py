@@ -11,8 +11,8 @@ import numpy as np
 
 from rewardshift.agents.tabular import QLearning
 from rewardshift.envs.tabular import FiniteTask, Maze, deep_sea_table, toy_text_table
-from rewardshift.lab import Budget, Curve, Figure, Method, Unit
-from rewardshift.shift import Shift
+from rewardshift.lab import Budget, Curve, Figure, Unit
+from rewardshift.shift import Shift, Terminal
 from rewardshift.training.tabular import TabularBudget, train_tabular
 
 GAMMA = 0.99
@@ -59,49 +59,40 @@ def run_tables(figure: Figure, unit: Unit, _: Path) -> list[Curve]:
 
     There is one program for each treatment of terminal states and order of evaluations.
     """
-    methods = [_treated(figure, unit, m) for m in figure.methods if m.name in unit.methods]
-    kinds = dict.fromkeys((m.agent.agent.shift.terminal, m.agent.evaluate_first) for m in methods)
+    tables = {m.name: _treated(figure, unit, m.agent) for m in figure.methods}
+    programs: dict[tuple[Terminal, bool], list[tuple[str, str, int]]] = {}
+    for task, method, seed in product(unit.tasks, unit.methods, unit.seeds):
+        table = tables[method]
+        kind = (table.agent.shift.terminal, table.evaluate_first)
+        programs.setdefault(kind, []).append((task, method, seed))
+    budget: Budget = unit.budget
     curves = []
-    for kind in kinds:
-        alike = [
-            m for m in methods if (m.agent.agent.shift.terminal, m.agent.evaluate_first) == kind
-        ]
-        curves += _run_rows(figure, unit, alike)
+    for (_terminal, evaluate_first), rows in programs.items():
+        trained = train_tabular(
+            [tables[method].agent for _, method, _ in rows],
+            [figure.tasks[task].task(seed) for task, _, seed in rows],
+            jax.numpy.stack([row_key(*row) for row in rows]),
+            TabularBudget(
+                budget.steps, budget.evaluate_every, budget.evaluation_episodes, evaluate_first
+            ),
+        )
+        steps = np.asarray(trained.episode[0]).tolist()
+        for panel in figure.panels:
+            values = np.asarray(getattr(trained, panel.measure))
+            curves += [
+                Curve(panel.name, method, seed, steps, own.tolist())
+                for (task, method, seed), own in zip(rows, values, strict=True)
+                if task == panel.task
+            ]
     return curves
 
 
-def _treated(figure: Figure, unit: Unit, method: Method) -> Method:
-    """The method with the figure's treatment of terminal states, if it has one."""
+def _treated(figure: Figure, unit: Unit, table: Table) -> Table:
+    """The table with the figure's treatment of terminal states, if it has one."""
     if not figure.takes_terminal:
-        return method
-    agent = method.agent.agent
-    shift = replace(agent.shift, terminal=unit.terminal)
-    return replace(method, agent=replace(method.agent, agent=replace(agent, shift=shift)))
-
-
-def _run_rows(figure: Figure, unit: Unit, methods: list[Method]) -> list[Curve]:
-    rows = list(product(unit.tasks, methods, unit.seeds))
-    budget: Budget = unit.budget
-    trained = train_tabular(
-        [method.agent.agent for _, method, _ in rows],
-        [figure.tasks[task].task(seed) for task, _, seed in rows],
-        jax.numpy.stack([row_key(task, method.name, seed) for task, method, seed in rows]),
-        TabularBudget(
-            budget.steps,
-            budget.evaluate_every,
-            budget.evaluation_episodes,
-            methods[0].agent.evaluate_first,
-        ),
-    )
-    steps = np.asarray(trained.episode[0]).tolist()
-    return [
-        Curve(panel.name, method.name, seed, steps, values.tolist())
-        for panel in figure.panels
-        for (task, method, seed), values in zip(
-            rows, np.asarray(getattr(trained, panel.measure)), strict=True
-        )
-        if task == panel.task
-    ]
+        return table
+    shift = replace(table.agent.shift, terminal=unit.terminal)
+    return replace(table, agent=replace(table.agent, shift=shift))
 
 
 def row_key(task: str, method: str, seed: int) -> jax.Array:

@@ -6,7 +6,17 @@ price of time, which pays for ending soon: at a goal, or in a hole. Tables show 
 
 from collections.abc import Iterable
 
-from rewardshift.lab import Budget, Claim, Figure, Method, Preset, Style, orderings, task_panels
+from rewardshift.lab import (
+    Budget,
+    Claim,
+    Figure,
+    Method,
+    Preset,
+    Style,
+    orderings,
+    smoke_preset,
+    task_panels,
+)
 from rewardshift.paper.tables import GAMMA, World, q_learning, run_tables
 from rewardshift.shift import Shift, Terminal
 
@@ -85,12 +95,8 @@ TERMINAL_TREATMENT = Figure(
     ),
     claims=CLAIMS,
     presets={
-        "smoke": Preset(
-            seeds=2,
-            budget=Budget(20, evaluations=2, evaluation_episodes=50),
-            seconds=60,
-            note="20 of 1,000 episodes: shows that it runs, nothing else",
-            decides=False,
+        "smoke": smoke_preset(
+            Budget(20, evaluations=2, evaluation_episodes=50), 60, "20 of 1,000 episodes"
         ),
         "quick": Preset(seeds=10, budget=BUDGET, seconds=95),
         "paper": Preset(seeds=20, budget=BUDGET, seconds=190),

@@ -21,6 +21,7 @@ Claims = Mapping[str, list[dict[str, Any]]]
 
 READING = "reading.json"
 COLUMNS = ("figure", *VERDICTS, "core-hours")  # for the claims that are not tested
+DIFFERS = "Differs from the paper's setting: "
 TITLES: dict[Source, str] = {"paper": "The paper's claims", "ours": "Our claims"}
 
 
@@ -64,7 +65,7 @@ def differences(figure: Figure, provenance: Provenance) -> str:
     if figure.takes_terminal and provenance.terminal == "absorbing":
         found.append("Terminal states are absorbing, where the paper's shift stops at them.")
     found += [saved] if saved else []
-    return f"Differs from the paper's setting: {' '.join(found) or 'only the number of seeds.'}"
+    return f"{DIFFERS}{' '.join(found) or 'only the number of seeds.'}"
 
 
 class Reading(NamedTuple):

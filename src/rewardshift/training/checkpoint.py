@@ -5,6 +5,8 @@ There are three kinds of files, none of them a pickle. `state-STEP.npz` holds th
 `checkpoint-STEP.json`, written last, names the others with their checksums: without it, or
 with one of them damaged, there is no checkpoint. No transition is written twice, so a
 checkpoint writes only the new ones. The last two checkpoints are kept.
+
+An array is stored under its path in its tree, and checked by path, shape and type when it is read.
 """
 
 import io
@@ -15,6 +17,8 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
+import jax
+import jax.numpy as jnp
 import numpy as np
 
 from rewardshift.checks import Natural, checked
@@ -25,13 +29,13 @@ from rewardshift.files import (
     as_object,
     own_folder,
     read_array,
+    read_arrays,
     read_own,
     read_sealed,
     refuse_links,
     write_atomic,
     write_sealed,
 )
-from rewardshift.training.serialise import fill, leaf_name, npz_bytes, read_npz
 
 FORMAT = 3
 KEPT = 2
@@ -197,7 +201,7 @@ def _read(
 ) -> Checkpoint:
     folder, body = path.parent, _manifest(path, configs)
     state = folder / _state(body["step"])
-    arrays = read_npz(_read_whole(state, body["state"]), template)
+    arrays = fill(template, read_arrays(_read_whole(state, body["state"])))
     parts = [
         read_array(_read_whole(segment, digest))
         for segment, digest in _segments(folder, body).items()
@@ -250,3 +254,44 @@ def _write(path: Path, content: bytes) -> str:
     """Writes a file and returns its checksum."""
     write_atomic(path, content)
     return sha256(content).hexdigest()
+
+
+def npz_bytes(tree: Any) -> bytes:
+    """A tree of arrays as an npz file, with each array under its path."""
+    buffer = io.BytesIO()
+    np.savez(buffer, allow_pickle=False, **_leaves(tree))
+    return buffer.getvalue()
+
+
+def leaf_name(key: str) -> str:
+    """The name of a dictionary's entry in a file."""
+    return f"[{key!r}]"
+
+
+def _leaves(tree: Any) -> dict[str, np.ndarray]:
+    return {
+        jax.tree_util.keystr(path): np.asarray(leaf)
+        for path, leaf in jax.tree_util.tree_leaves_with_path(tree)
+    }
+
+
+def fill(template: Any, leaves: dict[str, np.ndarray]) -> Any:
+    """The template's tree with these leaves; raises ValueError if one does not fit."""
+    wanted = _leaves(template)
+    if set(wanted) != set(leaves):
+        odd = sorted(set(wanted) ^ set(leaves))[0]
+        raise ValueError(f"the array {odd!r} is {'missing' if odd in wanted else 'unexpected'}")
+    for path, leaf in leaves.items():
+        if (leaf.shape, leaf.dtype) != (wanted[path].shape, wanted[path].dtype):
+            raise ValueError(
+                f"the array {path!r} is {leaf.dtype}{leaf.shape},"
+                f" not {wanted[path].dtype}{wanted[path].shape}"
+            )
+    return jax.tree_util.tree_map_with_path(
+        lambda path, like: _like(leaves[jax.tree_util.keystr(path)], like), template
+    )
+
+
+def _like(leaf: np.ndarray, like: Any) -> Any:
+    """The leaf, on the device if the template's leaf is there, else on the host."""
+    return jnp.asarray(leaf) if isinstance(like, jax.Array) else leaf

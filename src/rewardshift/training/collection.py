@@ -12,8 +12,8 @@ from rewardshift.data.dataset import Dataset
 from rewardshift.envs.tasks import TaskSpec, UnitBox, env_maker, env_name, flatten
 from rewardshift.episodes import episode_steps
 from rewardshift.errors import InputError, blaming, shown
+from rewardshift.training.evaluation import derive_seed
 from rewardshift.training.policy import Policy
-from rewardshift.training.seeding import derive_seed
 
 # A function of the number of transitions so far and the returns of the finished episodes.
 OnCollected = Callable[[int, list[float]], None]

@@ -1,25 +1,54 @@
-"""The configuration of a run, as a value and as JSON."""
+"""The configuration of a run, as a value and as JSON.
 
+A part of ours is stored by its name. A part from another package is stored as module and name, and
+is found again only if its module is already imported: a file never causes an import.
+"""
+
+import dataclasses
+import inspect
 import json
 import string
+import sys
+from collections.abc import Iterable
 from dataclasses import dataclass, fields, replace
 from hashlib import sha256
 from typing import Any
 
+import numpy as np
+
 from rewardshift.agents.base import Agent
+from rewardshift.agents.bcq import BCQ
+from rewardshift.agents.cql import CQL
+from rewardshift.agents.dqn import DQN
+from rewardshift.agents.intrinsic import RND
+from rewardshift.agents.networks import MLP, Convolution
+from rewardshift.agents.sac import SAC
+from rewardshift.agents.selection import SELECTIONS
+from rewardshift.agents.td3 import TD3
+from rewardshift.auto import Auto
 from rewardshift.checks import Count, Finite, check, checked
 from rewardshift.data.dataset import Dataset, Subset
 from rewardshift.data.loading import load_dataset
 from rewardshift.envs.tasks import TaskSpec, check_imported
-from rewardshift.errors import InputError
+from rewardshift.errors import InputError, shown
+from rewardshift.shift import Shift
+from rewardshift.training.hindsight import Hindsight
 from rewardshift.training.offline import OfflineBudget
 from rewardshift.training.online import OnlineBudget
-from rewardshift.training.seeding import check_seeds
-from rewardshift.training.serialise import build, part_from_json, part_to_json
 
 FORMAT = 9
-PLAIN = f"{string.ascii_letters}{string.digits}._"
+PLAIN_LETTERS = f"{string.ascii_letters}{string.digits}._"
+PLAIN = (bool, int, float, str, type(None))
 LONGEST_NAME = 100  # file systems allow 255
+MOST_SEEDS = 2**16  # per run or figure
+OURS: dict[str, type] = {
+    part.__name__: part
+    for part in (
+        *(DQN, TD3, SAC, BCQ, CQL, Shift, Auto, RND),
+        *(Hindsight, Subset, MLP, Convolution),
+        *SELECTIONS.values(),
+    )
+}
 
 
 @dataclass(frozen=True)
@@ -83,7 +112,11 @@ class RunConfig:
 
     def __post_init__(self) -> None:
         check(self)
-        check_seeds(self.seeds)
+        if not 1 <= len(set(self.seeds)) == len(self.seeds) <= MOST_SEEDS or min(self.seeds) < 0:
+            raise InputError(
+                f"seeds must be up to {MOST_SEEDS} different numbers from 0 to 2^31 - 1, got"
+                f" {shown(self.seeds)}"
+            )
 
     def to_json(self) -> dict[str, Any]:
         """The contents of `config.json`."""
@@ -93,10 +126,10 @@ class RunConfig:
             "env": self.env,
             "spec": self.spec.to_json(),
             "seeds": list(self.seeds),
-            "budget": _fields_to_json(self.budget),
+            "budget": part_to_json(self.budget, typed=False),
             "earlier_steps": list(self.earlier_steps),
             "biases": list(self.biases),
-            "data": None if self.data is None else _fields_to_json(self.data),
+            "data": None if self.data is None else part_to_json(self.data, typed=False),
         }
 
     @classmethod
@@ -151,16 +184,116 @@ class RunConfig:
 
 def plain_name(agent: str, where: str, digest: str) -> str:
     """A name for a folder, of an agent, its task and the digest of the configuration."""
-    plain = "".join(letter if letter in PLAIN else "-" for letter in where)
+    plain = "".join(letter if letter in PLAIN_LETTERS else "-" for letter in where)
     return f"{agent}-{plain[:LONGEST_NAME]}-{digest}"
-
-
-def _fields_to_json(part: Any) -> dict[str, Any]:
-    """The fields of a dataclass, without its type."""
-    return {field.name: part_to_json(getattr(part, field.name)) for field in fields(part)}
 
 
 def _with_length(budget: OnlineBudget | OfflineBudget, steps: int) -> OnlineBudget | OfflineBudget:
     if isinstance(budget, OfflineBudget):
         return replace(budget, updates=steps)
     return replace(budget, steps=steps)
+
+
+def chosen_seeds(seeds: Any) -> tuple[int, ...]:
+    """The seeds as a tuple; a number n stands for 0 to n - 1. Refuses other values."""
+    if isinstance(seeds, int | np.integer):
+        if not 1 <= seeds <= MOST_SEEDS:
+            raise InputError(f"seeds must be 1 or more, up to {MOST_SEEDS}, got {shown(seeds)}")
+        return tuple(range(seeds))
+    if not isinstance(seeds, Iterable) or isinstance(seeds, str | bytes | dict):
+        raise InputError(f"seeds must be a number, or numbers, got {shown(seeds)}")
+    return tuple(seeds)
+
+
+def part_to_json(part: Any, *, typed: bool = True) -> Any:
+    """A dataclass as its type and its fields, recursively; refused if it could not be restored.
+
+    Args:
+        part: The dataclass, a tuple of parts, or a number or text.
+        typed: Whether to record the type of the outermost dataclass.
+    """
+    if isinstance(part, tuple):
+        return [part_to_json(item) for item in part]
+    if dataclasses.is_dataclass(part):
+        body = {field.name: part_to_json(getattr(part, field.name)) for field in fields(part)}
+        return {"type": _part_name(part), **body} if typed else body
+    if not isinstance(part, PLAIN):
+        raise InputError(
+            "a run in a folder needs settings that a file can keep: numbers, texts and frozen"
+            f" dataclasses of these, got {shown(part)}"
+        )
+    return part
+
+
+def part_from_json(body: Any) -> Any:
+    """The part from the result of `part_to_json`."""
+    if isinstance(body, list):
+        return tuple(part_from_json(item) for item in body)
+    if not isinstance(body, dict):
+        return body
+    name = body.get("type")
+    if not isinstance(name, str):
+        raise InputError(f"a part must name its type, got {shown(body)}")
+    return build(find_part(name), {key: body[key] for key in body if key != "type"})
+
+
+def build(kind: Any, body: Any) -> Any:
+    """The dataclass from its fields in JSON; raises InputError if it has other fields."""
+    if not isinstance(body, dict):
+        raise InputError(f"{kind.__name__} needs its settings by name, got {shown(body)}")
+    fields = {name: part_from_json(value) for name, value in body.items()}
+    try:
+        inspect.signature(kind).bind(**fields)
+    except TypeError as error:
+        raise InputError(f"{kind.__name__} has other settings: {error}") from error
+    return kind(**fields)
+
+
+def foreign_modules(body: Any) -> set[str]:
+    """The modules of the parts that are not ours, in the result of `part_to_json`."""
+    if isinstance(body, list):
+        return set().union(*map(foreign_modules, body))
+    if not isinstance(body, dict):
+        return set()
+    module, colon, _ = body["type"].partition(":")
+    return foreign_modules(list(body.values())) | ({module} if colon else set())
+
+
+def _part_name(part: Any) -> str:
+    """The name of a part's class in a file; refused if the class cannot be found again by it."""
+    kind = type(part)
+    ours = OURS.get(kind.__name__) is kind
+    name = kind.__name__ if ours else f"{kind.__module__}:{kind.__qualname__}"
+    if _look_up(name) is not kind:
+        raise InputError(
+            "a run in a folder needs parts that can be found again: define"
+            f" {kind.__qualname__} at the top of a module, got {shown(part)}"
+        )
+    return name
+
+
+def _look_up(name: str) -> Any:
+    """The class of that name, among ours or in an imported module; None if there is none."""
+    if name in OURS:
+        return OURS[name]
+    module, _, path = name.partition(":")
+    found: Any = sys.modules.get(module)
+    for step in path.split("."):
+        found = getattr(found, step, None)
+    return found
+
+
+def find_part(name: str) -> Any:
+    """The class of a part that a file names."""
+    found = _look_up(name)
+    if isinstance(found, type) and dataclasses.is_dataclass(found):
+        return found
+    module, _, path = name.partition(":")
+    if not path:
+        raise InputError(f"there is no part called {name!r}")
+    if module not in sys.modules:
+        raise InputError(
+            f"{path} is from the module {module!r}, which is not imported: import it first, or on"
+            f" the command line: rewardshift --import {module} ..."
+        )
+    raise InputError(f"the module {module!r} has no dataclass {path!r}")

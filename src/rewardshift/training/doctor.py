@@ -13,7 +13,16 @@ import jax.numpy as jnp
 import numpy as np
 
 from rewardshift.agents.base import Agent
-from rewardshift.doctor import AgentView, Diagnosis, Earlier, Options, Target, Transitions, diagnose
+from rewardshift.doctor import (
+    AgentView,
+    Diagnosis,
+    Earlier,
+    History,
+    Options,
+    Target,
+    Transitions,
+    diagnose,
+)
 from rewardshift.envs.tasks import (
     MakeEnv,
     TaskSpec,
@@ -138,7 +147,7 @@ def _agent_view(config: RunConfig, policies: list[Policy]) -> AgentView:
     leader = int(getattr(getattr(last.state, "lead", None), "leader", 0))
     warm_up = agent.warm_up if config.data is None else 0
     updates = max(0, last.step - warm_up)
-    tau = getattr(agent, "tau", None)
+    tau, n_step = getattr(agent, "tau", None), getattr(agent, "n_step", 1)
     since = updates - max(0, before[-1].step - warm_up) if before else 0
     return AgentView(
         value=_leading(last, leader),
@@ -148,7 +157,7 @@ def _agent_view(config: RunConfig, policies: list[Policy]) -> AgentView:
         shift=last.shifts[leader],
         members=lambda observations, actions: last.value(observations, actions).primal,
         fresh=_leading(fresh, leader),
-        target=None if tau is None else Target(tau, agent.period, updates),
+        target=None if tau is None else Target(tau, agent.period, updates, n_step),
         earlier=Earlier(_leading(before[-1], leader), since) if before else None,
         agent_observation=lambda raw: flatten(raw, spec),
         env_action=lambda action: int(action) if np.ndim(action) == 0 else action,
@@ -186,7 +195,7 @@ def _replay(folder: Path, config: RunConfig, row: int) -> Transitions:
     spec = config.spec
     record = RecordLayout(spec.features, spec.dtype, spec.action_size).record
     rng = np.random.default_rng(0)
-    some, places, rewards, ends, stored = [], [], [], [], 0
+    some, places, histories, stored = [], [], [], 0
     segments = read_segments(folder / "checkpoints", config.digests, record, len(config.seeds))
     capacity = getattr(config.budget, "capacity", KEPT)
     share = min(1.0, KEPT / min(config.budget.steps, capacity))
@@ -196,8 +205,9 @@ def _replay(folder: Path, config: RunConfig, row: int) -> Transitions:
         some.append(mine[chosen])
         places.append(stored + chosen)
         stored += len(mine)
-        rewards.append(mine["reward"].copy())
-        ends.append(mine["terminated"] != 0)
+        histories.append(
+            History(mine["reward"].copy(), mine["terminated"] != 0, mine["ended"] != 0)
+        )
     if not some:
         raise InputError(f"the last checkpoint of the run in {str(folder)!r} has no replay")
     rows, age = np.concatenate(some), stored - 1 - np.concatenate(places)
@@ -209,7 +219,7 @@ def _replay(folder: Path, config: RunConfig, row: int) -> Transitions:
         reward=rows["reward"],
         terminated=rows["terminated"] != 0,
         next_observation=rows["next_observation"],
-        whole=(np.concatenate(rewards), np.concatenate(ends)),
+        whole=History(*map(np.concatenate, zip(*histories, strict=True))),
         settled=(age >= size / 2) & (age < size),
     )
 

@@ -17,8 +17,8 @@ from rewardshift.episodes import episode_steps
 from rewardshift.errors import InputError, TrainingError, blaming, one_line, shown
 from rewardshift.extras import require
 from rewardshift.files import writable_folder, write_atomic
+from rewardshift.training.evaluation import derive_seed
 from rewardshift.training.policy import Policy
-from rewardshift.training.seeding import derive_seed
 
 FRAMES_PER_SECOND = 15
 LONGEST_FILM = 5_000  # steps

@@ -13,7 +13,8 @@ from rewardshift.envs.tasks import TaskSpec
 from rewardshift.files import DAMAGE, read_json, write_atomic
 from rewardshift.optimism import Bounds, value_bounds
 from rewardshift.training.config import RunConfig
-from rewardshift.training.policy import Policy, Values, acting_state, policy_state
+from rewardshift.training.evaluation import acting_state, policy_state
+from rewardshift.training.policy import Policy, Values
 from rewardshift.training.trainer import Trainer
 
 Members = tuple[Finite, ...]

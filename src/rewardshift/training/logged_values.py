@@ -14,7 +14,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from rewardshift.agents.base import Agent, Batch, as_floats
+from rewardshift.agents.base import Agent, Batch
 from rewardshift.doctor.measure import (
     episode_returns,
     mean_gap,
@@ -46,7 +46,7 @@ def values_by_tried(
         first, tried = tried_actions(seen, records["action"], num_actions)
         chosen = rng.permutation(len(first))[:REPLAY_STATES]
         state = jax.tree.map(lambda leaf, row=row: leaf[row], states)
-        values = np.asarray(agent.values(state, as_floats(jnp.asarray(seen[first[chosen]]))))
+        values = np.asarray(agent.values(state, jnp.asarray(seen[first[chosen]], jnp.float32)))
         axes = (slice(None), None, None)
         biases, scales = (
             np.array([getattr(member, name) for member in agent.shifts(state)])[axes]

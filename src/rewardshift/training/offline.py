@@ -19,8 +19,14 @@ from rewardshift.data.dataset import Dataset
 from rewardshift.envs.tasks import MakeEnv, TaskSpec
 from rewardshift.errors import InputError
 from rewardshift.training.logged_values import OfflineEstimates
-from rewardshift.training.metrics import Columns, as_scalars, finite_metrics
-from rewardshift.training.trainer import OnProgress, Trainer, Transitions
+from rewardshift.training.trainer import (
+    Columns,
+    OnProgress,
+    Trainer,
+    Transitions,
+    as_scalars,
+    finite_metrics,
+)
 
 # The aimed length of a call: short enough to show progress and to react to an interrupt.
 CALL_SECONDS = 1.0

@@ -20,12 +20,20 @@ from rewardshift.envs.goals import goal_reward
 from rewardshift.envs.tasks import MakeEnv, TaskSpec, env_name
 from rewardshift.envs.vector import Environments
 from rewardshift.errors import FOREIGN, TrainingError, blaming, foreign_error
+from rewardshift.training.evaluation import derive_seed
 from rewardshift.training.hindsight import Hindsight, HindsightReplay
 from rewardshift.training.logged_values import values_by_tried
-from rewardshift.training.metrics import Columns, as_scalars, finite_metrics
 from rewardshift.training.replay import RecordLayout, Replay
-from rewardshift.training.seeding import derive_seed, random_numbers
-from rewardshift.training.trainer import OnProgress, Snapshot, Trainer, Transitions
+from rewardshift.training.trainer import (
+    Columns,
+    OnProgress,
+    Snapshot,
+    Trainer,
+    Transitions,
+    as_scalars,
+    finite_metrics,
+    random_numbers,
+)
 
 
 @dataclass(frozen=True)

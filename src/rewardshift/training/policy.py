@@ -13,7 +13,6 @@ import jax.numpy as jnp
 import numpy as np
 
 from rewardshift.agents.base import Agent
-from rewardshift.agents.learner import Learner
 from rewardshift.checks import Count, Natural, checked
 from rewardshift.envs.observations import as_numbers, flat_rows
 from rewardshift.envs.tasks import (
@@ -37,20 +36,16 @@ from rewardshift.files import (
     write_atomic,
 )
 from rewardshift.shift import Shift
+from rewardshift.training.checkpoint import fill, leaf_name, npz_bytes
+from rewardshift.training.config import part_from_json, part_to_json
 from rewardshift.training.evaluation import (
     Episodes,
     Evaluation,
     Evaluator,
     RowSpaces,
+    acting_state,
+    policy_state,
     vector_episodes,
-)
-from rewardshift.training.serialise import (
-    check_restorable,
-    fill,
-    leaf_name,
-    npz_bytes,
-    part_from_json,
-    part_to_json,
 )
 
 FORMAT = 2
@@ -185,7 +180,6 @@ class Policy:
         path = as_path("path", path)
         if path.is_dir():
             raise InputError(f"{str(path)!r} is a folder; name a file for the policy")
-        check_restorable(self.agent)
         about = {
             "format": FORMAT,
             "agent": part_to_json(self.agent),
@@ -249,20 +243,6 @@ def _row(found: Episodes) -> Evaluation:
     """The episodes of the only seed."""
     _, _, *columns = found
     return Evaluation(*(column[0] for column in columns))
-
-
-def policy_state(agent: Agent, state: Any) -> dict[str, Any]:
-    """The fields of an agent's state that `greedy` reads, without optimisers."""
-    fields = {name: getattr(state, name) for name in agent.networks}
-    return {
-        name: part._replace(optimiser=()) if isinstance(part, Learner) else part
-        for name, part in fields.items()
-    }
-
-
-def acting_state(state: Any, networks: dict[str, Any]) -> Any:
-    """An agent's state with these fields; the others, which no policy reads, are empty."""
-    return state._replace(**{name: networks.get(name, ()) for name in state._fields})
 
 
 def filled_networks(agent: Agent, shapes: Any, leaves: dict[str, np.ndarray]) -> dict[str, Any]:

@@ -6,14 +6,11 @@ TensorBoard in `tensorboard/`, checkpoints in `checkpoints/`, and the networks a
 checkpoint in `parameters.npz`.
 """
 
-import contextlib
 import json
 import re
 import shlex
-import signal
-import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -38,57 +35,57 @@ from rewardshift.files import (
 from rewardshift.training.checkpoint import (
     Checkpoint,
     kept_checkpoints,
+    leaf_name,
     load_checkpoint,
+    npz_bytes,
     save_checkpoint,
 )
 from rewardshift.training.config import FORMAT, RunConfig
-from rewardshift.training.initial_values import initial_values, write_initial_values
-from rewardshift.training.metrics import write_events, write_metrics
-from rewardshift.training.policy import (
-    Policy,
-    acting_state,
-    filled_networks,
-    policy_state,
-    read_policy,
+from rewardshift.training.evaluation import acting_state, policy_state
+from rewardshift.training.initial_values import (
+    initial_values,
+    read_initial_values,
+    write_initial_values,
 )
-from rewardshift.training.serialise import check_restorable, leaf_name, npz_bytes
+from rewardshift.training.metrics import write_events, write_metrics
+from rewardshift.training.policy import Policy, filled_networks, read_policy
 from rewardshift.training.trainer import OnProgress, Snapshot, Trainer
 
 PARAMETERS, TIMES = "parameters.npz", "timing.csv"
 
 
-def check_folder(folder: Path, config: RunConfig) -> None:
-    """Refuses a run that no folder can hold, and a folder that is neither new nor this run's."""
+def check_folder(folder: Path, config: RunConfig) -> bool:
+    """Whether a run's folder is new; refuses one that holds anything but this run."""
     if "<" in config.env:  # as in "<lambda>", "<locals>" and "<... object at 0x...>"
         raise InputError(
             "a run in a folder needs an environment that can be made again: a registered name, a"
             " function or class of a module, or functools.partial of one; got the"
             f" {config.env}"
         )
-    check_restorable(config.agent)
-    _check_contents(folder, config)
-
-
-def _check_contents(folder: Path, config: RunConfig) -> None:
-    if (folder / "config.json").exists():
-        kept = read_config(folder)
-        if config.digest in kept.digests[1:]:
-            raise InputError(
-                f"the run in {str(folder)!r} was extended from {config.budget.steps} to"
-                f" {kept.budget.steps} steps; to go on with it: {how_to_resume(folder)}"
-            )
-        if kept.digest not in config.digests:
-            raise InputError(
-                f"the folder {str(folder)!r} holds a run with another configuration;"
-                f" choose another folder, or go on with that run: {how_to_resume(folder)}"
-            )
-        if time_spent(folder) > 0 and not any(kept_checkpoints(folder / "checkpoints")):
-            raise InputError(
-                f"the run in {str(folder)!r} has results but no checkpoint to go on from; restore"
-                " its folder checkpoints, or train into another folder"
-            )
-    elif folder.exists() and any(map(_is_foreign, folder.iterdir())):
-        raise InputError(f"the folder {str(folder)!r} is not empty and holds no run")
+    config.to_json()  # refuses parts that could not be restored
+    if not (folder / "config.json").exists():
+        there = folder.iterdir() if folder.exists() else ()
+        # A run that is killed at its start leaves its lock and partially written files.
+        if any(path.suffix != LEFTOVER and path.name != LOCK for path in there):
+            raise InputError(f"the folder {str(folder)!r} is not empty and holds no run")
+        return True
+    kept = read_config(folder)
+    if config.digest in kept.digests[1:]:
+        raise InputError(
+            f"the run in {str(folder)!r} was extended from {config.budget.steps} to"
+            f" {kept.budget.steps} steps; to go on with it: {how_to_resume(folder)}"
+        )
+    if kept.digest not in config.digests:
+        raise InputError(
+            f"the folder {str(folder)!r} holds a run with another configuration;"
+            f" choose another folder, or go on with that run: {how_to_resume(folder)}"
+        )
+    if time_spent(folder) > 0 and not any(kept_checkpoints(folder / "checkpoints")):
+        raise InputError(
+            f"the run in {str(folder)!r} has results but no checkpoint to go on from; restore"
+            " its folder checkpoints, or train into another folder"
+        )
+    return False
 
 
 def how_to_resume(folder: Path) -> str:
@@ -96,16 +93,16 @@ def how_to_resume(folder: Path) -> str:
     return f"rewardshift resume {shlex.quote(str(folder))}"
 
 
-def _is_foreign(path: Path) -> bool:
-    """Whether a file is not one of those that a run killed at its start leaves."""
-    return path.suffix != LEFTOVER and path.name != LOCK
+def claim_folder(folder: Path, config: RunConfig) -> bool:
+    """Writes the run's configuration to its folder, which this process must hold.
 
-
-def claim_folder(folder: Path, config: RunConfig) -> None:
-    """Writes the run's configuration to its folder, which this process must hold."""
-    _check_contents(folder, config)  # another process may have written before this one held it
-    if not (folder / "config.json").exists() or read_config(folder) != config:
+    Returns:
+        Whether the folder is new: it has no checkpoint to go on from.
+    """
+    is_new = check_folder(folder, config)  # again: another process may have written meanwhile
+    if is_new or read_config(folder) != config:
         write_atomic(folder / "config.json", json.dumps(config.to_json(), indent=2) + "\n")
+    return is_new
 
 
 def read_config(folder: Path) -> RunConfig:
@@ -135,40 +132,33 @@ def time_spent(folder: Path) -> float:
 
 
 def run_in_folder(
-    config: RunConfig, trainer: Trainer, folder: Path, on_progress: OnProgress | None
-) -> bool:
-    """Trains to the end and returns True; returns False if it is stopped earlier.
-
-    SIGINT and SIGTERM stop it between two steps, so that no file is half written. The signal then
-    takes the effect that it has outside of the training: by default it ends the process.
-    """
+    config: RunConfig, trainer: Trainer, folder: Path, on_progress: OnProgress
+) -> None:
+    """Trains to the end, from the last checkpoint on. This process must hold the folder."""
     # A copy of the untrained networks: an update may reuse their memory.
     untrained = jax.tree.map(np.array, policy_state(config.agent, trainer.state))
-    segments = _restore(trainer, folder, config)
-    if trainer.step:
-        _write_outcome(trainer, folder, config)  # the files may be lost or damaged
-    finished, evaluated = False, bool(trainer.rows)
-    with _stop_requests() as asked, contextlib.suppress(KeyboardInterrupt):
+    segments = {} if claim_folder(folder, config) else _restore(trainer, folder, config)
+    known = False
 
-        def on_step(step: int, rows: Sequence[Any]) -> None:
-            nonlocal evaluated
-            if rows and not evaluated:
-                evaluated = True
+    def write_start() -> None:
+        nonlocal known
+        if trainer.rows and not known:  # after the first evaluation
+            known = True
+            if read_initial_values(folder) is None:
                 write_initial_values(folder, initial_values(config, trainer, untrained))
-            if on_progress is not None:
-                on_progress(step, rows)
-            if asked:
-                raise KeyboardInterrupt
 
-        while trainer.step < config.budget.steps:
-            before, clock = trainer.step, time.perf_counter()
-            trainer.run_to_checkpoint(on_step)
-            segments = _save(trainer, folder, config, segments, before)
-            note_time(folder, trainer.step, time.perf_counter() - clock)
-        finished = True
-    if asked:
-        signal.raise_signal(asked[0])
-    return finished
+    def on_step(step: int, rows: Sequence[Any]) -> None:
+        write_start()
+        on_progress(step, rows)
+
+    if trainer.step:  # the files may be lost or damaged
+        _write_outcome(trainer, folder, config)
+        write_start()
+    while trainer.step < config.budget.steps:
+        before, clock = trainer.step, time.perf_counter()
+        trainer.run_to_checkpoint(on_step)
+        segments = _save(trainer, folder, config, segments, before)
+        note_time(folder, trainer.step, time.perf_counter() - clock)
 
 
 def _save(
@@ -211,29 +201,6 @@ def _restore(trainer: Trainer, folder: Path, config: RunConfig) -> dict[str, str
         assert checkpoint.records is not None
         trainer.replay.restore(checkpoint.records, checkpoint.step)
     return checkpoint.segments
-
-
-@contextlib.contextmanager
-def _stop_requests() -> Iterator[list[int]]:
-    """Collects SIGINT and SIGTERM in a list instead of stopping the process.
-
-    A signal that the process ignores, or that code outside of Python handles, stays as it is.
-    """
-    asked: list[int] = []
-
-    def note(number: int, _: Any) -> None:
-        asked.append(number)
-
-    main = threading.current_thread() is threading.main_thread()  # only it can handle signals
-    numbers = [signal.SIGINT, signal.SIGTERM] if main else []
-    theirs = (signal.SIG_IGN, None)
-    ours = [number for number in numbers if signal.getsignal(number) not in theirs]
-    previous = {number: signal.signal(number, note) for number in ours}
-    try:
-        yield asked
-    finally:
-        for number, old in previous.items():
-            signal.signal(number, old)
 
 
 def load(path: Path | str, seed: int | None = None) -> Policy:

@@ -1,7 +1,7 @@
 """Runs: training that can stop at any moment and continue bit for bit."""
 
 import contextlib
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -9,27 +9,23 @@ from typing import Any
 
 import jax
 
-from rewardshift.agents.base import Agent
-from rewardshift.agents.settings import Offline, Online
+from rewardshift.agents.base import Agent, Batch
+from rewardshift.agents.offline import Offline
+from rewardshift.agents.online import Online
 from rewardshift.auto import rule_on_data
 from rewardshift.data.dataset import Dataset, Subset
 from rewardshift.data.loading import load_dataset, whole_name
 from rewardshift.envs.tasks import MakeEnv, check_imported
 from rewardshift.errors import InputError, shown
 from rewardshift.files import as_path, held, writable_folder
+from rewardshift.interrupts import stop_requests
 from rewardshift.training.config import DataConfig, RunConfig
-from rewardshift.training.metrics import Columns
+from rewardshift.training.evaluation import acting_state, policy_state
 from rewardshift.training.offline import OfflineBudget, OfflineTrainer, as_batch
 from rewardshift.training.online import OnlineBudget, OnlineTrainer
-from rewardshift.training.policy import Policy, acting_state, policy_state
-from rewardshift.training.run_folder import (
-    check_folder,
-    claim_folder,
-    read_config,
-    row_of,
-    run_in_folder,
-)
-from rewardshift.training.trainer import OnProgress, Trainer
+from rewardshift.training.policy import Policy
+from rewardshift.training.run_folder import check_folder, read_config, row_of, run_in_folder
+from rewardshift.training.trainer import Columns, OnProgress, Trainer
 from rewardshift.training.validate import validate_offline, validate_online
 
 
@@ -72,39 +68,64 @@ class Run:
     Args:
         config: The configuration of the run.
         env: The environment, as it was given.
-        make: A function that makes the trainer.
+        columns: The columns of `metrics.csv`.
+        batch: The data set as a batch, if the run is offline.
     """
 
     config: RunConfig
     env: str | MakeEnv
-    make: Callable[[], Trainer]
+    columns: Columns
+    batch: Batch | None = None
+
+    def make(self) -> Trainer:
+        """The trainer at step 0."""
+        config = self.config
+        task = (config.spec, config.seeds)
+        if isinstance(config.budget, OnlineBudget):
+            make = partial(OnlineTrainer, columns=self.columns, biases=config.biases)
+            return make(config.agent, self.env, *task, config.budget)
+        assert self.batch is not None
+        where = (self.batch, self.env)
+        return OfflineTrainer(config.agent, *where, *task, config.budget, columns=self.columns)
 
     def start(self, folder: Path | str | None, on_progress: OnProgress | None = None) -> Result:
-        """Starts or continues the run; see `train`."""
+        """Starts or continues the run; see `train`.
+
+        SIGINT and SIGTERM stop it between two steps, so that no file is half written. The signal
+        then takes the effect that it has outside of the training: by default it ends the process.
+        A second signal ends it at once.
+        """
         place = None if folder is None else as_path("folder", folder)
         if not (on_progress is None or callable(on_progress)):
             raise InputError(f"on_progress must be a function, got {shown(on_progress)}")
         if place is not None:
             check_folder(place, self.config)
         # Made before the folder is claimed: a run that does not fit into memory leaves no files.
-        with contextlib.closing(self.make()) as trainer:
-            if place is None:
-                finished = True
-                while trainer.step < self.config.budget.steps:
-                    trainer.run_to_checkpoint(on_progress)
+        with stop_requests() as asked, contextlib.closing(self.make()) as trainer:
+
+            def on_step(step: int, rows: Sequence[Any]) -> None:
+                if on_progress is not None:
+                    on_progress(step, rows)
+                if asked:
+                    raise KeyboardInterrupt
+
+            try:
+                self._train(trainer, place, on_step)
+            except KeyboardInterrupt:
+                if place is None and not asked:
+                    raise
+                finished = False
             else:
-                with held(writable_folder(place)):
-                    claim_folder(place, self.config)
-                    finished = run_in_folder(self.config, trainer, place, on_progress)
-            return Result(
-                trainer.rows,
-                trainer.columns,
-                trainer.state,
-                self.config,
-                self.env,
-                finished,
-                trainer.step,
-            )
+                finished = True
+            kept = (trainer.rows, trainer.columns, trainer.state)
+            return Result(*kept, self.config, self.env, finished, trainer.step)
+
+    def _train(self, trainer: Trainer, folder: Path | None, on_step: OnProgress) -> None:
+        if folder is not None:
+            with held(writable_folder(folder)):
+                run_in_folder(self.config, trainer, folder, on_step)
+        while trainer.step < self.config.budget.steps:
+            trainer.run_to_checkpoint(on_step)
 
 
 def online_run(
@@ -119,14 +140,8 @@ def online_run(
     With `biases` it has a row for each of them and each seed, instead of the agent's own bias.
     """
     chosen = OnlineBudget() if budget is None else budget
-    return _online(env, *validate_online(agent, env, seeds, chosen, biases))
-
-
-def _online(env: str | MakeEnv, config: RunConfig, columns: Columns) -> Run:
-    assert isinstance(config.budget, OnlineBudget)
-    settings = (config.agent, env, config.spec, config.seeds, config.budget)
-    make = partial(OnlineTrainer, *settings, columns=columns, biases=config.biases)
-    return Run(config, env, make)
+    config, columns = validate_online(agent, env, seeds, chosen, biases)
+    return Run(config, env, columns)
 
 
 def offline_run(
@@ -153,14 +168,8 @@ def offline_run(
     source = DataConfig(whole_name(loaded.name), loaded.digest, loaded.parts)
     chosen = OfflineBudget() if budget is None else budget
     agent = _with_shift_of_data(agent, loaded)
-    return _offline(place, loaded, *validate_offline(agent, place, seeds, chosen, source))
-
-
-def _offline(env: str | MakeEnv, data: Dataset, config: RunConfig, columns: Columns) -> Run:
-    assert isinstance(config.budget, OfflineBudget)
-    batch = as_batch(data, env, config.spec)
-    settings = (config.agent, batch, env, config.spec, config.seeds, config.budget)
-    return Run(config, env, partial(OfflineTrainer, *settings, columns=columns))
+    config, columns = validate_offline(agent, place, seeds, chosen, source)
+    return Run(config, place, columns, as_batch(loaded, place, config.spec))
 
 
 def _with_shift_of_data(agent: Agent, data: Dataset) -> Agent:
@@ -194,7 +203,8 @@ def train(
         on_progress: A function to call after every step, and at every step of an evaluation, with
             the step of the training and the rows so far.
     """
-    return online_run(agent, env, seeds, budget).start(folder, on_progress)
+    with stop_requests():
+        return online_run(agent, env, seeds, budget).start(folder, on_progress)
 
 
 def train_offline(
@@ -219,7 +229,8 @@ def train_offline(
         budget: The length and the schedule of the training; by default `OfflineBudget()`.
         seeds, folder, on_progress: As in `train`.
     """
-    return offline_run(agent, data, env, seeds, budget, subset).start(folder, on_progress)
+    with stop_requests():
+        return offline_run(agent, data, env, seeds, budget, subset).start(folder, on_progress)
 
 
 def resume(
@@ -245,10 +256,10 @@ def resume(
     if config.data is not None:
         assert isinstance(config.budget, OfflineBudget)
         valid, columns = validate_offline(*who, config.budget, config.data)
-        data = config.data.load()
-        run = _offline(config.env, data, replace(valid, earlier_steps=earlier), columns)
+        batch = as_batch(config.data.load(), config.env, valid.spec)
     else:
         assert isinstance(config.budget, OnlineBudget)
         valid, columns = validate_online(*who, config.budget, config.biases)
-        run = _online(config.env, replace(valid, earlier_steps=earlier), columns)
+        batch = None
+    run = Run(replace(valid, earlier_steps=earlier), config.env, columns, batch)
     return run.start(folder, on_progress)

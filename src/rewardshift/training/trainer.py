@@ -1,22 +1,86 @@
-"""The base class of the two training loops, `online.py` and `offline.py`."""
+"""The base class of the two training loops, with their metrics and their random numbers.
+
+The loops know no metric by name: `validate.py` finds the names by tracing the agent's updates. All
+randomness is a function of (seed, step), so an interruption changes no result.
+"""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
 
 from rewardshift.agents.base import Agent
 from rewardshift.envs.tasks import MakeEnv, TaskSpec
+from rewardshift.errors import InputError, TrainingError
 from rewardshift.training.evaluation import Evaluator
-from rewardshift.training.metrics import Columns
 from rewardshift.training.replay import Replay
 
+# The number of steps whose random numbers are drawn at once.
+BLOCK = 1000
 # Called with the step and the rows of `metrics.csv` so far, also at every step of an evaluation.
 # Raising an exception in it stops the training.
 OnProgress = Callable[[int, Sequence[Any]], None]
+
+
+@dataclass(frozen=True)
+class Columns:
+    """The columns of `metrics.csv`: the fixed ones, then the agent's metrics.
+
+    Args:
+        kind: The dataclass of a row: one seed at one evaluation. Its fields are the fixed columns,
+            except for `metrics`: the agent's metrics by name, without those that no update has
+            returned yet.
+        metrics: The names of the agent's metrics, sorted.
+    """
+
+    kind: type
+    metrics: tuple[str, ...]
+
+    @property
+    def fixed(self) -> tuple[str, ...]:
+        """The columns that do not depend on the agent."""
+        return tuple(field.name for field in fields(self.kind) if field.name != "metrics")
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """All columns, in order."""
+        return self.fixed + self.metrics
+
+    def cells(self, row: Any) -> list[float | None]:
+        """The values of a row, in the order of the columns; None for an empty cell."""
+        return [
+            *(getattr(row, name) for name in self.fixed),
+            *(row.metrics.get(name) for name in self.metrics),
+        ]
+
+    def value(self, row: Any, name: str) -> float | None:
+        """The value of one column in a row."""
+        return row.metrics.get(name) if name in self.metrics else getattr(row, name)
+
+    def to_json(self, rows: Sequence[Any]) -> dict[str, Any]:
+        """Rows in the form that a checkpoint keeps."""
+        return {"columns": list(self.names), "rows": [self.cells(row) for row in rows]}
+
+    def from_json(self, body: dict[str, Any]) -> list[Any]:
+        """The rows of a checkpoint; refused if its columns differ."""
+        if body["columns"] != list(self.names):
+            raise InputError(
+                "the agent returns other metrics than when the run began: the columns were"
+                f" {', '.join(body['columns'])}, and are {', '.join(self.names)}"
+            )
+        return [self._row(cells) for cells in body["rows"]]
+
+    def _row(self, cells: list[Any]) -> Any:
+        fixed, metrics = cells[: len(self.fixed)], cells[len(self.fixed) :]
+        named = zip(self.metrics, metrics, strict=True)
+        seen = {name: value for name, value in named if value is not None}
+        return self.kind(**dict(zip(self.fixed, fixed, strict=True)), metrics=seen)
 
 
 class Snapshot(NamedTuple):
@@ -96,6 +160,68 @@ class Trainer(ABC):
     def close(self) -> None:
         """Closes the environments."""
         self.evaluator.close()
+
+
+def as_scalars(metrics: Mapping[str, Any]) -> dict[str, Float[Array, ""]]:
+    """Metrics as floats of one type, whatever their types in this update."""
+    return {name: jnp.asarray(value, float) for name, value in metrics.items()}
+
+
+def finite_metrics(
+    metrics: Mapping[str, Any], step: int, seeds: tuple[int, ...]
+) -> list[dict[str, float]]:
+    """The metrics of every seed; raises TrainingError if one is not finite."""
+    seen = {name: np.asarray(values).tolist() for name, values in metrics.items()}
+    for name, values in seen.items():
+        if not np.isfinite(values).all():
+            seed = seeds[int(np.flatnonzero(~np.isfinite(values))[0])]
+            raise TrainingError(f"{name} is not finite at step {step} of seed {seed}")
+    return [{name: values[row] for name, values in seen.items()} for row in range(len(seeds))]
+
+
+class RandomNumbers(NamedTuple):
+    """The randomness of one step of every seed, drawn ahead.
+
+    It holds numbers in [0, 1) rather than keys wherever few are needed: splitting keys within
+    the compiled step costs a small agent much of its time. `sampling` is for the batch,
+    `acting` for the leader and the action, and `key` for the update.
+    """
+
+    key: np.ndarray
+    sampling: np.ndarray
+    acting: np.ndarray
+
+
+def random_numbers(
+    step: int, seeds: tuple[int, ...], update_keys: Any, sizes: tuple[int, int]
+) -> Iterator[RandomNumbers]:
+    """The randomness of every step from a given one on.
+
+    Args:
+        step: The first step.
+        seeds: The seeds, one row each.
+        update_keys: The key of each seed's updates.
+        sizes: The count of random numbers per seed for acting, and for sampling.
+    """
+    acting, sampling = sizes
+    size = (BLOCK, acting + sampling)
+    while True:
+        block, offset = divmod(step, BLOCK)
+        keys = np.asarray(_block_keys(update_keys, block))
+        streams = [np.random.default_rng([seed, 2, block]) for seed in seeds]
+        uniforms = np.stack([stream.random(size, np.float32) for stream in streams], axis=1)
+        for i in range(offset, BLOCK):
+            numbers = uniforms[i]
+            yield RandomNumbers(keys[i], numbers[:, acting:], numbers[:, :acting])
+        step = (block + 1) * BLOCK
+
+
+@jax.jit
+def _block_keys(keys: Any, block: Any) -> Any:
+    """The raw keys of a block of steps, `[step, seed, 2]`."""
+    steps = block * BLOCK + jnp.arange(BLOCK)
+    folded = jax.vmap(lambda step: jax.vmap(lambda key: jax.random.fold_in(key, step))(keys))(steps)
+    return jax.random.key_data(folded)
 
 
 def make_room_for_programs(share: float = 0.5) -> None:

@@ -21,18 +21,19 @@ from rewardshift.auto import Cautious
 from rewardshift.envs.goals import probe_goals
 from rewardshift.envs.tasks import MakeEnv, TaskSpec, env_name, probe_spec
 from rewardshift.errors import InputError, one_line, shown
-from rewardshift.training.config import DataConfig, RunConfig
+from rewardshift.training.config import DataConfig, RunConfig, chosen_seeds
+from rewardshift.training.evaluation import acting_state, policy_state
 from rewardshift.training.hindsight import Hindsight
-from rewardshift.training.metrics import Columns
 from rewardshift.training.offline import OfflineBudget, OfflineRow
 from rewardshift.training.online import OnlineBudget, OnlineRow
-from rewardshift.training.policy import acting_state, policy_state
 from rewardshift.training.replay import RecordLayout
-from rewardshift.training.seeding import BLOCK, chosen_seeds
+from rewardshift.training.trainer import BLOCK, Columns
 
 # TensorBoard replaces all other characters, which could make two names equal.
 METRIC_NAME = re.compile(r"\w[\w./-]*", re.ASCII)
 NUMBER = jax.ShapeDtypeStruct((), jnp.float32)
+NUMBERS = jax.Array | np.ndarray | np.generic | float | int
+REAL = (jnp.floating, jnp.integer, jnp.bool_)
 FLAG = jax.ShapeDtypeStruct((), jnp.bool_)
 ENVIRONMENT = 2**13  # bytes of Gymnasium's smallest environments, roughly
 
@@ -48,7 +49,6 @@ def validate_online(
     _check_types(agent, budget, OnlineBudget)
     if not agent.online:
         raise InputError(f"{type(agent).__name__} learns from a data set, not from {env}")
-    spec = _probe_task(agent, env)
     if budget.hindsight is not None:
         _check_goals(budget.hindsight, agent, env, budget.capacity)
     if agent.warm_up >= budget.steps:
@@ -61,12 +61,7 @@ def validate_online(
             "diagnose compares the values of discrete actions, so it needs an agent that has them,"
             f" such as DQN, got {type(agent).__name__}"
         )
-    config = RunConfig(agent, env_name(env), spec, chosen_seeds(seeds), budget, biases=biases)
-    state = _trace_policy(agent, spec)
-    _trace_acting(agent, spec, state)
-    columns = _trace_updates(OnlineRow, agent, spec, state)
-    _check_memory(config, state, min(budget.capacity, budget.steps))
-    return config, columns
+    return _configured(agent, env, seeds, budget, biases=biases)
 
 
 def validate_offline(
@@ -87,11 +82,31 @@ def validate_offline(
                 f" {type(agent).__name__}, got {getattr(budget, name)}"
             )
     agent.check_offline(budget.updates)
-    spec = _probe_task(agent, env)
-    config = RunConfig(agent, env_name(env), spec, chosen_seeds(seeds), budget, data)
+    return _configured(agent, env, seeds, budget, data)
+
+
+def _configured(
+    agent: Agent,
+    env: str | MakeEnv,
+    seeds: int | tuple[int, ...],
+    budget: OnlineBudget | OfflineBudget,
+    data: DataConfig | None = None,
+    biases: tuple[float, ...] = (),
+) -> tuple[RunConfig, Columns]:
+    """The configuration and the columns, after the checks that both kinds of run share."""
+    spec = probe_spec(env)
+    if agent.continuous != bool(spec.action_size):
+        kinds = ("continuous", "discrete") if agent.continuous else ("discrete", "continuous")
+        raise InputError(
+            f"{type(agent).__name__} needs {kinds[0]} actions, {env} has {kinds[1]} ones"
+        )
+    config = RunConfig(agent, env_name(env), spec, chosen_seeds(seeds), budget, data, (), biases)
     state = _trace_policy(agent, spec)
-    columns = _trace_updates(OfflineRow, agent, spec, state)
-    _check_memory(config, state, transitions=0)
+    if isinstance(budget, OnlineBudget):
+        _trace_acting(agent, spec, state)
+    row = OfflineRow if data else OnlineRow
+    columns = _trace_updates(row, agent, spec, state)
+    _check_memory(config, state)
     return config, columns
 
 
@@ -111,17 +126,6 @@ def _check_types(agent: Any, budget: Any, kind: type) -> None:
             "an agent and its parts must be frozen dataclasses, with settings such as numbers,"
             f" texts and tuples: {error}, got {shown(agent)}"
         ) from None
-
-
-def _probe_task(agent: Agent, env: str | MakeEnv) -> TaskSpec:
-    """The task of an environment; refused if the agent cannot act in it."""
-    spec = probe_spec(env)
-    if agent.continuous != bool(spec.action_size):
-        kinds = ("continuous", "discrete") if agent.continuous else ("discrete", "continuous")
-        raise InputError(
-            f"{type(agent).__name__} needs {kinds[0]} actions, {env} has {kinds[1]} ones"
-        )
-    return spec
 
 
 def _check_goals(hindsight: Hindsight, agent: Agent, env: str | MakeEnv, capacity: int) -> None:
@@ -181,24 +185,21 @@ def _trace_policy(agent: Agent, spec: TaskSpec) -> Any:
             f" {shown(agent.networks)}; without the others it fails: {one_line(error)}"
         ) from error
     _check_action(f"{name}.greedy", action, spec)
-    if agent.tells_values:
-        _trace_values(agent, spec, state)
-    return state
-
-
-def _trace_values(agent: Agent, spec: TaskSpec, state: Any) -> None:
-    """Raises if an agent's values do not have an axis over its members, and one over actions."""
-    members = len(agent.members)
-    observations = jax.ShapeDtypeStruct((1, spec.features), jnp.float32)
-    actions = jax.ShapeDtypeStruct((1, spec.action_size), jnp.float32)
-    given = (observations, actions) if spec.action_size else (observations,)
-    shape = (members, 1) if spec.action_size else (members, 1, spec.num_actions)
+    if not agent.tells_values:
+        return state
+    # One axis over the members, then the batch; with discrete actions, a last one over them.
+    given = [jax.ShapeDtypeStruct((1, spec.features), jnp.float32)]
+    shape: tuple[int, ...] = (len(agent.members), 1, spec.num_actions)
+    if spec.action_size:
+        given.append(jax.ShapeDtypeStruct((1, spec.action_size), jnp.float32))
+        shape = shape[:2]
     values = jax.eval_shape(agent.values, state, *given)
     if values.shape != shape:
         raise InputError(
-            f"the values of {type(agent).__name__} for one observation must have the shape {shape},"
+            f"the values of {name} for one observation must have the shape {shape},"
             f" got {values.shape}; has its network as many outputs as `init` asks for?"
         )
+    return state
 
 
 def _trace_acting(agent: Agent, spec: TaskSpec, state: Any) -> None:
@@ -259,17 +260,11 @@ def _check_metrics(metrics: Any, fixed: tuple[str, ...]) -> None:
                 f"the metric {name!r} has the name of another column of metrics.csv; the agent must"
                 f" give it a name that is none of {', '.join(fixed)}"
             )
-        if not _is_scalar(value):
+        dtype = jnp.result_type(value) if isinstance(value, NUMBERS) else None
+        real = dtype is not None and any(jnp.issubdtype(dtype, kind) for kind in REAL)
+        if not real or np.shape(value):
             kind = f"{value.dtype}{value.shape}" if hasattr(value, "dtype") else shown(value)
             raise InputError(f"the metric {name!r} must be a real number, got {kind}")
-
-
-def _is_scalar(value: Any) -> bool:
-    if not isinstance(value, jax.Array | np.ndarray | np.generic | float | int):
-        return False
-    dtype = jnp.result_type(value)
-    real = any(jnp.issubdtype(dtype, kind) for kind in (jnp.floating, jnp.integer, jnp.bool_))
-    return real and np.shape(value) == ()
 
 
 def _check_action(what: str, action: Any, spec: TaskSpec) -> None:
@@ -300,7 +295,7 @@ def _check_same(what: str, before: Any, after: Any) -> None:
             )
 
 
-def _check_memory(config: RunConfig, state: Any, transitions: int) -> None:
+def _check_memory(config: RunConfig, state: Any) -> None:
     """Refuses a run that does not fit into the free memory.
 
     The estimate counts only what the run needs at the same time, so a refused run would have
@@ -309,8 +304,10 @@ def _check_memory(config: RunConfig, state: Any, transitions: int) -> None:
     Args:
         config: The run.
         state: The shapes of the agent's state.
-        transitions: The number of transitions that the replay of a row keeps.
     """
+    budget, transitions = config.budget, 0
+    if isinstance(budget, OnlineBudget):  # the replay of each row
+        transitions = min(budget.capacity, budget.steps)
     agent, spec, rows = config.agent, config.spec, len(config.seeds) * max(1, len(config.biases))
     networks = [leaf for leaf in jax.tree.leaves(policy_state(agent, state)) if leaf.ndim > 1]
     outputs = sum(math.prod(leaf.shape[:-1]) for leaf in networks)
@@ -322,10 +319,16 @@ def _check_memory(config: RunConfig, state: Any, transitions: int) -> None:
         ),
         "a batch (batch_size)": agent.batch_size * (record + 4 * outputs + drawn),
         "the replay (capacity)": transitions * record,
-        "the environments of an evaluation (evaluation_episodes)": config.budget.evaluation_episodes
+        "the environments of an evaluation (evaluation_episodes)": budget.evaluation_episodes
         * (ENVIRONMENT + spec.features * np.dtype(spec.dtype).itemsize),
     }
-    needed, free = rows * sum(needs.values()), _free_memory()
+    try:
+        text = Path("/proc/meminfo").read_text()  # counts caches as free, and no swap
+        lines = dict(line.split(":") for line in text.splitlines())
+        free = int(lines["MemAvailable"].split()[0]) * 1024
+    except (OSError, KeyError):
+        free = os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    needed = rows * sum(needs.values())
     if needed > free:
         most = max(needs, key=lambda purpose: needs[purpose])
         raise InputError(
@@ -333,13 +336,3 @@ def _check_memory(config: RunConfig, state: Any, transitions: int) -> None:
             f" free; {rows * needs[most] / 1e9:,.1f} GB of it are for {most}: take less there, or"
             " fewer seeds"
         )
-
-
-def _free_memory() -> int:
-    """The free bytes of memory, without swap."""
-    try:
-        text = Path("/proc/meminfo").read_text()  # counts caches as free
-        lines = dict(line.split(":") for line in text.splitlines())
-        return int(lines["MemAvailable"].split()[0]) * 1024
-    except (OSError, KeyError):
-        return os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")

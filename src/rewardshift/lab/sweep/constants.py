@@ -6,7 +6,8 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal, cast
 
 from rewardshift.agents.base import Agent
-from rewardshift.agents.settings import Offline, Online
+from rewardshift.agents.offline import Offline
+from rewardshift.agents.online import Online
 from rewardshift.auto import AUTO, Auto, Cautious, Rule
 from rewardshift.checks import Finite, check
 from rewardshift.errors import InputError, shown

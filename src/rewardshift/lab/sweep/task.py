@@ -32,17 +32,11 @@ from rewardshift.lab.sweep.constants import (
 )
 from rewardshift.lab.trainings import curves_of
 from rewardshift.shift import Shift, Terminal
-from rewardshift.training.config import RunConfig
+from rewardshift.training.config import RunConfig, build, part_from_json, part_to_json
+from rewardshift.training.evaluation import policy_state
 from rewardshift.training.offline import OfflineBudget
 from rewardshift.training.online import OnlineBudget
-from rewardshift.training.policy import policy_state
 from rewardshift.training.runs import Run, offline_run, online_run
-from rewardshift.training.serialise import (
-    build,
-    check_restorable,
-    part_from_json,
-    part_to_json,
-)
 
 SWEEP = "sweep"  # the name of the figure, of its preset and of its folder
 # A guess: the most parameters for which one program beats processes: larger networks fill a core.
@@ -103,7 +97,7 @@ class Sweep:
             with_constant(self.agent, constant)  # refuses one that the agent does not take
         if self.values is not None:
             self.shift.optimism(*self.values)  # refuses an empty range
-        check_restorable(self.agent)
+        part_to_json(self.agent)
 
     @property
     def shift(self) -> Shift:

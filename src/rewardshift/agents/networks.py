@@ -1,0 +1,296 @@
+"""Networks, which turn observations into outputs, and the learners that change their parameters.
+
+A network is a slot of every agent: a frozen dataclass with two pure functions, `init` and
+`apply`. Its parameters are a tree of arrays, which the agent keeps. `MLP` is the default and
+`Convolution` is for images; any other object that follows `Network` works too.
+"""
+
+import math
+from dataclasses import dataclass, field
+from typing import Annotated, Any, Literal, NamedTuple, Protocol, runtime_checkable
+
+import jax
+import jax.numpy as jnp
+import optax
+from jaxtyping import Array, Float, PRNGKeyArray
+
+from rewardshift.checks import Count, Finite, Must, Widths, check
+from rewardshift.envs.tasks import TaskSpec
+from rewardshift.errors import InputError
+
+Initial = Literal["random", "zero"]
+InputRange = Annotated[
+    tuple[tuple[Finite, Finite], ...],
+    Must(
+        "pairs of a lower and a higher number",
+        lambda pairs: all(low < high for low, high in pairs),
+    ),
+]
+
+
+@runtime_checkable
+class Network(Protocol):
+    """The contract of a network."""
+
+    def init(
+        self, key: PRNGKeyArray, spec: TaskSpec, others: int, outputs: int, initial: Initial
+    ) -> Any:
+        """The parameters before the first update.
+
+        Args:
+            key: The source of randomness.
+            spec: The task, which describes the observations.
+            others: The number of inputs beside an observation, such as those of an action.
+            outputs: The number of outputs.
+            initial: `"zero"` asks for outputs of exactly 0 at first.
+        """
+        ...
+
+    def apply(
+        self,
+        parameters: Any,
+        observation: Float[Array, "*batch features"],
+        others: Array | None = None,
+    ) -> Float[Array, "... outputs"]:
+        """The outputs of the network.
+
+        Args:
+            parameters: The network's parameters.
+            observation: Flat observations.
+            others: The inputs beside each observation, `[*batch, size]`; or those of several
+                candidates for each, `[*batch, candidates, size]`, with outputs for every candidate.
+        """
+        ...
+
+
+def init_several(
+    network: Network,
+    key: PRNGKeyArray,
+    axes: tuple[Count, ...],
+    task: tuple[TaskSpec, int, int, Initial],
+) -> Any:
+    """The parameters of several networks, stacked along leading axes of these lengths.
+
+    Args:
+        network: The network.
+        key: The source of randomness.
+        axes: The lengths of the axes.
+        task: The other arguments of the network's `init`.
+    """
+    keys = jax.random.split(key, math.prod(axes))
+    stacked = jax.vmap(lambda key: network.init(key, *task))(keys)
+    return jax.tree.map(lambda leaf: leaf.reshape(*axes, *leaf.shape[1:]), stacked)
+
+
+class Layer(NamedTuple):
+    """A linear layer.
+
+    A weight is `[outputs, inputs]`, the order in which a product yields its gradient; the other
+    order costs a transposition per update.
+    """
+
+    weight: Float[Array, "*members outputs inputs"]
+    bias: Float[Array, "*members outputs"]
+
+
+def init_layer(key: PRNGKeyArray, inputs: int, outputs: int) -> Layer:
+    """A layer with uniform numbers in +-1 / sqrt(inputs)."""
+    weight_key, bias_key = jax.random.split(key)
+    bound = 1 / math.sqrt(inputs)
+    return Layer(
+        jax.random.uniform(weight_key, (outputs, inputs), minval=-bound, maxval=bound),
+        jax.random.uniform(bias_key, (outputs,), minval=-bound, maxval=bound),
+    )
+
+
+class MLPParameters(NamedTuple):
+    """The layers of an `MLP`."""
+
+    hidden: tuple[Layer, ...]
+    output: Layer
+
+
+@dataclass(frozen=True)
+class MLP:
+    """A multi-layer perceptron with ReLU between its layers.
+
+    Args:
+        hidden: Widths of the hidden layers.
+        input_range: The lowest and the highest value of each number of an observation, or one pair
+            for all of them. The network then sees inputs from 0 to 1. If it is empty, the network
+            sees the observations as they are.
+    """
+
+    hidden: Widths = (64,)
+    input_range: InputRange = ()
+
+    def __post_init__(self) -> None:
+        check(self)
+
+    def init(
+        self, key: PRNGKeyArray, spec: TaskSpec, others: int, outputs: int, initial: Initial
+    ) -> MLPParameters:
+        """See `Network`."""
+        widths = (spec.features + others, *self.hidden, outputs)
+        keys = jax.random.split(key, len(widths) - 1)
+        layers = [init_layer(*layer) for layer in zip(keys, widths[:-1], widths[1:], strict=True)]
+        if initial == "zero":
+            layers[-1] = jax.tree.map(jnp.zeros_like, layers[-1])
+        return MLPParameters(tuple(layers[:-1]), layers[-1])
+
+    def apply(
+        self,
+        parameters: MLPParameters,
+        observation: Float[Array, "*batch features"],
+        others: Array | None = None,
+    ) -> Float[Array, "... outputs"]:
+        """See `Network`. The first layer processes an observation once for all its candidates."""
+        inputs = to_range(observation, self.input_range)
+        if others is not None and others.ndim == inputs.ndim:
+            inputs, others = jnp.concatenate([inputs, others], axis=-1), None
+        first, *rest = (*parameters.hidden, parameters.output)
+        # A product names the weight's second axis: XLA copies a transposed weight under `vmap`.
+        if others is None:
+            outputs = jnp.tensordot(inputs, first.weight, axes=(-1, 1)) + first.bias
+        else:
+            features = inputs.shape[-1]
+            seen = jnp.tensordot(inputs, first.weight[:, :features], axes=(-1, 1)) + first.bias
+            added = jnp.tensordot(others, first.weight[:, features:], axes=(-1, 1))
+            outputs = seen[..., None, :] + added
+        for layer in rest:
+            outputs = jnp.tensordot(jax.nn.relu(outputs), layer.weight, axes=(-1, 1)) + layer.bias
+        return outputs
+
+
+def to_range(
+    observation: Float[Array, "*batch features"], input_range: InputRange
+) -> Float[Array, "*batch features"]:
+    """Observations scaled to [0, 1] by their range, if there is one."""
+    if not input_range:
+        return observation
+    if len(input_range) not in (1, observation.shape[-1]):
+        raise InputError(
+            f"input_range must be one pair, or one for each of the {observation.shape[-1]} numbers"
+            f" of an observation, got {len(input_range)}"
+        )
+    low, high = jnp.asarray(input_range).T
+    return (observation - low) / (high - low)
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class ConvolutionParameters:
+    """The layers of a `Convolution`, and the shape of its images."""
+
+    filters: tuple[Layer, ...]
+    head: MLPParameters
+    shape: tuple[int, ...] = field(metadata={"static": True})
+
+
+@dataclass(frozen=True)
+class Convolution:
+    """A convolutional network for images, followed by a perceptron.
+
+    Args:
+        filters: The number of filters of each convolution.
+        kernels: The width and height of each convolution's filters.
+        strides: The stride of each convolution.
+        hidden: Widths of the perceptron's hidden layers.
+        input_range: The lowest and the highest value of a pixel, as in `MLP`.
+    """
+
+    filters: Widths = (32, 64)
+    kernels: Widths = (3, 3)
+    strides: Widths = (2, 2)
+    hidden: Widths = (128,)
+    input_range: InputRange = ((0.0, 255.0),)
+
+    def __post_init__(self) -> None:
+        check(self)
+        if not len(self.filters) == len(self.kernels) == len(self.strides) > 0:
+            raise InputError(
+                "filters, kernels and strides must have one number for each convolution, got"
+                f" {self.filters}, {self.kernels} and {self.strides}"
+            )
+
+    def init(
+        self, key: PRNGKeyArray, spec: TaskSpec, others: int, outputs: int, initial: Initial
+    ) -> ConvolutionParameters:
+        """See `Network`."""
+        if len(spec.shape) != 3:
+            raise InputError(
+                "a Convolution needs images of three axes, (height, width, channels); the task's"
+                f" observations have the shape {spec.shape or (spec.features,)}"
+            )
+        *keys, head_key = jax.random.split(key, len(self.filters) + 1)
+        filters, (height, width, channels) = [], spec.shape
+        for layer_key, count, kernel, stride in zip(
+            keys, self.filters, self.kernels, self.strides, strict=True
+        ):
+            filters.append(init_layer(layer_key, kernel**2 * channels, count))
+            height, width = ((side - kernel) // stride + 1 for side in (height, width))
+            channels = count
+        if min(height, width) < 1:
+            raise InputError(
+                f"kernels {self.kernels} with strides {self.strides} do not fit into an image of"
+                f" the shape {spec.shape}"
+            )
+        flat = TaskSpec(height * width * channels, "float32")
+        head = MLP(self.hidden).init(head_key, flat, others, outputs, initial)
+        return ConvolutionParameters(tuple(filters), head, tuple(spec.shape))
+
+    def apply(
+        self,
+        parameters: ConvolutionParameters,
+        observation: Float[Array, "*batch features"],
+        others: Array | None = None,
+    ) -> Float[Array, "... outputs"]:
+        """See `Network`."""
+        batch = observation.shape[:-1]
+        image = to_range(observation, self.input_range).reshape(*batch, *parameters.shape)
+        for layer, kernel, stride in zip(
+            parameters.filters, self.kernels, self.strides, strict=True
+        ):
+            image = jax.nn.relu(_patches(image, kernel, stride) @ layer.weight.T + layer.bias)
+        return MLP(self.hidden).apply(parameters.head, image.reshape(*batch, -1), others)
+
+
+def _patches(
+    image: Float[Array, "*batch height width channels"], kernel: int, stride: int
+) -> Float[Array, "*batch rows columns inputs"]:
+    """The pixels under a filter at each of its places.
+
+    A convolution is then a matrix product, which XLA's CPU backend computes fast for members and
+    seeds side by side. Its own convolutions treat these axes as groups, one by one.
+    """
+    rows, columns = ((side - kernel) // stride + 1 for side in image.shape[-3:-1])
+    places = [(i, j) for i in range(kernel) for j in range(kernel)]
+    parts = [
+        image[..., i : i + stride * rows : stride, j : j + stride * columns : stride, :][
+            ..., :rows, :columns, :
+        ]
+        for i, j in places
+    ]
+    return jnp.concatenate(parts, axis=-1)
+
+
+class Learner(NamedTuple):
+    """Parameters that an optimiser changes, and the state of the optimiser."""
+
+    parameters: Any
+    optimiser: optax.OptState
+
+    @classmethod
+    def start(cls, parameters: Any, method: optax.GradientTransformation) -> "Learner":
+        """A learner before its first step.
+
+        Args:
+            parameters: The parameters to learn.
+            method: The optimiser, usually Adam.
+        """
+        return cls(parameters, method.init(parameters))
+
+    def step(self, gradient: Any, method: optax.GradientTransformation) -> "Learner":
+        """The learner after a step, given the gradient of a loss."""
+        updates, optimiser = method.update(gradient, self.optimiser)
+        return Learner(optax.apply_updates(self.parameters, updates), optimiser)
