@@ -24,7 +24,9 @@ def like(number: Any, value: Any) -> Any:
     if _is_torch(number) and value is not None and hasattr(value, "dtype"):
         number = as_numpy(number)
     dtype = getattr(value, "dtype", None)
-    return number if dtype is None or not _is_floating(dtype) else number.astype(dtype)
+    # NumPy does not know the kind of types such as bfloat16.
+    floating = dtype is not None and (dtype.kind == "f" or "float" in dtype.name)
+    return number.astype(dtype) if floating else number
 
 
 # Arrays are told apart by their attributes, because the core imports neither JAX nor torch.
@@ -35,11 +37,6 @@ def _is_torch(value: Any) -> bool:
 def _namespace(value: Any) -> Any:
     """`jax.numpy` for JAX arrays, NumPy for everything else."""
     return value.__array_namespace__() if hasattr(value, "__array_namespace__") else np
-
-
-def _is_floating(dtype: Any) -> bool:
-    # NumPy does not know the kind of types such as bfloat16.
-    return dtype.kind == "f" or (dtype.kind == "V" and "float" in dtype.name)
 
 
 def as_numpy(value: Any) -> np.ndarray:

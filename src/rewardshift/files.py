@@ -60,7 +60,8 @@ def write_atomic(path: Path, content: bytes | str) -> None:
                 file.write(data)
                 file.flush()
                 os.fsync(file.fileno())
-            os.chmod(name, 0o666 & ~_umask())  # mkstemp's files are for the owner alone
+            os.umask(mask := os.umask(0))
+            os.chmod(name, 0o666 & ~mask)  # mkstemp's files are for the owner alone
             os.replace(name, path)
         except BaseException:
             with contextlib.suppress(FileNotFoundError):
@@ -86,28 +87,29 @@ def opened(path: Path, mode: Literal["rb", "ab", "a+b"]) -> BinaryIO:
 
     A link could lead to a foreign file, and opening a pipe could block.
     """
-    return open(path, mode, opener=_open_regular)
+    flags = {
+        "rb": os.O_RDONLY,
+        "ab": os.O_WRONLY | os.O_CREAT | os.O_APPEND,
+        "a+b": os.O_RDWR | os.O_CREAT | os.O_APPEND,
+    }
+    try:
+        handle = os.open(path, flags[mode] | os.O_NOFOLLOW | os.O_NONBLOCK, 0o666)
+    except OSError as error:
+        if path.is_symlink():
+            raise _refusal(path, "a symbolic link") from error
+        if path.is_fifo():  # with no process at its other end
+            raise _refusal(path, NO_FILE) from error
+        raise
+    if not stat.S_ISREG(os.fstat(handle).st_mode):
+        os.close(handle)
+        raise _refusal(path, NO_FILE)
+    return os.fdopen(handle, mode)
 
 
 def read_own(path: Path) -> bytes:
     """The contents of a file in one of our folders; see `opened`."""
     with opened(path, "rb") as file:
         return file.read()
-
-
-def _open_regular(name: str, flags: int) -> int:
-    try:
-        handle = os.open(name, flags | os.O_NOFOLLOW | os.O_NONBLOCK, 0o666)
-    except OSError as error:
-        if Path(name).is_symlink():
-            raise _refusal(name, "a symbolic link") from error
-        if Path(name).is_fifo():  # with no process at its other end
-            raise _refusal(name, NO_FILE) from error
-        raise
-    if not stat.S_ISREG(os.fstat(handle).st_mode):
-        os.close(handle)
-        raise _refusal(name, NO_FILE)
-    return handle
 
 
 def own_folder(path: Path) -> Path:
@@ -125,7 +127,7 @@ def refuse_links(folder: Path) -> None:
             raise _refusal(path, "a symbolic link")
 
 
-def _refusal(path: Path | str, kind: str) -> InputError:
+def _refusal(path: Path, kind: str) -> InputError:
     return InputError(
         f"{str(path)!r} is {kind}, and is left alone: put the file itself there, or delete it"
     )
@@ -258,9 +260,3 @@ def held(folder: Path) -> Iterator[None]:
         for path in folder.rglob(f".*{LEFTOVER}"):
             path.unlink()
         yield
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask

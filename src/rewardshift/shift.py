@@ -27,6 +27,7 @@ from rewardshift.extras import needs
 
 Terminal = Literal["zero", "absorbing", "goal"]
 
+ROUNDING = 1e-6  # of numbers in single precision, with some room
 _LEAVES = ("bias", "scale", "gamma")
 
 
@@ -77,11 +78,13 @@ class Shift:
     terminal: Terminal = "zero"
 
     def __post_init__(self) -> None:
-        for name in _LEAVES:
-            object.__setattr__(self, name, _as_number(name, getattr(self, name)))
-        _check("bias", self.bias, "finite")
-        _check("scale", self.scale, "finite and above 0", lambda k: k > 0)
-        _check("gamma", self.gamma, "in [0, 1)", lambda g: (g >= 0) & (g < 1))
+        bias = _number("bias", self.bias, "finite")
+        scale = _number("scale", self.scale, "finite and above 0", lambda k: k > 0)
+        gamma = self.gamma
+        if gamma is not None:
+            gamma = _number("gamma", gamma, "in [0, 1)", lambda g: (g >= 0) & (g < 1))
+        for name, number in zip(_LEAVES, (bias, scale, gamma), strict=True):
+            object.__setattr__(self, name, number)
         if not isinstance(self.terminal, str) or self.terminal not in get_args(Terminal):
             raise InputError(
                 f"terminal must be 'zero', 'absorbing' or 'goal', got {shown(self.terminal)}"
@@ -138,7 +141,7 @@ class Shift:
         check_shape("terminated", ended, "reward", reward)
         credit = like(self._credit / self.scale, primal)
         if self.terminal == "goal":
-            _check_goals(primal, ended, credit)
+            _check_goals(primal, ended, credit, self.bias / self.scale)
             # A goal has no credit, so it is above 0 here. With a bias below 0, other ends are at
             # the credit or below: half of it tells the two apart, whatever the rounding.
             ended = like(ended, primal) * like(primal <= credit / 2, primal)
@@ -173,7 +176,7 @@ class Shift:
             raise InputError("terminal='goal' needs each reward: it has no multi-step return")
         total, steps = as_numbers("total", total), as_numbers("steps", steps)
         ended = as_numbers("terminated", terminated)
-        _check("steps", steps, "1 or more", lambda n: n >= 1)
+        _number("steps", steps, "1 or more", lambda n: n >= 1)
         check_shape("steps", steps, "total", total)
         offset = self.value_offset
         # 1 - gamma^n, without cancellation
@@ -268,37 +271,41 @@ def without_arrays(shift: Shift) -> Shift:
     return shift
 
 
-def _as_number(name: str, value: Any) -> Any:
-    """Converts Python and NumPy scalars to Python floats, which change no array's dtype."""
-    if value is None and name == "gamma":
-        return None
-    if isinstance(value, list | tuple | bool | np.bool_):
-        raise InputError(f"{name} must be a number or an array of numbers, got {shown(value)}")
-    given = as_numbers(name, value)
-    return float(given) if isinstance(given, numbers.Real) else given
-
-
-def _check(
+def _number(
     name: str,
     value: Any,
     requirement: str,
     holds: Callable[[np.ndarray], Any] = np.isfinite,
-) -> None:
-    """Refuses a concrete number that is not finite or does not meet the requirement."""
-    if value is None:
-        return
+) -> Any:
+    """A Python or NumPy scalar as a Python float, which changes no array's dtype; or the array.
+
+    Refuses a concrete number that is not finite or does not meet the requirement.
+    """
+    if isinstance(value, list | tuple | bool | np.bool_):
+        raise InputError(f"{name} must be a number or an array of numbers, got {shown(value)}")
+    given = as_numbers(name, value)
+    number = float(given) if isinstance(given, numbers.Real) else given
     try:
-        array = as_numpy(value)
+        array = as_numpy(number)
     except (TypeError, RuntimeError):  # an array without numbers: traced, vmapped, meta
-        return
+        return number
     if not (np.all(np.isfinite(array)) and np.all(holds(array))):
-        raise InputError(f"{name} must be {requirement}, got {value!r}")
+        raise InputError(f"{name} must be {requirement}, got {number!r}")
+    return number
 
 
-def _check_goals(primal: Any, ended: Any, credit: Any) -> None:
-    """Refuses concrete rewards of ends that a goal and another end can have."""
+def _check_goals(primal: Any, ended: Any, credit: Any, bias: Any) -> None:
+    """Refuses concrete rewards of ends that a goal and another end can have.
+
+    Args:
+        primal: The rewards, with the credit of an end in those that got it.
+        ended: Whether each of them ended an episode.
+        credit: The credit of an end that is no goal, on the primal scale.
+        bias: The bias on the primal scale, which `primal` lost: its rounding is still in there.
+    """
     try:
         values, ends, most = as_numpy(primal), as_numpy(ended).astype(bool), as_numpy(credit)
+        most = np.where(most > 0, most + ROUNDING * (most + as_numpy(bias)), most)
     except (TypeError, RuntimeError):  # arrays without numbers
         return
     if (ends & (values > 0) & (values <= most)).any():

@@ -7,11 +7,11 @@ suggest | doctor`.
 import errno
 import io
 import os
-import pkgutil
 import signal
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from pkgutil import resolve_name
 from typing import Any, NoReturn
 
 import rewardshift
@@ -28,20 +28,23 @@ PATH_ERRORS = (
 # The function of each command. Its module is imported only when the command is named, or for the
 # list of all of them.
 COMMANDS = {
-    "train": "train:train_agent",
-    "resume": "train:resume_run",
-    "evaluate": "evaluate:evaluate",
-    "play": "play:play",
-    "collect": "collect:collect_data",
-    "data": "data:data",
-    "sweep": "sweeps:sweep_constants",
-    "list": "figures:list_figures",
-    "reproduce": "reproduce:reproduce",
-    "report": "report:report",
-    "suggest": "suggest:suggest",
-    "doctor": "doctor:examine",
+    "train": "rewardshift.cli.train:train_agent",
+    "resume": "rewardshift.cli.train:resume_run",
+    "evaluate": "rewardshift.cli.evaluate:evaluate",
+    "play": "rewardshift.cli.play:play",
+    "collect": "rewardshift.cli.collect:collect_data",
+    "data": "rewardshift.cli.data:data",
+    "sweep": "rewardshift.cli.sweeps:sweep_constants",
+    "list": "rewardshift.cli.figures:list_figures",
+    "reproduce": "rewardshift.cli.reproduce:reproduce",
+    "report": "rewardshift.cli.report:report",
+    "suggest": "rewardshift.cli.suggest:suggest",
+    "doctor": "rewardshift.cli.doctor:examine",
 }
-JOBS = {"train": "train:jobs", "sweep": "sweeps:sweep_jobs"}  # make the flags of each agent
+JOBS = {
+    "train": "rewardshift.cli.train:jobs",
+    "sweep": "rewardshift.cli.sweeps:sweep_jobs",
+}  # make the flags of each agent
 RESUMABLE = ("train", "resume", "sweep", "reproduce")
 
 
@@ -104,10 +107,10 @@ def _run(arguments: Sequence[str]) -> None:
         import tyro  # noqa: PLC0415  an extra
 
         named = [name for name in arguments[:1] if name in COMMANDS] or list(COMMANDS)
-        commands = {name: _function(COMMANDS[name]) for name in named}
+        commands = {name: resolve_name(COMMANDS[name]) for name in named}
         for name in named:
             if name in JOBS:
-                commands[name].__annotations__["job"] = _function(JOBS[name])(arguments)
+                commands[name].__annotations__["job"] = resolve_name(JOBS[name])(arguments)
     try:
         tyro.extras.subcommand_cli_from_dict(
             commands,
@@ -119,10 +122,6 @@ def _run(arguments: Sequence[str]) -> None:
         )
     except FlagError as error:
         raise InputError(str(error)) from error
-
-
-def _function(place: str) -> Any:
-    return pkgutil.resolve_name(f"{__name__}.{place}")
 
 
 def console() -> NoReturn:
