@@ -11,6 +11,7 @@ import tyro
 from rewardshift.auto import Cautious
 from rewardshift.cli.agents import Job, RunSeed
 from rewardshift.cli.progress import counting_bar
+from rewardshift.files import was_cut_off
 from rewardshift.interrupts import stop_requests
 from rewardshift.shift import Shift
 from rewardshift.training.film import record_episode
@@ -137,6 +138,11 @@ def _training_bar(folder: Path, steps: int) -> Iterator[OnProgress]:
         count(step, lambda: [row.evaluation_return for row in _last_rows(rows)])
 
     try:
+        if was_cut_off(folder):
+            print(
+                f"The last start of {folder} did not end: its process was killed, or the"
+                " environment ended it. It goes on from its last checkpoint."
+            )
         with counting_bar(folder.name, steps, "steps") as count:
             yield on_progress
     except KeyboardInterrupt:
