@@ -132,8 +132,7 @@ def _no_update(diagnosis: "Diagnosis") -> Finding | None:
         return None
     return Finding(
         "no update",
-        f"It has had 0 updates after {diagnosis.signal.transitions} transitions, so its values are"
-        " those of its first networks.",
+        "It has had 0 updates, so its values are those of its first networks.",
         "Train longer: past its warm-up (`learning_starts`), and then ask again.",
     )
 
