@@ -87,7 +87,8 @@ class Transitions:
     @property
     def history(self) -> History:
         """The rewards and ends of all transitions."""
-        reward, terminated, ended = self.whole or History(self.reward, self.terminated, self.ended)
+        given = self.whole or (self.reward, self.terminated, self.ended)
+        reward, terminated, ended = History(*given)
         known = None if ended is None else np.asarray(ended, bool)
         return History(np.asarray(reward, np.float64), np.asarray(terminated, bool), known)
 
