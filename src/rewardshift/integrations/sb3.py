@@ -9,6 +9,8 @@ from rewardshift.doctor.measure import discounted_returns, mean_gap
 from rewardshift.errors import InputError
 from rewardshift.extras import needs
 from rewardshift.integrations.sb3_critics import critics_of, policy_actions
+from rewardshift.integrations.sb3_curiosity import CuriousReplayBuffer
+from rewardshift.integrations.sb3_members import RRSDQN, RRSSAC, RRSTD3
 from rewardshift.shift import Shift
 from rewardshift.wrappers import METADATA_KEY, ShiftArgument, Shifting, refuse_second_shift
 
@@ -27,6 +29,18 @@ with needs("sb3"):
         VecEnvObs,
         VecEnvStepReturn,
     )
+
+
+__all__ = [
+    "RRSDQN",
+    "RRSSAC",
+    "RRSTD3",
+    "CuriousReplayBuffer",
+    "OverestimationCallback",
+    "VecShiftReward",
+    "check",
+    "shifts_around",
+]
 
 
 class VecShiftReward(Shifting, VecEnvWrapper):
