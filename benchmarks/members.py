@@ -16,7 +16,7 @@ from rewardshift.integrations.sb3 import RRSDQN, RRSSAC, RRSTD3
 
 ROUNDS, STEPS = 5, 200
 SHIFTS = (-0.5, 0.0, 0.5)
-PAIRS = [
+PAIRS: list[tuple[Any, Any, dict[str, Any]]] = [
     (TD3, RRSTD3, {"env": "Pendulum-v1"}),
     (SAC, RRSSAC, {"env": "Pendulum-v1"}),
     (DQN, RRSDQN, {"env": "CartPole-v1", "train_freq": 1}),

@@ -42,8 +42,11 @@ from rewardshift.integrations.sb3 import (
     RRSSAC,
     RRSTD3,
     CuriousReplayBuffer,
+    OverestimationCallback,
     VecShiftReward,
 )
+from rewardshift.integrations.sb3_critics import critics_of
+from rewardshift.integrations.sb3_doctor import doctor
 from rewardshift.integrations.sb3_members import MlpPolicy
 
 PAIRS = [(TD3, RRSTD3), (SAC, RRSSAC), (DQN, RRSDQN)]
@@ -428,7 +431,7 @@ def test_a_policy_is_saved_alone(algorithm: Any, tmp_path: Path) -> None:
 def test_loaded_with_other_shifts(tmp_path: Path) -> None:
     made(RRSTD3, shifts=SHIFTS).learn(30).save(tmp_path / "model")
     model = RRSTD3.load(tmp_path / "model", shifts=(-1, 0, 1), env=task(RRSTD3), device="cpu")
-    assert [shift.bias for shift in model._members] == [-1, 0, 1]
+    assert [shift.bias for shift in model.members] == [-1, 0, 1]
     model.learn(30)
 
 
@@ -449,6 +452,33 @@ def test_a_normaliser_of_observations_and_rewards() -> None:
     venv = VecNormalize(make_vec_env(partial(task, RRSTD3), seed=0))
     theirs = made(TD3, env=VecNormalize(make_vec_env(partial(task, TD3), seed=0))).learn(100)
     assert_same(theirs, made(RRSTD3, env=venv, shifts=0.0).learn(100))
+
+
+@pytest.mark.parametrize("algorithm", AGENTS)
+def test_the_doctor_and_the_callback_read_each_member_on_the_primal_scale(algorithm: Any) -> None:
+    shifts = [Shift(bias, 2.0, terminal="absorbing") for bias in SHIFTS]
+    model = made(algorithm, shifts=shifts, gamma=0.9)
+    model.learn(150, callback=OverestimationCallback(), log_interval=10**6)
+    logged = model.logger.name_to_value
+    gap = logged["shift/q_estimate"] - logged["shift/return_that_followed"]
+    assert logged["shift/overestimation"] == pytest.approx(gap)
+    buffer, critics = model.replay_buffer, critics_of(model)
+    seen, actions = buffer.observations[:20, 0], buffer.actions[:20, 0]
+    batch, taken = torch.as_tensor(seen), torch.as_tensor(actions)
+    with torch.no_grad():
+        if is_discrete(algorithm):
+            rows = [network(batch).gather(1, taken) for network in model.q_net]
+        else:
+            twins = torch.stack(model.critic(batch, taken))
+            rows = [twins[2 * member : 2 * member + 2].amin(dim=0) for member in range(3)]
+    expected = [(row[:, 0] - 10 * bias) / 2 for row, bias in zip(rows, SHIFTS, strict=True)]
+    for member, row in enumerate(critics.each(seen, actions)):
+        np.testing.assert_allclose(row, expected[member].numpy(), atol=1e-5)
+    np.testing.assert_allclose(
+        critics.value(seen, actions), expected[model.leader].numpy(), atol=1e-5
+    )
+    found = doctor(model, task(algorithm), episodes=1, states=20)
+    assert found.scalars()
 
 
 def shifted_venv(algorithm: Any) -> Any:

@@ -9,8 +9,6 @@ from rewardshift.doctor.measure import discounted_returns, mean_gap
 from rewardshift.errors import InputError
 from rewardshift.extras import needs
 from rewardshift.integrations.sb3_critics import critics_of, policy_actions
-from rewardshift.integrations.sb3_curiosity import CuriousReplayBuffer
-from rewardshift.integrations.sb3_members import RRSDQN, RRSSAC, RRSTD3
 from rewardshift.shift import Shift
 from rewardshift.wrappers import METADATA_KEY, ShiftArgument, Shifting, refuse_second_shift
 
@@ -29,18 +27,6 @@ with needs("sb3"):
         VecEnvObs,
         VecEnvStepReturn,
     )
-
-
-__all__ = [
-    "RRSDQN",
-    "RRSSAC",
-    "RRSTD3",
-    "CuriousReplayBuffer",
-    "OverestimationCallback",
-    "VecShiftReward",
-    "check",
-    "shifts_around",
-]
 
 
 class VecShiftReward(Shifting, VecEnvWrapper):
@@ -241,3 +227,11 @@ def shifts_around(venv: VecEnv) -> list[Shift]:
         return [wrapper.shift]
     inside = venv.get_attr("metadata") if venv.has_attr("metadata") else []
     return [metadata[METADATA_KEY] for metadata in inside if METADATA_KEY in metadata]
+
+
+from rewardshift.integrations.sb3_curiosity import (  # noqa: E402
+    CuriousReplayBuffer as CuriousReplayBuffer,  # noqa: PLC0414
+)
+from rewardshift.integrations.sb3_members import RRSDQN as RRSDQN  # noqa: E402, PLC0414
+from rewardshift.integrations.sb3_members import RRSSAC as RRSSAC  # noqa: E402, PLC0414
+from rewardshift.integrations.sb3_members import RRSTD3 as RRSTD3  # noqa: E402, PLC0414

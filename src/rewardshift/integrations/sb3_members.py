@@ -94,8 +94,8 @@ class RandomRewardShift(OffPolicyAlgorithm):
                     "terminal='goal' knows goals by their rewards, which a CuriousReplayBuffer"
                     f" changes: use 'zero' or 'absorbing', got {shift}"
                 )
-        self._members = [replace(shift, gamma=gamma) for shift in given]
-        for shift in self._members:
+        self.members = [replace(shift, gamma=gamma) for shift in given]
+        for shift in self.members:
             shift.need_discount()
             if max(self.n_steps, self.replay_buffer_kwargs.get("n_steps", 1)) > 1:
                 shift.multistep_return(0.0, 1)  # refuses what has none
@@ -111,7 +111,7 @@ class RandomRewardShift(OffPolicyAlgorithm):
     def _kwargs_of_policy(self) -> dict[str, Any]:
         """The arguments of a policy with networks for all members: here critics of pairs."""
         twins = self.policy_kwargs.get("n_critics", 2)
-        return {**self.policy_kwargs, "n_critics": twins * len(self._members)}
+        return {**self.policy_kwargs, "n_critics": twins * len(self.members)}
 
     def set_env(self, env: Any, force_reset: bool = True) -> None:
         """See the parent; refuses an environment that is shifted already."""
@@ -136,7 +136,7 @@ class RandomRewardShift(OffPolicyAlgorithm):
 
     def _draw_leader(self) -> None:
         self._led = np.zeros(2, dtype=int)  # steps and episodes
-        self.leader = int(self._generator.integers(len(self._members)))
+        self.leader = int(self._generator.integers(len(self.members)))
 
     def _sample(self, size: int) -> Any:
         buffer: Any = self.replay_buffer
@@ -148,7 +148,7 @@ class RandomRewardShift(OffPolicyAlgorithm):
         discount = self.gamma if discounts is None else discounts
         return [
             _shifted(shift, batch, discounts) + (1 - batch.dones) * discount * value
-            for shift, value in zip(self._members, following, strict=True)
+            for shift, value in zip(self.members, following, strict=True)
         ]
 
     def _record(self, losses: Mapping[str, list[float]], values: Iterable[Any]) -> None:
@@ -173,7 +173,7 @@ class ManyCritics(RandomRewardShift):
     def _values(self, critic: Any, observations: Any, actions: torch.Tensor) -> Any:
         """The values of all critics, `[member, twin, batch, 1]`."""
         values = torch.stack(critic(observations, actions))
-        return values.view(len(self._members), -1, *values.shape[1:])
+        return values.view(len(self.members), -1, *values.shape[1:])
 
     def _leading(self, batch: Any, actions: torch.Tensor) -> torch.Tensor:
         """The values of the leader's critics, `[twin, batch, 1]`, for the policy to maximise."""
@@ -181,7 +181,7 @@ class ManyCritics(RandomRewardShift):
             extractor = self.critic.features_extractor
             features = self.critic.extract_features(batch.observations, extractor)
         inputs = torch.cat([features, actions], dim=1)
-        twins = self.critic.n_critics // len(self._members)
+        twins = self.critic.n_critics // len(self.members)
         first = twins * self.leader
         return torch.stack([q(inputs) for q in self.critic.q_networks[first : first + twins]])
 
@@ -335,7 +335,7 @@ class RRSDQN(RandomRewardShift, DQN):
     q_net_target: Any
 
     def _kwargs_of_policy(self) -> dict[str, Any]:
-        return {**self.policy_kwargs, "members": len(self._members)}
+        return {**self.policy_kwargs, "members": len(self.members)}
 
     def _draw_leader(self) -> None:
         super()._draw_leader()
