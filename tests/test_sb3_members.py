@@ -33,9 +33,7 @@ import rewardshift.agents.sac
 import rewardshift.agents.td3
 from rewardshift import MLP, InputError, Shift, ShiftReward
 from rewardshift.agents.base import Batch
-from rewardshift.agents.learner import Learner
-from rewardshift.agents.networks import MLPParameters
-from rewardshift.agents.networks.perceptron import Layer
+from rewardshift.agents.networks import Layer, Learner, MLPParameters
 from rewardshift.envs.tasks import TaskSpec
 from rewardshift.integrations.sb3 import (
     RRSDQN,
@@ -168,7 +166,7 @@ def as_mlp(*layers: torch.nn.Linear) -> MLPParameters:
         Layer(*(jnp.asarray(part.detach().numpy()) for part in (layer.weight, layer.bias)))
         for layer in layers
     ]
-    return MLPParameters(tuple(made[:-1]), (), made[-1])
+    return MLPParameters(tuple(made[:-1]), made[-1])
 
 
 def of(*networks: Any) -> MLPParameters:
@@ -186,7 +184,9 @@ def stacked(networks: list[MLPParameters], *shape: int) -> Any:
 def gaussian(actor: Any) -> MLPParameters:
     """The network of a policy of SAC: its last layer has the means, then the deviations."""
     whole = of(actor.latent_pi, actor.mu)
-    both = jax.tree.map(lambda *parts: jnp.concatenate(parts), whole.output, of(actor.log_std)[2])
+    both = jax.tree.map(
+        lambda *parts: jnp.concatenate(parts), whole.output, of(actor.log_std).output
+    )
     return whole._replace(output=both)
 
 
