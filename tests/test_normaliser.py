@@ -8,14 +8,13 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-import optax
 import pytest
 from probes import Probe
-from test_td3_runs import stopped_and_resumed
+from test_agent_runs import stopped_and_resumed
 
 from rewardshift import DQN, SAC, TD3, Convolution, InputError, load
 from rewardshift.agents.base import Batch
-from rewardshift.agents.networks import MLP, Learner
+from rewardshift.agents.networks import MLP
 from rewardshift.agents.normaliser import Normaliser
 from rewardshift.envs.tasks import TaskSpec
 
@@ -124,27 +123,6 @@ def test_an_agent_sees_what_is_scaled(agent: Any) -> None:
     draws = jnp.full(agent.draws(TaskSpec(5, "float32", 2, 2)), 0.4)
     explore = False if agent.continuous else 0.1
     assert_close(agent.act(state, one, draws, explore), plain.act(bare, same, draws, explore))
-
-
-def test_a_member_of_a_dqn_is_a_single_agent() -> None:
-    agent = DQN(**SMALL, shift=(0.5, -0.5))
-    state, batch, key = looked_around(agent, SEEN), some_batch(agent, SEEN), jax.random.key(1)
-    second = jax.tree.map(lambda leaf: leaf[1:], state.online.parameters)
-    alone = replace(agent, shift=-0.5)
-    single = looked_around(alone, SEEN)
-    single = single._replace(
-        online=Learner.start(second, optax.adam(agent.learning_rate)),
-        target=jax.tree.map(jnp.copy, second),
-    )
-    for _ in range(3):
-        state, _ = agent.update(state, batch, key, 0)
-        single, _ = alone.update(single, batch, key, 0)
-    for ours, theirs in zip(
-        jax.tree.leaves(state.online.parameters),
-        jax.tree.leaves(single.online.parameters),
-        strict=True,
-    ):
-        np.testing.assert_allclose(ours[1], theirs[0], rtol=1e-5, atol=1e-6)
 
 
 def test_a_stopped_run_goes_on_and_its_policy_keeps_the_scale(tmp_path: Path) -> None:

@@ -9,18 +9,12 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 import torch
-from probes import Aim, delayed_value, ending
+from probes import Aim
 from test_td3 import (
     BIASES,
     KEY,
     assert_same,
-    learned,
-    member,
-    of_member,
     random_batch,
-    shift_of,
-    terminals,
-    trained,
 )
 from test_td3 import SPEC as TASK
 from test_whole_updates import flat, follow, forward, layers, normal, step, tensor, twins
@@ -175,35 +169,6 @@ def entropy(state: SACState, observation: list[float]) -> float:
     return float(np.trapezoid(-p * np.log(np.maximum(p, 1e-30)), actions))
 
 
-@terminals
-def test_one_step(terminal: Any) -> None:
-    """No entropy is counted after a terminal state."""
-    values = learned(ending(SMALL, terminal), Aim, [1.0])
-    expected = [shift_of(b, terminal).reward(1.0, True) for b in BIASES]
-    np.testing.assert_allclose(values, expected, atol=0.05)
-
-
-@terminals
-@pytest.mark.parametrize("temperature", [0.0, 0.5])
-def test_its_truncated_twin_bootstraps_with_entropy(terminal: Any, temperature: float) -> None:
-    """Nothing but entropy is to be gained, so the policy becomes as uniform as it can be."""
-    agent = replace(ending(SMALL, terminal), temperature=temperature)
-    values = learned(agent, partial(Aim, terminates=False), [1.0])
-    bonus = 0.5 * temperature * np.log(2)
-    np.testing.assert_allclose(values, [(1 + b + bonus) / 0.5 for b in BIASES], atol=0.15)
-
-
-@terminals
-@pytest.mark.parametrize("n_step", [1, 3])
-def test_a_delay_of_two_steps(terminal: Any, n_step: int) -> None:
-    """With three steps a target reaches the end, and no entropy is left to count."""
-    agent = replace(ending(SMALL, terminal), n_step=n_step)
-    first = learned(agent, partial(Aim, 3), [1.0, 0.0, 0.0])
-    bonus = 0.5 * np.log(2) if n_step == 1 else 0.0
-    expected = [delayed_value(shift_of(bias, terminal), 2, bonus) for bias in BIASES]
-    np.testing.assert_allclose(first, expected, atol=0.1)
-
-
 def test_the_policy_is_as_wide_as_the_temperature_says() -> None:
     """The best policy is exp(Q / temperature): here a Gaussian with variance temperature / 8."""
     agent = replace(SMALL, shift=0.5, temperature=0.2, network=MLP((32, 32)), warm_up=300)
@@ -220,36 +185,6 @@ def test_a_tuned_temperature_brings_the_entropy_to_its_target(target: float) -> 
     agent = replace(agent, network=MLP((32, 32)), learning_rate=1e-2)
     state = run(agent, partial(Aim, goal=1.0), 3000)
     assert entropy(state, [1.0]) == pytest.approx(target, abs=0.2)
-
-
-@pytest.mark.parametrize(
-    "agent",
-    [
-        SMALL,
-        replace(SMALL, temperature=None),
-        replace(SMALL, selection=Optimistic(0.3)),
-    ],
-    ids=["RRS", "tuned", "optimistic"],
-)
-def test_the_policy_finds_the_best_action_within_odd_bounds(agent: SAC) -> None:
-    """1.5 of [-1, 3], which is 0.25 of [-1, 1]."""
-    fixed = None if agent.temperature is None else 0.1
-    agent = replace(agent, temperature=fixed, warm_up=300, network=MLP((32, 32)))
-    result = train(agent, partial(Aim, goal=1.5), seeds=2, budget=BUDGET)
-    assert min(row.evaluation_return for row in result.rows) > 0.9  # 0.75 in the middle, -5 at -1
-
-
-@pytest.mark.parametrize("temperature", [None, 0.3])
-@pytest.mark.parametrize("k", [0, 1, 2])
-def test_a_member_is_a_single_agent_with_its_bias(k: int, temperature: float | None) -> None:
-    """The same batches, and the same policy: the one that follows this member."""
-    agent = replace(SMALL, temperature=temperature)
-    state = led_by(agent.init(KEY, TASK), k)
-    alone = replace(agent, shift=BIASES[k])
-    together, single = trained(agent, state), trained(alone, member(state, k))
-    assert_same(of_member(together.critics.parameters, k), single.critics.parameters)
-    assert_same(of_member(together.target_critics, k), single.target_critics)
-    assert_same((together.policy, together.temperature), (single.policy, single.temperature))
 
 
 def test_the_value_is_the_leaders_or_the_mix() -> None:

@@ -2,7 +2,8 @@
 
 CQL(H), equation 4 of https://arxiv.org/abs/2006.04779, with the importance-sampled soft maximum and
 the Lagrange form of its appendix F. As in its authors' code, the targets leave out the entropy (a
-deterministic backup), and the policy imitates the data at the start.
+deterministic backup), the squared error has no factor of one half, and the policy imitates the data
+at the start.
 """
 
 import math

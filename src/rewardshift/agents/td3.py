@@ -7,7 +7,9 @@
 - DDPG, https://arxiv.org/abs/1509.02971: one critic, no delay and no smoothing. Its noise is
   Gaussian, as in TD3, because correlated noise was found not to help there.
 
-The settings are those of TD3's authors. As in their code, nothing is learned in the warm-up.
+The settings are those of TD3's authors' code, whose networks, learning rate and batches are not
+those printed in the paper (400-300 units, 1e-3, 100). As in their code, nothing is learned in the
+warm-up.
 """
 
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Runs of the TD3 family: what is refused, its tasks, the command line, interruptions."""
+"""Runs of the TD3 family and of SAC: refusals, tasks, the command line, data, interruptions."""
 
 import copy
 import gc
@@ -12,16 +12,14 @@ import gymnasium as gym
 import jax
 import numpy as np
 import pytest
-from fuzzing import as_installed
+from data_makers import random_data
 from probes import Aim
+from test_sac import SMALL as SAC_AGENT
 from test_td3 import BUDGET, SMALL, assert_same
 
-from rewardshift import OnlineBudget, train
+from rewardshift import SAC, OfflineBudget, OnlineBudget, train, train_offline
 from rewardshift.agents.networks import MLP
-from rewardshift.agents.selection import (
-    Optimistic,
-    ProgressSoftmax,
-)
+from rewardshift.agents.selection import Optimistic, ProgressSoftmax
 from rewardshift.cli import main
 from rewardshift.envs import SPARSE_CHEETAH, SPARSE_PENDULUM
 from rewardshift.envs.tasks import TaskSpec
@@ -35,24 +33,13 @@ FLAGS = (
 )
 
 
-@pytest.mark.parametrize(
-    ("changes", "match"),
-    [
-        ({"shift": ()}, "at least one number"),
-        ({"shift": (float("nan"),)}, "bias must be finite"),
-        ({"twins": 0}, "twins must be a whole number of 1 or more, below 2.31, got 0"),
-        ({"policy_delay": 0}, "policy_delay must be a whole number of 1 or more"),
-        ({"noise": -0.1}, "noise must be finite and 0 or more"),
-        ({"tau": 0.0}, "tau must be in"),
-        ({"noise": float("nan")}, "noise must be finite and 0 or more, got nan"),
-        ({"learning_rate": -1.0}, "learning_rate must be finite and above 0"),
-        ({"network": (16, 16)}, r"network must be a Network, got \(16, 16\)"),
-        ({"own_actors": True, "selection": Optimistic()}, "chooses one member"),
-    ],
-)
-def test_bad_settings_are_refused(changes: dict[str, Any], match: str) -> None:
-    with as_installed(), pytest.raises(ValueError, match=match):
-        replace(SMALL, **changes)
+def test_evaluation_does_not_touch_training() -> None:
+    budget = OnlineBudget(steps=150, evaluate_every=50, evaluation_episodes=1)
+    rows = [
+        train(SMALL, partial(Aim, 3), budget=replace(budget, evaluation_episodes=n)).rows
+        for n in (1, 4)
+    ]
+    assert [row.metrics for row in rows[0]] == [row.metrics for row in rows[1]]
 
 
 def unbounded() -> gym.Env[Any, Any]:
@@ -64,8 +51,6 @@ def unbounded() -> gym.Env[Any, Any]:
 def test_actions_that_no_agent_takes_are_refused() -> None:
     with pytest.raises(InputError, match="finite bounds"):
         train(SMALL, unbounded, budget=BUDGET)
-    with pytest.raises(InputError, match="TD3 needs continuous actions"):
-        train(SMALL, "MountainCar-v0", budget=BUDGET)
     with pytest.raises(InputError, match="diagnose compares the values of discrete actions"):
         train(SMALL, Aim, budget=replace(BUDGET, diagnose=True))
 
@@ -76,8 +61,6 @@ def test_what_cannot_be_made_or_learned_is_refused() -> None:
 
     with pytest.raises(InputError, match=r"cannot be made: .*no Box2D here"):
         train(SMALL, make, budget=BUDGET)
-    with pytest.raises(InputError, match="the warm-up is 1500 steps, the whole training 1500"):
-        train(replace(SMALL, warm_up=1500), Aim, budget=BUDGET)
 
 
 @pytest.mark.parametrize("dtype", [np.uint8, np.int64])
@@ -167,21 +150,35 @@ def test_the_sparse_pendulum_moves_as_gymnasiums_and_never_terminates() -> None:
         assert (terminated, truncated) == (False, step == 200)
 
 
-def test_from_the_command_line(tmp_path: Any, capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize(
+    ("agent", "setting", "wrong", "message"),
+    [
+        ("td3", "--selection=optimistic(beta=0.2)", "--shift=many", "must be one of auto, MODULE"),
+        ("sac", "--target-entropy=-0.5", "--temperature=0.2", "target_entropy needs a tuned"),
+    ],
+)
+def test_from_the_command_line(
+    agent: str,
+    setting: str,
+    wrong: str,
+    message: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     folder = tmp_path / "run"
-    small = [*FLAGS, f"--out={folder}"]
-    command = ["train", "td3", "--env=Pendulum-v1", "--selection=optimistic(beta=0.2)"]
-    assert main([*command, "--shift", "-0.5", "0", "0.5", *small]) == 0
+    command = ["train", agent, "--env=Pendulum-v1", setting]
+    assert main([*command, *FLAGS, "--shift", "-0.5", "0", "0.5", f"--out={folder}"]) == 0
     assert "over 2 seeds" in capsys.readouterr().out
     assert main(["resume", str(folder)]) == 0
     assert main(["play", str(folder), "--run-seed=1"]) == 0
     with np.load(folder / "parameters.npz") as parameters:
         assert "['lead'].leader" in parameters  # so that a film shows who led at the end
+        assert not any("optimiser" in name for name in parameters)
     assert (folder / "episode.gif").read_bytes().startswith(b"GIF")
-    assert main(["train", "td3", "--env=MountainCar-v0"]) == 2
-    assert "TD3 needs continuous actions" in capsys.readouterr().err
-    assert main(["train", "td3", "--env=Pendulum-v1", "--shift", "many"]) == 2
-    assert "must be one of auto, MODULE:CLASS" in capsys.readouterr().err
+    assert main([*command, wrong]) == 2
+    assert message in capsys.readouterr().err
+    assert main(["train", agent, "--env=MountainCar-v0"]) == 2
+    assert f"{agent.upper()} needs continuous actions" in capsys.readouterr().err
 
 
 AIM = partial(Aim, 3, goal=0.0)
@@ -211,3 +208,20 @@ def test_a_stopped_run_ends_the_same(tmp_path: Path) -> None:
     agent = replace(SMALL, own_actors=True, selection=ProgressSoftmax(), network=MLP((8,)))
     resumed = stopped_and_resumed(agent, tmp_path)
     assert np.abs(resumed.state.lead.progress).min() > 0
+
+
+@pytest.mark.parametrize("temperature", [None, 0.2])
+def test_a_stopped_run_of_sac_ends_the_same(tmp_path: Path, temperature: float | None) -> None:
+    stopped_and_resumed(replace(SAC_AGENT, temperature=temperature), tmp_path)
+
+
+def test_on_a_data_set() -> None:
+    data = random_data(lambda: gym.make("Pendulum-v1"), 40)
+    budget = OfflineBudget(updates=8, evaluate_every=4, evaluation_episodes=1)
+    small = SAC(network=MLP((8,)), batch_size=8)
+    result = train_offline(small, data, "Pendulum-v1", budget=budget)
+    assert [row.step for row in result.rows] == [4, 8]
+    with pytest.raises(InputError, match="one shift, or a selection that mixes"):
+        train_offline(replace(small, shift=(0.0, 1.0)), data, "Pendulum-v1", budget=budget)
+    mixed = replace(small, shift=(0.0, 1.0), selection=Optimistic())
+    assert train_offline(mixed, data, "Pendulum-v1", budget=budget).finished
