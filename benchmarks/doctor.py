@@ -1,7 +1,7 @@
 """Illnesses and hits: what the doctor says about agents made ill on purpose and healthy ones.
 
 `python benchmarks/doctor.py` trains every agent of the table with the seeds 0 to 9 (`--seeds` takes
-fewer or more), asks the doctor about it, and writes the table into `docs/doctor.md`. `--calibrate`
+fewer or more), asks the doctor about it, and writes the tables into `docs/doctor.md`. `--calibrate`
 does the same with seeds from 100 on and on other tasks, and prints the numbers that the rules look
 at; with `--here` on the tasks of the table. The docs say which thresholds were checked on these.
 
@@ -26,7 +26,9 @@ from rewardshift.lab.processes import keep_to_one_thread
 ROOT = Path(__file__).parents[1]
 KEPT = ROOT / "out" / "bench" / "doctor.json"
 PAGE = ROOT / "docs" / "doctor.md"
-TABLE = re.compile(r"(<!-- illnesses -->\n\n)(.*)(\n\n<!-- end of the illnesses -->)", re.DOTALL)
+# The tables of the page, and the first letters of their cases.
+TABLES = {"agents of others": ("zoo-", "sb3-"), "our agents": ("",)}
+HALF_WAY = ", half-way"
 REPORTED, TUNED = 0, 100  # the first seeds
 # The numbers that rules look at.
 NUMBERS = (
@@ -86,17 +88,20 @@ def lines(case: Case, rows: list[dict[str, Any]]) -> str:
     looks = [line(case.words, case.illness, rows)]
     half = [row["half"] for row in rows if "half" in row]
     if half and case.illness is None:
-        looks.append(line(f"{case.words}, half-way", None, half))
+        looks.append(line(case.words + HALF_WAY, None, half))
     return "\n".join(looks)
 
 
-def table(before: str, kept: dict[str, Any]) -> str:
-    """The table of illnesses and hits: new lines for what is kept, old ones for the rest."""
+def table(before: str, kept: dict[str, Any], names: list[str]) -> str:
+    """A table of illnesses and hits: new lines for what is kept, old ones for the rest."""
     head, rule, *old = before.splitlines()
-    written = {one.split(" | ")[0].removeprefix("| "): one for one in old}
-    written |= {CASES[name].words: lines(CASES[name], rows) for name, rows in kept.items()}
-    known = [written[case.words] for case in CASES.values() if case.words in written]
-    return "\n".join((head, rule, *known))
+    written: dict[str, str] = {}
+    for one in old:
+        words = one.split(" | ")[0].removeprefix("| ").removesuffix(HALF_WAY)
+        written[words] = "\n".join(filter(None, (written.get(words), one)))
+    written |= {CASES[name].words: lines(CASES[name], kept[name]) for name in names if name in kept}
+    every = [CASES[name].words for name in names]
+    return "\n".join((head, rule, *(written[words] for words in every if words in written)))
 
 
 def kept_rows() -> dict[str, Any]:
@@ -113,14 +118,21 @@ def keep(name: str, row: dict[str, Any]) -> None:
     KEPT.write_text(json.dumps(kept, indent=2) + "\n")
 
 
-def write_table() -> None:
+def write_tables() -> None:
     """Writes the results so far into the page."""
-    text, kept = PAGE.read_text(), kept_rows()
-    PAGE.write_text(TABLE.sub(lambda found: found[1] + table(found[2], kept) + found[3], text))
+    text, kept, left = PAGE.read_text(), kept_rows(), list(CASES)
+    for title, first in TABLES.items():
+        names = [name for name in left if name.startswith(first)]
+        left = [name for name in left if name not in names]
+        marks = rf"(<!-- {title} -->\n\n)(.*)(\n\n<!-- end of {title} -->)"
+        found = re.search(marks, text, re.DOTALL)
+        assert found is not None, title
+        text = text.replace(found[0], found[1] + table(found[2], kept, names) + found[3])
+    PAGE.write_text(text)
 
 
 def main() -> None:
-    """Trains, examines, and writes the table."""
+    """Trains, examines, and writes the tables."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--calibrate", action="store_true")
     parser.add_argument("--here", action="store_true")
@@ -140,7 +152,7 @@ def main() -> None:
             if not options.calibrate:
                 keep(name, row)
     if not options.calibrate:
-        write_table()
+        write_tables()
 
 
 if __name__ == "__main__":

@@ -239,7 +239,7 @@ CASES: dict[str, Case] = {
     ),
     "cut": Case(
         "DQN whose time limit of 30 steps is stored as terminal, CartPole",
-        "underestimation",
+        "time limits",
         online(QUICK, partial(cut, "CartPole-v1"), 10_000, "CartPole-v1"),
         online(
             TD3(**WARM, tau=0.05), partial(cut, "InvertedPendulum-v5"), 8_000, "InvertedPendulum-v5"

@@ -1,3 +1,6 @@
+import ctypes
+import gc
+import resource
 from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
@@ -6,6 +9,8 @@ import hypothesis
 import jax
 import pytest
 from data_makers import small, write
+
+MOST_MEMORY = 1.2e9  # bytes of a worker after a test
 
 # Machines differ in speed and JAX compiles at the first example: no time limit per example.
 hypothesis.settings.register_profile("rewardshift", deadline=None, derandomize=True)
@@ -17,6 +22,17 @@ def room_for_programs() -> None:
     """A worker runs many files, and what they compile adds up."""
     trainer = import_module("rewardshift.training.trainer")  # not before jaxtyping's hook
     trainer.make_room_for_programs()
+
+
+@pytest.fixture(autouse=True)
+def room_in_memory() -> Iterator[None]:
+    """Keeps a worker below 2 GB: compiled programs and XLA's buffers stay in memory until then."""
+    yield
+    pages = int(Path("/proc/self/statm").read_text().split()[1])
+    if pages * resource.getpagesize() > MOST_MEMORY:
+        jax.clear_caches()
+        gc.collect()
+        ctypes.CDLL(None).malloc_trim(0)  # returns what is free to the system
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from rewardshift.cli import main
 from rewardshift.data import Dataset, Subset, load_dataset
-from rewardshift.data.card import discounted_returns, summarise
+from rewardshift.data.card import summarise
 from rewardshift.data.dataset import FIELDS, Pick
 from rewardshift.errors import InputError
 
@@ -85,7 +85,6 @@ def test_the_numbers_of_a_data_set() -> None:
     assert (summary.terminated, summary.truncated, summary.unfinished) == (1, 0, 1)
     assert (summary.returns, summary.lengths) == ((1.0, 1.5, 2.0), (2.0, 2.5, 3.0))
     assert summary.rewards == (-4.0, 0.6, 5.0)
-    np.testing.assert_allclose(discounted_returns(small(), 0.5), [0.75, -0.5, 3, -1.5, 5])
 
 
 def test_inspecting_a_data_set(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

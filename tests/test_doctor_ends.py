@@ -79,6 +79,16 @@ def test_one_look_cannot_tell_ends_that_are_not_learned_yet() -> None:
     assert not named(forgotten)
 
 
+def test_ends_that_are_half_forgotten_are_told_as_what_cannot_be_told() -> None:
+    """As in a healthy DQN on CartPole, whose replay has few ends among its long episodes."""
+    half = FLAT - 5.0 * (np.arange(LENGTH) == LENGTH - 1)
+    found = valued_ends(half, always(half))
+    assert found.ends is not None
+    assert found.ends.before == found.ends.share == pytest.approx(4 / 9)
+    assert not named(found)
+    assert "It cannot tell whether it is still learning" in " ".join(found.sentences)
+
+
 def test_ends_that_are_new_to_the_agent_and_few_ends_do_not_count() -> None:
     rows = np.arange(2 * HALF * LENGTH)
     first = rows < HALF * LENGTH

@@ -2,8 +2,11 @@
 
 from typing import Any
 
+import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
+import sbx
 from sb3_contrib import QRDQN
 from stable_baselines3 import DQN, SAC
 from stable_baselines3.common.env_util import make_vec_env
@@ -95,6 +98,21 @@ def test_sac_moves_its_target_network_in_the_first_update_of_a_round(
     moves = np.log2(1 / (1 - offset(model.critic_target) / offset(model.critic)))
     assert updates / moves == pytest.approx(every, rel=1e-3)
     assert agent_view(model).lifetime == pytest.approx(every / (0.5 * (1 - GAMMA)))
+
+
+@pytest.mark.parametrize("algorithm", [sbx.TD3, sbx.SAC])
+def test_sbx_moves_its_target_network_in_every_update(algorithm: Any) -> None:
+    model = made(algorithm, gamma=GAMMA, tau=0.5, learning_rate=0.0, policy_delay=4).learn(22)
+    state = model.policy.qf_state
+    nothing = jax.tree.map(jnp.zeros_like, state.target_params)
+    model.policy.qf_state = state.replace(target_params=nothing)
+    model.train(batch_size=8, gradient_steps=3)
+    online, target = (
+        jax.tree.leaves(getattr(model.policy.qf_state, name))[-1]
+        for name in ("params", "target_params")
+    )
+    np.testing.assert_allclose(target, (1 - 0.5**3) * online, rtol=1e-5)
+    assert agent_view(model).lifetime == pytest.approx(1 / (0.5 * (1 - GAMMA)))
 
 
 @pytest.mark.parametrize("n_step", [1, 5])

@@ -38,8 +38,6 @@ from rewardshift.lab.runner import (
 )
 from rewardshift.report import write_figure
 
-figures = pytest.mark.parametrize("name", FIGURES)
-
 
 def smoke(out: Path, seeds: int = 2, figure: str = "figure1") -> Plan:
     return Plan(figure, "smoke", seeds, "zero", out)
@@ -288,10 +286,12 @@ def test_an_atomic_write_leaves_the_old_file_or_the_new_one(tmp_path: Path) -> N
     assert path.stat().st_mode & 0o777 == 0o644
 
 
-def test_values_are_finite(tmp_path: Path) -> None:
+def test_a_unit_of_several_tasks_gives_every_panel_its_curves(tmp_path: Path) -> None:
     run(smoke(tmp_path, figure="maze-sizes"))
     curves = read_results(tmp_path / "maze-sizes" / "results.csv")
-    assert len(curves) == 5 * 4 * 2
+    panels, methods = FIGURES["maze-sizes"].panels, FIGURES["maze-sizes"].methods
+    expected = [(p.name, m.name, seed) for p in panels for m in methods for seed in range(2)]
+    assert [(curve.panel, curve.method, curve.seed) for curve in curves] == expected
     assert all(np.isfinite(curve.values).all() for curve in curves)
 
 

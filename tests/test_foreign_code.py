@@ -7,17 +7,18 @@ from pathlib import Path
 from typing import Any
 
 import gymnasium as gym
+import numpy as np
 import pytest
 from victims import Fault, call, command
 
 from rewardshift import DQN, OnlineBudget, train
 from rewardshift.agents.networks import MLP
 from rewardshift.cli import main
-from rewardshift.errors import ForeignError, TrainingError
+from rewardshift.errors import ForeignError, InputError, TrainingError
 
 TINY = ("--network=mlp(hidden=(4,))", "--batch-size=4", "--steps=20", "--evaluation-episodes=1")
 FAULTY = """
-import gymnasium, numpy, sys
+import gymnasium, numpy, os, sys
 
 class Faulty(gymnasium.Env):
     observation_space = gymnasium.spaces.Box(0, 1, (1,), numpy.float32)
@@ -32,6 +33,8 @@ class Faulty(gymnasium.Env):
         if self.where == where and self.taken >= self.at > 0:
             if self.how == "exit":
                 sys.exit(0)
+            if self.how == "leave":
+                os._exit(0)
             raise ZeroDivisionError("of \\x1b[31mtheirs")
 
     def reset(self, **kwargs):
@@ -51,6 +54,7 @@ register("Whole-v0")
 register("Step-v0", at=5)
 register("Exit-v0", at=5, how="exit")
 register("Long-v0", at=30)
+register("Left-v0", at=5, how="leave")
 register("Reset-v0", at=7, where="reset")
 """
 
@@ -113,6 +117,68 @@ def test_an_environment_that_cannot_be_made_is_told() -> None:
 
     with pytest.raises(ForeignError, match=r"while it was made, failed.*at the beginning"):
         train(DQN(), make)
+
+
+class Whole(gym.Env[Any, Any]):
+    """What a test changes of it is all that is wrong with it."""
+
+    observation_space = gym.spaces.Box(0, 1, (1,), np.float32)
+    action_space: gym.Space[Any] = gym.spaces.Discrete(2)
+
+    def reset(self, **_: Any) -> Any:
+        return np.zeros(1, np.float32), {}
+
+    def step(self, action: Any) -> Any:
+        return np.zeros(1, np.float32), *self.outcome(), {}
+
+    def outcome(self) -> Any:
+        return 1.0, True, False
+
+
+def unpaired(_: Any, **options: Any) -> Any:
+    return np.zeros(1, np.float32)
+
+
+def unclosed(_: Any) -> None:
+    raise ZeroDivisionError("at the end")
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({"outcome": lambda _: ("1.0", True, False)}, "in step 1,.* number, got '1.0'"),
+        ({"outcome": lambda _: (None, True, False)}, "in step 1,.* number, got None"),
+        ({"outcome": lambda _: (1.0, None, False)}, "in step 1,.* True or False, got None"),
+        ({"outcome": lambda _: (1.0, False, "no")}, "in step 1,.* True or False, got 'no'"),
+        ({"reset": unpaired}, "when reset after step 0,.* an observation and an info, got array"),
+        ({"close": unclosed}, "when closed, failed.*at the end"),
+    ],
+)
+def test_what_an_environment_may_not_return_or_raise(wrong: Any, message: str) -> None:
+    task = type("Wrong", (Whole,), wrong)
+    budget = OnlineBudget(steps=20, evaluate_every=20, evaluation_episodes=1)
+    with pytest.raises(ForeignError, match=message):
+        train(DQN(network=MLP((4,)), batch_size=4), task, budget=budget)
+
+
+@pytest.mark.parametrize("paid", [1, np.float64(1), np.array(1.0), True])
+def test_any_number_is_a_reward(paid: Any) -> None:
+    task = type("Right", (Whole,), {"outcome": lambda _: (paid, np.True_, 0)})
+    budget = OnlineBudget(steps=2, evaluate_every=2, evaluation_episodes=1)
+    (row,) = train(DQN(network=MLP((4,)), batch_size=4), task, budget=budget).rows
+    assert row.evaluation_return == 1
+
+
+def test_actions_beyond_number_are_refused() -> None:
+    task = type("Wide", (Whole,), {"action_space": gym.spaces.Discrete(2**63 - 1)})
+    with pytest.raises(InputError, match=r"fewer than 2\^31 actions; .* has 9223372036854775807"):
+        train(DQN(), task)
+
+
+def test_the_next_start_tells_of_one_that_an_environment_ended(tmp_path: Path) -> None:
+    line = ("train", "dqn", "--env=faulty_tasks:Left-v0", *TINY, f"--out={tmp_path / 'run'}")
+    assert "did not end" not in call(command, line).said
+    assert f"The last start of {tmp_path / 'run'} did not end" in call(command, line).said
 
 
 @pytest.mark.parametrize("how", ["--env", "--import"])

@@ -2,6 +2,7 @@
 
 import copy
 import json
+import os
 import shutil
 import tempfile
 from pathlib import Path
@@ -252,6 +253,15 @@ def test_an_empty_or_damaged_data_set(tmp_path: Path) -> None:
         load_dataset(folder)
     metadata.write_text("{")
     with pytest.raises(InputError, match="cannot be loaded"):
+        load_dataset(folder)
+
+
+def test_a_pipe_in_place_of_a_data_sets_file_is_refused(tmp_path: Path) -> None:
+    """Opening it would wait forever."""
+    folder = foreign(tmp_path / "set", BOX, gym.spaces.Discrete(3), [])
+    (folder / "data" / "main_data.hdf5").unlink()
+    os.mkfifo(folder / "data" / "main_data.hdf5")
+    with pytest.raises(InputError, match=r"main_data.hdf5 is no file, but a pipe, a device or"):
         load_dataset(folder)
 
 

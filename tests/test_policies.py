@@ -1,5 +1,6 @@
 """A trained agent, put to use: loaded, acting, valued, evaluated, kept in a file, trained on."""
 
+import json
 import re
 from dataclasses import replace
 from functools import partial
@@ -243,6 +244,34 @@ def test_a_policy_file_is_a_file_or_a_link_to_one(car: tuple[Path, Result], tmp_
     policy.save(tmp_path / "policy.npz")
     (tmp_path / "newest").symlink_to(tmp_path / "policy.npz")
     assert load(tmp_path / "newest").act(np.zeros(4)) == policy.act(np.zeros(4))
+
+
+def test_a_policy_file_that_was_edited_is_refused(car: tuple[Path, Result], tmp_path: Path) -> None:
+    file = tmp_path / "policy.npz"
+    load(car[0]).save(file)
+    with np.load(file) as whole:
+        arrays = dict(whole)
+    about = json.loads(arrays["['about']"].tobytes())
+    edited = json.dumps({**about, "step": about["step"] + 1}).encode()
+    network = next(name for name in arrays if name != "['about']")
+    for name, value in (
+        ("['about']", np.frombuffer(edited, np.uint8)),
+        (network, arrays[network] + 1),
+    ):
+        np.savez(file, **{**arrays, name: value})
+        with pytest.raises(InputError, match="holds no policy: its checksum does not match"):
+            load(file)
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+def test_an_observation_that_is_not_finite_is_refused(
+    value: float, car: tuple[Path, Result]
+) -> None:
+    policy = load(car[0])
+    with pytest.raises(InputError, match=r"observations must be finite numbers, got \["):
+        policy.act([value] * 4)
+    with pytest.raises(InputError, match="observations must be finite numbers"):
+        policy.act(np.full((2, 4), value))
 
 
 def test_the_command_line_evaluates(

@@ -10,7 +10,6 @@ from typing import Any
 import matplotlib.image
 import numpy as np
 import pytest
-from matplotlib.figure import Figure as Canvas
 
 import rewardshift.paper  # noqa: F401  registers the figures
 from rewardshift.cli import main
@@ -20,7 +19,7 @@ from rewardshift.lab.figure import Curve, Figure
 from rewardshift.lab.results import write_provenance, write_results
 from rewardshift.report import summary, write_figure, write_page, write_report
 from rewardshift.report.page import render_page
-from rewardshift.report.plots import _draw_method, _draw_panel, draw
+from rewardshift.report.plots import as_canvas, draw
 
 FIGURE = FIGURES["figure1"]
 VALUES = (0.0, 0.1, 0.2, 0.9, 1.0)
@@ -80,8 +79,7 @@ def test_a_panel_need_not_show_every_method(folder: Path, monkeypatch: pytest.Mo
     monkeypatch.setitem(FIGURES, "figure1", figure)
     write_results(folder / "results.csv", figure, known_curves(figure))
     assert len(write_figure(folder)) == len(figure.claims)
-    axis = Canvas().subplots()
-    _draw_panel(axis, figure, panel, known_curves())  # which has more
+    _, axis = as_canvas(figure, known_curves(), "").axes  # the curves are of more methods
     assert [line.get_label() for line in axis.lines] == ["epsilon-greedy", "shift -0.02"]
 
 
@@ -144,33 +142,25 @@ def test_the_same_results_give_the_same_bytes(folder: Path) -> None:
     assert first == again
 
 
-def test_the_picture_shows_every_method_in_its_colour(tmp_path: Path) -> None:
-    path = tmp_path / "figure.png"
-    path.write_bytes(draw(FIGURE, known_curves(), "a caption")["png"])
-    for method in FIGURE.methods:
-        assert contains_colour(path, FIGURE.style(method).color)
+@pytest.mark.parametrize("name", ["figure1", "maze-sizes"])
+def test_a_picture_shows_every_method_in_its_colour(name: str, tmp_path: Path) -> None:
+    figure = FIGURES[name]
+    pictures = draw(figure, known_curves(figure), "a caption " * 30)
+    (tmp_path / "figure.png").write_bytes(pictures["png"])
+    for method in figure.methods:
+        assert contains_colour(tmp_path / "figure.png", figure.style(method).color)
+    svg = pictures["svg"].decode()
+    assert "<dc:date>" not in svg
+    paths = re.findall(r' d="([^"]*)"', svg)
+    assert paths
+    assert not any(re.search(r"\d\.\d\d", path) for path in paths)  # rounded
+    assert "scale(0.015625)" in svg  # of a letter, which is not
 
 
 def contains_colour(path: Path, color: str) -> bool:
     pixels = (matplotlib.image.imread(path)[..., :3] * 255).round().astype(int)
     wanted = [int(color[i : i + 2], 16) for i in (1, 3, 5)]
     return bool((np.abs(pixels - wanted).max(axis=-1) <= 2).sum() > 20)
-
-
-def test_every_figure_can_be_drawn() -> None:
-    for figure in (FIGURES["figure1"], FIGURES["maze-sizes"]):
-        pictures = draw(figure, known_curves(figure), "a caption " * 30)
-        assert pictures["png"].startswith(b"\x89PNG")
-        assert b"</svg>" in pictures["svg"]
-        assert b"<dc:date>" not in pictures["svg"]
-
-
-def test_paths_of_a_picture_are_rounded_and_nothing_else_is() -> None:
-    svg = draw(FIGURE, known_curves(), "a caption")["svg"].decode()
-    paths = re.findall(r' d="([^"]*)"', svg)
-    assert paths
-    assert not any(re.search(r"\d\.\d\d", path) for path in paths)
-    assert "scale(0.015625)" in svg  # of a letter
 
 
 class References(HTMLParser):
@@ -220,9 +210,8 @@ def test_a_half_drawn_figure_is_not_shown(folder: Path) -> None:
 
 
 def test_the_band_is_between_the_quartiles_and_the_line_is_the_mean() -> None:
-    axis = Canvas().subplots()
     curves = [Curve("success", "shift", s, [0, 1], [float(v)] * 2) for s, v in enumerate(VALUES)]
-    _draw_method(axis, FIGURE, FIGURE.methods[2], curves)
+    axis, _ = as_canvas(FIGURE, curves, "").axes
     line = np.asarray(axis.lines[0].get_ydata(), float)
     np.testing.assert_allclose(line, float(np.mean(VALUES)))
     heights = np.asarray(axis.collections[0].get_paths()[0].vertices)[:, 1]

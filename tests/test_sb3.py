@@ -53,7 +53,7 @@ def test_rewards_are_shifted_and_everything_else_is_left(
     bias: float, scale: float, gamma: float, terminal: Any, seed: int
 ) -> None:
     venv = VecShiftReward(
-        DummyVecEnv([short_cartpole] * 2), Shift(bias, scale, gamma, terminal=terminal)
+        DummyVecEnv([short_cartpole] * 2), Shift(bias, scale, gamma, terminal=terminal), warn=False
     )
     twin = DummyVecEnv([short_cartpole] * 2)
     venv.seed(seed), twin.seed(seed)

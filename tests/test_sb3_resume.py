@@ -137,7 +137,7 @@ def test_a_choice_after_a_save_without_one_is_free(tmp_path: Path) -> None:
     model.save(tmp_path / "model")
     again = DQN.load(tmp_path / "model", env=frozen_lake(), device="cpu")
     again.learn(2, reset_num_timesteps=False)
-    assert again.num_timesteps == 4
+    assert again.num_timesteps > model.num_timesteps
 
 
 @pytest.mark.parametrize(

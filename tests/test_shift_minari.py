@@ -1,5 +1,6 @@
 """Minari data sets that are shifted while they are read."""
 
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,7 @@ import pytest
 from fuzzing import as_installed
 from minari.data_collector import EpisodeBuffer
 
-from rewardshift import CQL, Shift, ShiftReward, load_dataset, train_offline
+from rewardshift import CQL, Auto, Cautious, Shift, ShiftReward, load_dataset, train_offline
 from rewardshift.cli import main
 from rewardshift.data import minari_dataset
 from rewardshift.errors import InputError
@@ -226,3 +227,36 @@ def test_a_shift_outside_of_the_recording_leaves_the_rewards_primal(minari_root:
     shifted.close()
     assert load_dataset("few/primal-v0").reward.tolist() == [1.0]
     assert rewards(shift_minari(minari.load_dataset("few/primal-v0"), ZERO)) == [[1.5]]
+
+
+def test_auto_is_chosen_from_all_episodes(few: minari.MinariDataset) -> None:
+    costs = minari.create_dataset_from_buffers(
+        "few/costs-v0",
+        [episode([1.0, -2.0, 3.0], True, False), episode([-4.0, 5.0], False, True)],
+        env="CartPole-v1",
+        **CREDITS,
+    )
+    for shift in ("auto", Cautious()):
+        view = shift_minari(costs, shift, gamma=0.5)
+        assert view.storage.metadata["reward_shift"] == asdict(Shift(4.0, 1.0, 0.5, "absorbing"))
+        assert rewards(view) == [[5.0, 2.0, 11.0], [0.0, 9.0]]
+    assert rewards(shift_minari(few, "auto", gamma=0.5)) == rewards(few)  # no cost, no shift
+    part = costs.filter_episodes(lambda found: bool(found.terminations[-1]))
+    assert shift_minari(part, Cautious("zero"), gamma=0.5)[0].rewards.tolist() == [3.0, 0.0, 5.0]
+
+
+@pytest.mark.parametrize(
+    ("shift", "gamma", "match"),
+    [
+        ("auto", None, "needs the agent's discount"),
+        ("auto", 1.0, "gamma must be"),
+        (-0.5, 0.9, "gamma is for shift='auto'"),
+        ("car", 0.9, "'auto', got 'car'"),
+        (Auto(2.0), 0.9, "Auto"),
+    ],
+)
+def test_a_wrong_choice_is_refused(
+    few: minari.MinariDataset, shift: Any, gamma: float | None, match: str
+) -> None:
+    with pytest.raises(InputError, match=match):
+        shift_minari(few, shift, gamma)

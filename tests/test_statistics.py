@@ -12,7 +12,6 @@ from hypothesis.extra import numpy as hnp
 
 from rewardshift.report.statistics import (
     MIN_SEEDS,
-    Comparison,
     Kind,
     compare,
     compare_with_bound,
@@ -66,10 +65,7 @@ def test_a_clear_order_is_supported_and_its_opposite_is_not() -> None:
     assert won.difference == pytest.approx(10)
     assert verdict(high, low) == "supported"
     assert verdict(low, high) == "contradicted"
-
-
-def test_equal_methods_are_inconclusive() -> None:
-    assert verdict(spread(0, 8), spread(0, 8)) == "inconclusive"
+    assert verdict(low, low) == "inconclusive"
 
 
 @pytest.mark.parametrize(
@@ -258,14 +254,3 @@ def test_verdicts_are_reproducible(margin: float | None) -> None:
     rng = np.random.default_rng(1)
     x, y = rng.normal(size=10), rng.normal(0.5, size=10)
     assert compare(x, y, margin) == compare(x, y, margin)
-
-
-@pytest.mark.parametrize("margin", [None, 0.1])
-def test_a_comparison_holds_plain_numbers(margin: float | None) -> None:
-    result = compare(spread(1, 8), spread(0, 8), margin)
-    assert isinstance(result, Comparison)
-    names = ("probability", "low", "high", "p_value", "p_opposite", "difference")
-    assert {type(getattr(result, name)) for name in names} == {float}
-    (decision,) = decide([result])
-    told = (decision.p_corrected, decision.p_opposite_corrected, decision.detectable)
-    assert set(map(type, told)) == {float}

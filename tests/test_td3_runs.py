@@ -35,17 +35,6 @@ FLAGS = (
 )
 
 
-def test_evaluation_does_not_touch_training() -> None:
-    budget = OnlineBudget(steps=150, evaluate_every=50, evaluation_episodes=1)
-    rows = [
-        train(SMALL, partial(Aim, 3), budget=replace(budget, evaluation_episodes=n)).rows
-        for n in (1, 4)
-    ]
-    assert [row.metrics for row in rows[0]] == [row.metrics for row in rows[1]]
-    assert rows[0][0].metrics == {}  # nothing is learned in the warm-up
-    assert rows[0][-1].metrics.keys() == {"loss", "q"}
-
-
 @pytest.mark.parametrize(
     ("changes", "match"),
     [

@@ -1,12 +1,8 @@
 """Runs: the same twice, the same beside others, and the same after any interruption."""
 
 import json
-import random
 import shutil
 import signal
-import subprocess
-import sys
-import time
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -90,41 +86,6 @@ def test_an_interrupted_run_ends_the_same(at: int, undisturbed: Path, tmp_path: 
     assert contents(folder) == contents(undisturbed)
 
 
-def test_a_killed_run_ends_the_same(tmp_path: Path) -> None:
-    """SIGKILL at random moments, also while a checkpoint is written."""
-    arguments = [
-        *("train", "dqn", "--env=MountainCar-v0", "--shift=-0.5", "--seeds=2"),
-        "--network=mlp(hidden=(8,))",
-        *("--steps=6000", "--capacity=3000", "--evaluate-every=1500", "--evaluation-episodes=1"),
-        *("--checkpoint-every=300", "--batch-size=8"),
-    ]
-    command = [str(Path(sys.executable).with_name("rewardshift")), *arguments]
-    whole = tmp_path / "whole"
-    assert main([*arguments, f"--out={whole}"]) == 0
-    rng, folder, kills = random.Random(3), tmp_path / "killed", 0
-    while True:
-        process = subprocess.Popen(
-            [*command, f"--out={folder}"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-        )
-        checkpoints = folder / "checkpoints"
-        seen = len(list(checkpoints.glob("*"))) if checkpoints.exists() else 0
-        try:
-            if kills < 4:
-                while process.poll() is None and (
-                    not checkpoints.exists() or len(list(checkpoints.glob("*"))) == seen
-                ):
-                    time.sleep(0.005)
-                process.wait(timeout=rng.random() * 0.5)
-            assert process.wait(timeout=120) == 0
-            break
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait()
-            kills += 1
-    assert kills >= 3
-    assert contents(folder) == contents(whole)
-
-
 def test_the_same_command_again_says_that_it_is_done(undisturbed: Path) -> None:
     before = contents(undisturbed)
     again = train(AGENT, "MountainCar-v0", seeds=2, budget=BUDGET, folder=undisturbed)
@@ -158,24 +119,6 @@ def test_another_run_does_not_get_the_folder(undisturbed: Path, tmp_path: Path) 
     (tmp_path / "precious").write_text("")
     with pytest.raises(InputError, match="is not empty and holds no run"):
         train(AGENT, "MountainCar-v0", budget=BUDGET, folder=tmp_path)
-
-
-@pytest.mark.parametrize("kind", ["checkpoint", "state", "segment"])
-@pytest.mark.parametrize("damage", ["cut", "flip"])
-def test_a_damaged_checkpoint_is_refused_by_name(kind: str, damage: str, tmp_path: Path) -> None:
-    folder = tmp_path / "run"
-    budget = replace(BUDGET, steps=200)
-    small = DQN(network=MLP((8,)), batch_size=8)
-    train(small, Probe, budget=budget, folder=folder)
-    path = sorted((folder / "checkpoints").glob(f"{kind}-*"))[-1]
-    content = bytearray(path.read_bytes())
-    if damage == "cut":
-        path.write_bytes(content[: len(content) // 2])
-    else:
-        content[len(content) // 2] ^= 1
-        path.write_bytes(content)
-    with pytest.raises(InputError, match=r"the checkpoint .* cannot be used"):
-        train(small, Probe, budget=budget, folder=folder)
 
 
 def test_evaluation_does_not_touch_training() -> None:

@@ -14,7 +14,7 @@ import pytest
 from fuzzing import as_installed
 
 import rewardshift.paper  # noqa: F401  registers the figures
-from rewardshift import DQN, TD3, Agent, InputError, OnlineBudget, resume, train
+from rewardshift import DQN, TD3, Agent, Auto, InputError, OnlineBudget, Shift, resume, train
 from rewardshift.agents.networks import MLP
 from rewardshift.lab import FIGURES, register
 
@@ -242,6 +242,35 @@ class Uneven:
         return jnp.ones(3)
 
 
+@dataclass(frozen=True)
+class Beyond:
+    """A selection that returns a member that is not there."""
+
+    def draw(self, progress: Any, draw: Any) -> Any:
+        return jnp.int32(2)
+
+
+@dataclass(frozen=True)
+class Columnar(outside.Fading):
+    """A bonus with an axis too many, which would spread over the whole batch."""
+
+    def bonus(self, state: Any, observation: Any) -> Any:
+        return jnp.zeros((*observation.shape[:-1], 1))
+
+
+@dataclass(frozen=True)
+class Bare(Auto):
+    """A rule with a Shift in place of a tuple of them."""
+
+    def shifts(self, state: Any, gamma: float) -> Any:
+        return Shift(1.0)
+
+
+def test_a_rule_that_returns_no_tuple_is_refused() -> None:
+    with pytest.raises(InputError, match="must return a tuple with a Shift for each member, got S"):
+        DQN(shift=Bare())
+
+
 def changed(**functions: Any) -> Any:
     """The agent from outside with other functions."""
     return type("Broken", (outside.Linear,), functions)()
@@ -264,6 +293,9 @@ def wide(self: Any, state: Any, *_: Any) -> Any:
         (changed(__hash__=lambda _: hash([])), "must be frozen dataclasses"),
         (DQN(network=Narrow()), r"must have the shape \(1, 1, 2\), got \(1, 1, 1\)"),
         (DQN(shift=(0.0, 1.0), selection=Fractional()), r"was int32\(\), is float32"),
+        (changed(draws=lambda *_: None), "draws of Broken must be a whole number of 0 or more"),
+        (DQN(shift=(0.0, 1.0), selection=Beyond()), r"must return a member, from 0 to 1, got \[2"),
+        (DQN(intrinsic=Columnar(shift=0.0)), r"for 2 of them the shape \(2,\), got \(2, 1\)"),
         (DQN(shift=(0.0, 1.0), selection=Uneven()), "one number for each of 2 members"),
     ],
 )

@@ -37,9 +37,14 @@ from d3rlpy_makers import (
     transitions,
 )
 
-from rewardshift import Shift, ShiftReward, VectorShiftReward
+from rewardshift import Cautious, Shift, ShiftReward, VectorShiftReward
 from rewardshift.errors import InputError
-from rewardshift.integrations.d3rlpy import shift_dataset, to_d3rlpy
+from rewardshift.integrations.d3rlpy import (
+    from_d3rlpy,
+    shift_dataset,
+    to_d3rlpy,
+    trained_shift,
+)
 
 
 def test_the_scaler_is_the_arithmetic_of_the_shift() -> None:
@@ -189,6 +194,43 @@ def test_rows_that_are_only_reset_are_left_alone() -> None:
     envs.reset(seed=0)
     seen = [envs.step(np.array([0, 1]))[1].tolist() for _ in range(4)]
     assert seen == [[0.5, 0.5], [0.5, 0.5], [0.0, 0.0], [0.5, 0.5]]
+
+
+def chosen() -> Shift:
+    """The shift of the random task's data, whose lowest reward is that of a step."""
+    data = replay().episodes
+    paid = np.concatenate([episode.rewards.ravel() for episode in data])
+    last = [np.arange(len(one.rewards)) == len(one.rewards) - 1 for one in data]
+    ends = [flags & one.terminated for flags, one in zip(last, data, strict=True)]
+    return Cautious().shift(paid, np.concatenate(ends), GAMMA)
+
+
+def test_auto_is_chosen_from_the_data() -> None:
+    shifted = shift_dataset(replay(), "auto", gamma=GAMMA)
+    agent = fit(shifted, steps=1)
+    assert chosen().bias > 0
+    assert trained_shift(agent, shifted) == chosen()
+    values = from_d3rlpy(agent, trained_shift(agent, shifted))
+    assert values(STATES, np.zeros(4)).shape == (4,)
+    scaler = to_d3rlpy("auto", GAMMA, replay())
+    assert (scaler.shift, scaler.multiplier) == (chosen().bias, 1.0)
+    assert scaler.transform_numpy(0.0) == chosen().bias
+
+
+@pytest.mark.parametrize(
+    ("make", "match"),
+    [
+        (lambda: to_d3rlpy("auto", GAMMA), "chooses from the data"),
+        (lambda: to_d3rlpy("auto", None, replay()), "needs the agent's discount"),
+        (lambda: to_d3rlpy(Cautious(), GAMMA, replay()), "use shift_dataset"),
+        (lambda: to_d3rlpy("auto", GAMMA, shift_dataset(replay(), ZERO)), "shifted already"),
+        (lambda: shift_dataset(replay(), "auto"), "needs the agent's discount"),
+        (lambda: shift_dataset(replay(), -0.5, GAMMA), "gamma is for"),
+    ],
+)
+def test_a_choice_without_what_it_needs_is_refused(make: Any, match: str) -> None:
+    with pytest.raises(InputError, match=match):
+        make()
 
 
 def test_the_page_runs() -> None:

@@ -1,6 +1,6 @@
 """Rules that choose the shift, from the rewards of a training or from a data set."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, replace
 from typing import Any, Protocol, runtime_checkable
 
@@ -9,7 +9,7 @@ import numpy as np
 from rewardshift.checks import Discount, Finite, NonNegative, check, checked
 from rewardshift.errors import InputError, shown
 from rewardshift.optimism import value_bounds
-from rewardshift.shift import Shift, Terminal
+from rewardshift.shift import Shift, Terminal, as_single_shift
 
 AUTO = "auto"
 
@@ -173,3 +173,23 @@ def rule_on_data(shift: Any) -> Cautious | None:
     if isinstance(shift, Auto) and replace(shift, terminal=Auto.terminal) == Auto():
         return Cautious() if shift.terminal == Auto.terminal else Cautious(shift.terminal)
     return shift if isinstance(shift, Cautious) else None
+
+
+def shift_on_data(
+    shift: Any, gamma: float | None, data: Callable[[], tuple[np.ndarray, np.ndarray]]
+) -> Shift:
+    """A shift as it is given, or as `"auto"` or a `Cautious` chooses it from a data set.
+
+    Args:
+        shift: A bias, a `Shift`, the dict of a `Shift` in JSON, `"auto"` or a `Cautious`.
+        gamma: The discount of the agent that learns, for a choice.
+        data: A function that reads the rewards and the terminal flags; called for a choice only.
+    """
+    rule = shift if isinstance(shift, Cautious) else rule_on_data(as_rule(shift))
+    if rule is None:
+        if gamma is not None:
+            raise InputError(f"gamma is for shift='auto'; a Shift has its own, got {shift!r}")
+        return as_single_shift(shift)
+    if gamma is None:
+        raise InputError(f"{shift!r} needs the agent's discount, as in gamma=0.99, got gamma=None")
+    return rule.shift(*data(), gamma)

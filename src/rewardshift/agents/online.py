@@ -95,7 +95,13 @@ class Online(Agent):
     def members(self) -> tuple[Shift, ...]:
         """The shift of each member before the first step; the discount is the agent's."""
         if self.rule is not None:
-            return self.rule.shifts(self.rule.start(), self.gamma)
+            shifts: Any = self.rule.shifts(self.rule.start(), self.gamma)
+            if not (isinstance(shifts, tuple) and all(isinstance(one, Shift) for one in shifts)):
+                raise InputError(
+                    f"shifts of {shown(self.rule)} must return a tuple with a Shift for each"
+                    f" member, got {shown(shifts)}"
+                )
+            return shifts
         return cast("tuple[Shift, ...]", self.shift)
 
     def init_shared(self, key: PRNGKeyArray, spec: TaskSpec) -> dict[str, Any]:

@@ -9,10 +9,11 @@ from typing import Annotated
 import tyro
 
 from rewardshift.auto import Cautious
-from rewardshift.data.card import discounted_returns, summarise
+from rewardshift.data.card import summarise
 from rewardshift.data.dataset import Dataset
 from rewardshift.data.loading import load_dataset
 from rewardshift.data.minari_sets import local_sets
+from rewardshift.doctor.measure import discounted_returns
 from rewardshift.errors import InputError, plain
 from rewardshift.extras import require
 from rewardshift.files import write_atomic
@@ -100,7 +101,8 @@ def _action(dataset: Dataset) -> str:
 
 def _print_suggestion(dataset: Dataset, gamma: float) -> None:
     """Prints the cautious shift that the data suggest."""
-    values = discounted_returns(dataset, gamma)
+    ends = dataset.terminated | dataset.truncated
+    values = discounted_returns(dataset.reward.astype(float), gamma, ends, 0.0 * ends)
     low, high = float(values.min()), float(values.max())
     print(
         f"{'discounted return':18} from {low:.6g} to {high:.6g}, of every row, at gamma {gamma:g}"

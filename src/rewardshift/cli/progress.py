@@ -10,6 +10,7 @@ import numpy as np
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
+from rewardshift.files import was_cut_off
 from rewardshift.training.initial_values import read_initial_values
 from rewardshift.training.run_folder import how_to_resume
 from rewardshift.training.trainer import OnProgress
@@ -74,6 +75,11 @@ def training_bar(folder: Path, steps: int) -> Iterator[OnProgress]:
                 print(values)
         count(step, lambda: [row.evaluation_return for row in last_rows(rows)])
 
+    if was_cut_off(folder):
+        print(
+            f"The last start of {folder} did not end: its process was killed, or the environment"
+            " ended it. It goes on from its last checkpoint."
+        )
     try:
         with counting_bar(folder.name, steps, "steps") as count:
             yield on_progress

@@ -5,7 +5,6 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
-from jaxtyping import Float
 
 from rewardshift.data.dataset import Dataset
 
@@ -53,16 +52,6 @@ def summarise(dataset: Dataset) -> Summary:
         lengths=_three(np.array([rows.stop - rows.start for rows in dataset.episodes])),
         rewards=_three(dataset.reward.astype(np.float64)),
     )
-
-
-def discounted_returns(dataset: Dataset, gamma: float) -> Float[np.ndarray, " n"]:
-    """The discounted return from each row to the end of its episode; nothing after a cut."""
-    ends = (dataset.terminated | dataset.truncated).tolist()
-    totals, total = np.empty(len(dataset)), 0.0
-    for row, reward in reversed(list(enumerate(dataset.reward.tolist()))):
-        total = reward + (0.0 if ends[row] else gamma * total)
-        totals[row] = total
-    return totals
 
 
 def data_card(

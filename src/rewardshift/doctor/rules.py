@@ -13,13 +13,14 @@ if TYPE_CHECKING:
     from rewardshift.doctor.diagnosis import Diagnosis
 
 # Shares of the possible range of values.
-OVERESTIMATION = 0.2
+OVERESTIMATION = 0.33
 UNDERESTIMATION = 0.3
 PULL = 0.2
 TERMINAL_VALUE = 0.25
-# The share of estimates beyond every possible return, and terminal values divided by others.
+# The share of estimates beyond every possible return.
 BEYOND = 0.1
-THROUGH_ENDS, BEYOND_OTHERS = 0.3, 1.5
+# Terminal values divided by others: suspicious, too much in two looks, and more than an end.
+SUSPICIOUS, THROUGH_ENDS, DIVERGED = 0.3, 0.6, 1.5
 # The fewest terminal transitions whose values say something.
 FEW_ENDS = 5
 # Terminal values that shrink by more than this share in a lifetime are being learned.
@@ -117,10 +118,11 @@ def _untold(diagnosis: "Diagnosis", named: set[Illness]) -> list[str]:
             f"It expects {belief.estimate:.4g} where {belief.followed:.4g} follows, which its"
             f" {kind} start explains: train longer before judging its values."
         )
-    if ends is not None and ends.before is None and _through_ends(diagnosis, ends):
+    if ends is not None and "ends" not in named and _suspicious(diagnosis, ends):
+        cannot = "One look cannot" if ends.before is None else "It cannot"
         said.append(
-            f"It expects {ends.excess:.4g} after terminal transitions. One look cannot tell whether"
-            " it is still learning that episodes end there: look twice during the training."
+            f"It expects {ends.excess:.4g} after terminal transitions. {cannot} tell whether it is"
+            " still learning that episodes end there: look twice, far apart, during the training."
         )
     return said
 
@@ -130,8 +132,7 @@ def _no_update(diagnosis: "Diagnosis") -> Finding | None:
         return None
     return Finding(
         "no update",
-        f"It has had 0 updates after {diagnosis.signal.transitions} transitions, so its values are"
-        " those of its first networks.",
+        "It has had 0 updates, so its values are those of its first networks.",
         "Train longer: past its warm-up (`learning_starts`), and then ask again.",
     )
 
@@ -222,37 +223,42 @@ def _ends(diagnosis: "Diagnosis") -> Finding | None:
     ends = diagnosis.ends
     if ends is None:
         return None
-    advice = "Check the terminal flags in its data and targets; a shift would not help."
     # Episodes that were all cut at the same length may be those of a policy that did not end yet.
-    if not ends.stored and ends.stored is not None and ends.lived and ends.cut != 0:
-        if diagnosis.signal.transitions > ENOUGH:
-            return Finding(
-                "ends",
-                f"{ends.lived} transitions of its episodes are terminal and none in the data is, so"
-                " it bootstraps through the ends of episodes.",
-                advice,
-            )
+    unknown = ends.stored == 0 and ends.lived and ends.cut != 0
+    if unknown and diagnosis.signal.transitions > ENOUGH:
+        sentence = (
+            f"{ends.lived} transitions of its episodes are terminal and none in the data is, so it"
+            " bootstraps through the ends of episodes."
+        )
+    elif _valued_like_others(diagnosis, ends):
+        sentence = (
+            f"It expects {ends.excess:.4g} after terminal transitions, as if the episode went on:"
+            f" {ends.share:.0%} of what it expects after others, and {ends.before:.0%} before."
+        )
+    else:
         return None
-    # One look cannot tell values that were never learned from those that are not learned yet.
-    if ends.before is None or ends.before < THROUGH_ENDS or not _through_ends(diagnosis, ends):
-        return None
-    if ends.shrinking is not None and ends.shrinking > SHRINKING:
-        return None
-    return Finding(
-        "ends",
-        f"It expects {ends.excess:.4g} after terminal transitions, as if the episode went on:"
-        f" {ends.share:.0%} of what it expects after others, and {ends.before:.0%} before.",
-        advice,
-    )
+    advice = "Check the terminal flags in its data and targets; a shift would not help."
+    return Finding("ends", sentence, advice)
 
 
-def _through_ends(diagnosis: "Diagnosis", ends: Ends) -> bool:
-    """Whether terminal transitions that it had the time to learn are valued like others."""
+def _valued_like_others(diagnosis: "Diagnosis", ends: Ends) -> bool:
+    """Whether terminal values are those of ordinary transitions, in two looks.
+
+    One look cannot tell values that were never learned from those that are not learned yet.
+    """
+    if ends.before is None or ends.share is None or not _suspicious(diagnosis, ends):
+        return False
+    learning = ends.shrinking is not None and ends.shrinking > SHRINKING
+    return min(ends.before, ends.share) >= THROUGH_ENDS and not learning
+
+
+def _suspicious(diagnosis: "Diagnosis", ends: Ends) -> bool:
+    """Whether terminal transitions that it had the time to learn are valued much like others."""
     if ends.source != "data" or ends.share is None or ends.far is None:
         return False  # ends of its last policy, which it may not have learned at all
     late = (diagnosis.start.left or 0.0) <= LEARNING and ends.transitions >= FEW_ENDS
     # Values that diverge can be larger still; then an end that is not known is not the cause.
-    like_others = THROUGH_ENDS <= ends.share <= BEYOND_OTHERS
+    like_others = SUSPICIOUS <= ends.share <= DIVERGED
     return late and like_others and abs(ends.far) >= TERMINAL_VALUE
 
 

@@ -87,7 +87,8 @@ class Transitions:
     @property
     def history(self) -> History:
         """The rewards and ends of all transitions."""
-        reward, terminated, ended = self.whole or History(self.reward, self.terminated, self.ended)
+        given = self.whole or (self.reward, self.terminated, self.ended)
+        reward, terminated, ended = History(*given)
         known = None if ended is None else np.asarray(ended, bool)
         return History(np.asarray(reward, np.float64), np.asarray(terminated, bool), known)
 
@@ -219,5 +220,7 @@ def foreign_rewards(
 
 def _outside(stored: np.ndarray, paid: np.ndarray) -> float:
     """The share of rewards that are none of these, up to the rounding of a replay."""
-    near = np.isclose(stored[:, None], paid, rtol=1e-5, atol=1e-5 * np.abs(paid).max())
-    return float(1 - near.any(axis=1).mean())
+    near, room = np.zeros(len(stored), bool), 1e-5 * np.abs(paid).max()
+    for value in paid:
+        near |= np.abs(stored - value) <= room
+    return float(1 - near.mean())

@@ -248,7 +248,8 @@ def probe_spec(env: str | MakeEnv) -> TaskSpec:
         probe = make()
     except (gym.error.Error, ImportError) as error:
         raise InputError(f"the environment {env!r} cannot be made: {one_line(error)}") from error
-    probe.close()
+    with blaming(f"the environment {env_name(env)!r}, when closed,"):
+        probe.close()
     return task_spec(refuse_shifted(probe))
 
 
@@ -267,6 +268,8 @@ def task_spec(env: gym.Env[Any, Any]) -> TaskSpec:
     spec = _observation_spec(env)
     match env.action_space:
         case gym.spaces.Discrete(start=0, n=n):
+            if n >= 2**31:
+                raise InputError(f"there must be fewer than 2^31 actions; {env} has {n}")
             return spec._replace(num_actions=int(n))
         case gym.spaces.Box(shape=(size,)) as box if _is_continuous(box):
             own = env.env.action_space if isinstance(env, UnitBox) else box

@@ -1,11 +1,13 @@
 """Environments of one task side by side, one row for each seed."""
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+import gymnasium as gym
 import numpy as np
 
 from rewardshift.envs.tasks import MakeEnv, TaskSpec, env_maker, flatten, probe_spec
+from rewardshift.errors import blaming, shown
 
 
 class Step(NamedTuple):
@@ -45,7 +47,14 @@ class Environments:
     def restart(self, seeds: Sequence[int]) -> np.ndarray:
         """Starts a new episode in every row, from that row's seed."""
         pairs = zip(self._envs, seeds, strict=True)
-        return np.stack([flatten(env.reset(seed=seed)[0], self.spec) for env, seed in pairs])
+        return np.stack([self._first(env, seed) for env, seed in pairs])
+
+    def _first(self, env: gym.Env[Any, Any], seed: int | None = None) -> np.ndarray:
+        """The first observation of a new episode."""
+        returned = env.reset(seed=seed)
+        if not (isinstance(returned, tuple) and len(returned) == 2):
+            raise TypeError(f"reset must return an observation and an info, got {shown(returned)}")
+        return flatten(returned[0], self.spec)
 
     def step(self, actions: np.ndarray) -> Step:
         """Takes one action in every row."""
@@ -57,11 +66,12 @@ class Environments:
         restarted = {}
         chosen = actions if self.spec.action_size else actions.tolist()
         for row, (env, action) in enumerate(zip(self._envs, chosen, strict=True)):
-            raw, reward[row], terminated[row], truncated[row], info = env.step(action)
+            raw, paid, ended, cut, info = env.step(action)
+            reward[row], terminated[row], truncated[row] = _number(paid), _flag(ended), _flag(cut)
             following[row] = flatten(raw, self.spec)
             success[row] = info.get("is_success", info.get("success", np.nan))
             if terminated[row] or truncated[row]:
-                restarted[row] = flatten(env.reset()[0], self.spec)
+                restarted[row] = self._first(env)
         observation = following
         if restarted:
             observation = following.copy()
@@ -71,4 +81,19 @@ class Environments:
     def close(self) -> None:
         """Closes the environments."""
         for env in self._envs:
-            env.close()
+            with blaming(f"the environment {env}, when closed,"):
+                env.close()
+
+
+def _number(paid: Any) -> Any:
+    """The reward; raises TypeError if it is not a number, such as a text, which NumPy converts."""
+    if isinstance(paid, float | int | np.number) or np.asarray(paid).dtype.kind in "fiub":
+        return paid
+    raise TypeError(f"a reward must be a number, got {shown(paid)}")
+
+
+def _flag(ended: Any) -> Any:
+    """The flag; raises TypeError for another value, such as a text or None."""
+    if isinstance(ended, bool | np.bool_) or np.asarray(ended).dtype.kind in "biu":
+        return ended
+    raise TypeError(f"terminated and truncated must be True or False, got {shown(ended)}")

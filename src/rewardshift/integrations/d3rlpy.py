@@ -2,10 +2,11 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, NoReturn
+from typing import Any, Literal, NoReturn
 
 import numpy as np
 
+from rewardshift.auto import AUTO, Cautious, shift_on_data
 from rewardshift.errors import InputError
 from rewardshift.extras import needs
 from rewardshift.shift import Shift, as_single_shift
@@ -26,8 +27,12 @@ with needs("d3rlpy"):
 # The pickers with which a transition's reward is one reward of the environment.
 ONE_REWARD = (BasicTransitionPicker, FrameStackTransitionPicker)
 
+ShiftOnData = float | Mapping[str, Any] | Shift | Cautious | Literal["auto"]
 
-def to_d3rlpy(shift: float | Mapping[str, Any] | Shift) -> ConstantShiftRewardScaler:
+
+def to_d3rlpy(
+    shift: ShiftOnData, gamma: float | None = None, dataset: ReplayBuffer | None = None
+) -> ConstantShiftRewardScaler:
     """The reward scaler of d3rlpy that computes `k r + b`: scale first, then bias.
 
     It is correct if a transition holds one reward. Otherwise `fit` refuses it before the first
@@ -40,18 +45,27 @@ def to_d3rlpy(shift: float | Mapping[str, Any] | Shift) -> ConstantShiftRewardSc
     rewardshift; a loaded scaler refuses nothing.
 
     Args:
-        shift: A bias, a `Shift`, or the dict of a `Shift` in JSON.
+        shift: A bias, a `Shift`, the dict of a `Shift` in JSON, or `"auto"`, which stands for
+            `Cautious(terminal="zero")`.
+        gamma: The discount of the algorithm, for `"auto"`.
+        dataset: The data set from which `"auto"` chooses.
     """
-    shift = as_single_shift(shift)
-    if shift.credits_ends:
+    chosen = shift_on_data(
+        Cautious("zero") if isinstance(shift, str) and shift == AUTO else shift,
+        gamma,
+        lambda: _all_rewards(dataset),
+    )
+    if chosen.credits_ends:
         raise InputError(
-            f"a reward scaler of d3rlpy does not know what is terminal, so it cannot be {shift}:"
+            f"a reward scaler of d3rlpy does not know what is terminal, so it cannot be {chosen}:"
             " use shift_dataset"
         )
-    return _CheckedScaler(shift=shift.bias, multiplier=shift.scale, multiply_first=True)
+    return _CheckedScaler(shift=chosen.bias, multiplier=chosen.scale, multiply_first=True)
 
 
-def shift_dataset(dataset: ReplayBuffer, shift: float | Mapping[str, Any] | Shift) -> ReplayBuffer:
+def shift_dataset(
+    dataset: ReplayBuffer, shift: ShiftOnData, gamma: float | None = None
+) -> ReplayBuffer:
     """A data set of d3rlpy with shifted rewards, for every algorithm and every picker but one.
 
     Multi-step returns and returns-to-go are then sums of shifted rewards, as they should be. The
@@ -61,21 +75,19 @@ def shift_dataset(dataset: ReplayBuffer, shift: float | Mapping[str, Any] | Shif
     Args:
         dataset: The data set, with primal rewards. A `SparseRewardTransitionPicker` is refused,
             because its numbers are primal.
-        shift: A bias, a `Shift`, or the dict of a `Shift` in JSON. For
-            `terminal="absorbing"`, its gamma must be that of the algorithm.
+        shift: A bias, a `Shift`, the dict of a `Shift` in JSON, or `"auto"`, which stands for
+            `Cautious()`. For `terminal="absorbing"`, its gamma must be that of the algorithm.
+            `trained_shift` tells what was chosen.
+        gamma: The discount of the algorithm, for `"auto"`.
     """
-    shift = as_single_shift(shift)
-    if not isinstance(dataset, ReplayBuffer):
-        raise InputError(f"expected a ReplayBuffer of d3rlpy with its own episodes, got {dataset}")
+    _refuse_other_data(dataset)
     if isinstance(dataset.transition_picker, SparseRewardTransitionPicker):
         raise InputError(
             "a SparseRewardTransitionPicker writes primal rewards: shift the data set with another"
             " picker, and give the result one whose rewards are shifted"
         )
-    if not dataset.episodes:
-        raise InputError("the data set has no episodes")
-    _refuse_shifted(dataset.episodes)
-    shifted = {id(episode): _shift_episode(episode, shift) for episode in dataset.episodes}
+    chosen = shift_on_data(shift, gamma, lambda: _all_rewards(dataset))
+    shifted = {id(episode): _shift_episode(episode, chosen) for episode in dataset.episodes}
     buffer = InfiniteBuffer()
     for number in range(dataset.transition_count):
         episode, step = dataset.buffer[number]
@@ -122,7 +134,12 @@ def from_d3rlpy(
 
 
 def trained_shift(algo: QLearningAlgoBase[Any, Any], dataset: ReplayBuffer) -> Shift:
-    """The shift of the rewards that an agent learns from: the data set's, or its scaler's."""
+    """The shift of the rewards that an agent learns from: the data set's, or its scaler's.
+
+    Args:
+        algo: The agent.
+        dataset: The data set of its training, as it was given to `fit`.
+    """
     first = dataset.episodes[0]
     if isinstance(first, _ShiftedEpisode):
         return first.shift
@@ -167,6 +184,25 @@ class _CheckedScaler(ConstantShiftRewardScaler):  # type: ignore[misc]
             "a reward scaler adds the bias once to a return of many rewards, as a Decision"
             " Transformer has them: use shift_dataset instead"
         )
+
+
+def _refuse_other_data(dataset: Any) -> None:
+    """Raises unless the data set has episodes of its own, with primal rewards."""
+    if not isinstance(dataset, ReplayBuffer):
+        raise InputError(f"expected a ReplayBuffer of d3rlpy with its own episodes, got {dataset}")
+    if not dataset.episodes:
+        raise InputError("the data set has no episodes")
+    _refuse_shifted(dataset.episodes)
+
+
+def _all_rewards(dataset: ReplayBuffer | None) -> tuple[np.ndarray, np.ndarray]:
+    """The rewards and the terminal flags of all episodes."""
+    if dataset is None:
+        raise InputError("'auto' chooses from the data, as in to_d3rlpy('auto', 0.99, dataset)")
+    _refuse_other_data(dataset)
+    rewards = [np.ravel(episode.rewards) for episode in dataset.episodes]
+    flags = [np.ravel(_terminal_flags(episode)) for episode in dataset.episodes]
+    return np.concatenate(rewards), np.concatenate(flags)
 
 
 def _alike(scaler: Any, other: Any) -> bool:

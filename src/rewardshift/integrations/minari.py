@@ -3,11 +3,14 @@
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, Literal, NoReturn
 
+import numpy as np
+
+from rewardshift.auto import Cautious, shift_on_data
 from rewardshift.errors import InputError
 from rewardshift.extras import needs
-from rewardshift.shift import Shift, as_single_shift
+from rewardshift.shift import Shift
 from rewardshift.wrappers import METADATA_KEY, recorded_shift
 
 with needs("minari"):
@@ -17,7 +20,11 @@ with needs("minari"):
 REFERENCE_SCORES = ("ref_min_score", "ref_max_score")
 
 
-def shift_minari(dataset: MinariDataset, shift: float | Mapping[str, Any] | Shift) -> MinariDataset:
+def shift_minari(
+    dataset: MinariDataset,
+    shift: float | Mapping[str, Any] | Shift | Cautious | Literal["auto"],
+    gamma: float | None = None,
+) -> MinariDataset:
     """A Minari data set with shifted rewards, for agents that cannot shift by themselves.
 
     It is a view: an episode is shifted when it is read, and nothing is copied or written. It has
@@ -31,7 +38,10 @@ def shift_minari(dataset: MinariDataset, shift: float | Mapping[str, Any] | Shif
 
     Args:
         dataset: The data set, with primal rewards.
-        shift: A bias, a `Shift`, or the dict of a `Shift` in JSON.
+        shift: A bias, a `Shift`, the dict of a `Shift` in JSON, or `"auto"`, which stands for
+            `Cautious()` and reads all episodes once. ``storage.metadata["reward_shift"]`` of the
+            result is the shift that it chose.
+        gamma: The discount of the agent that learns, for `"auto"`.
     """
     if not isinstance(dataset, MinariDataset):
         raise InputError(f"expected a data set of Minari, got {dataset!r}")
@@ -47,8 +57,15 @@ def shift_minari(dataset: MinariDataset, shift: float | Mapping[str, Any] | Shif
             f"the data set {dataset.id!r} was recorded under ShiftReward, so it is shifted already,"
             f" by {recorded}: use it as it is, or record it again without the wrapper"
         )
-    storage = ShiftedStorage(dataset.storage, as_single_shift(shift))
-    return MinariDataset(storage, dataset.episode_indices)
+    chosen = shift_on_data(shift, gamma, lambda: _all_rewards(dataset))
+    return MinariDataset(ShiftedStorage(dataset.storage, chosen), dataset.episode_indices)
+
+
+def _all_rewards(dataset: MinariDataset) -> tuple[np.ndarray, np.ndarray]:
+    """The rewards and the terminal flags of all episodes."""
+    columns = [(episode.rewards, episode.terminations) for episode in dataset]
+    rewards, terminations = zip(*columns, strict=True)
+    return np.concatenate(rewards), np.concatenate(terminations)
 
 
 class ShiftedStorage(MinariStorage):  # type: ignore[misc]

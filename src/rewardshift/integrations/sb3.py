@@ -327,3 +327,11 @@ def shifts_around(venv: VecEnv) -> list[Shift]:
         return [wrapper.shift]
     inside = venv.get_attr("metadata") if venv.has_attr("metadata") else []
     return [metadata[METADATA_KEY] for metadata in inside if METADATA_KEY in metadata]
+
+
+from rewardshift.integrations.sb3_curiosity import (  # noqa: E402
+    CuriousReplayBuffer as CuriousReplayBuffer,  # noqa: PLC0414
+)
+from rewardshift.integrations.sb3_members import RRSDQN as RRSDQN  # noqa: E402, PLC0414
+from rewardshift.integrations.sb3_members import RRSSAC as RRSSAC  # noqa: E402, PLC0414
+from rewardshift.integrations.sb3_members import RRSTD3 as RRSTD3  # noqa: E402, PLC0414

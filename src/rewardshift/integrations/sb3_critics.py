@@ -10,6 +10,7 @@ import numpy as np
 
 from rewardshift.errors import InputError
 from rewardshift.extras import needs
+from rewardshift.integrations.sb3_members import RandomRewardShift
 
 with needs("sb3"):
     import torch
@@ -128,10 +129,31 @@ QUANTILE_CRITICS = Kind("critic", _of_pairs, np.mean)
 SBX = Kind("qf_state", _of_sbx, np.min)
 
 
+def _members(model: RandomRewardShift) -> Kind:
+    """How the members of Random Reward Shift are read: each on the primal scale, as the leader's.
+
+    A member's own scale is exact for `absorbing` and for tasks that never terminate.
+    """
+    discrete, shifts = isinstance(model.policy, DQNPolicy), model.members
+
+    def read(policy: Any, networks: Any, observations: Any, actions: np.ndarray) -> np.ndarray:
+        if discrete:
+            rows = [_of_actions(policy, network, observations, actions) for network in networks]
+        else:
+            rows = np.split(_of_pairs(policy, networks, observations, actions), len(shifts))
+        pairs = zip(shifts, rows, strict=True)
+        return np.stack([shift.to_primal(values.min(axis=0)) for shift, values in pairs])
+
+    part = "q_net" if discrete else "critic"
+    return Kind(part, read, lambda values, **_: values[model.leader])
+
+
 def _kind(model: BaseAlgorithm) -> Kind:
     """The kind of a model's critics; those of sb3-contrib are known by their attributes."""
     policy: Any = model.policy
     critic = getattr(policy, "critic", None)
+    if isinstance(model, RandomRewardShift):
+        return _members(model)
     if isinstance(policy, DQNPolicy):
         return Q_NETWORK
     if isinstance(critic, ContinuousCritic):

@@ -24,31 +24,37 @@ PANELS_PER_ROW = 3
 
 def draw(figure: Figure, curves: Sequence[Curve], caption: str) -> dict[str, bytes]:
     """The figure as the bytes of a PNG and an SVG; the same curves give the same bytes."""
-    columns = min(len(figure.panels), PANELS_PER_ROW)
-    rows = -(-len(figure.panels) // columns)
     # The fixed salt makes an SVG's ids reproducible; without a date, so are its bytes.
     salted = matplotlib.rc_context({"svg.hashsalt": figure.name, "font.size": 9})
     with salted, plain_texts():
-        canvas = Canvas(figsize=(3.6 * columns, 2.9 * rows + 0.9), layout="constrained")
-        axes = canvas.subplots(rows, columns, squeeze=False).flatten()
-        for axis, panel in zip(axes, figure.panels, strict=False):
-            _draw_panel(axis, figure, panel, curves)
-        for axis in axes[len(figure.panels) :]:
-            axis.set_axis_off()
-        title = "\n".join(textwrap.wrap(figure.title, 38 * columns))
-        canvas.suptitle(title, fontweight="bold")
-        lines = {label: line for axis in axes for line, label in _legend(axis)}
-        labels = [method.label for method in figure.methods if method.label in lines]
-        canvas.legend(
-            [lines[label] for label in labels],
-            labels,
-            loc="outside lower center",
-            ncols=min(4, 2 * columns),
-            frameon=False,
-            title="\n".join(textwrap.wrap(plain(caption), 50 * columns)),
-            title_fontsize=7,
-        )
+        canvas = as_canvas(figure, curves, caption)
         return {"png": render(canvas, "png"), "svg": render(canvas, "svg")}
+
+
+def as_canvas(figure: Figure, curves: Sequence[Curve], caption: str) -> Canvas:
+    """The figure as Matplotlib's."""
+    columns = min(len(figure.panels), PANELS_PER_ROW)
+    rows = -(-len(figure.panels) // columns)
+    canvas = Canvas(figsize=(3.6 * columns, 2.9 * rows + 0.9), layout="constrained")
+    axes = canvas.subplots(rows, columns, squeeze=False).flatten()
+    for axis, panel in zip(axes, figure.panels, strict=False):
+        _draw_panel(axis, figure, panel, curves)
+    for axis in axes[len(figure.panels) :]:
+        axis.set_axis_off()
+    title = "\n".join(textwrap.wrap(figure.title, 38 * columns))
+    canvas.suptitle(title, fontweight="bold")
+    lines = {line.get_label(): line for axis in axes for line in axis.lines}
+    labels = [method.label for method in figure.methods if method.label in lines]
+    canvas.legend(
+        [lines[label] for label in labels],
+        labels,
+        loc="outside lower center",
+        ncols=min(4, 2 * columns),
+        frameon=False,
+        title="\n".join(textwrap.wrap(plain(caption), 50 * columns)),
+        title_fontsize=7,
+    )
+    return canvas
 
 
 def shown_curves(panel: Panel, method: str, curves: Sequence[Curve]) -> list[Curve]:
@@ -69,10 +75,6 @@ def in_words(figure: Figure, curves: Sequence[Curve]) -> str:
         ]
         sentences.append(f"{panel.title}, {panel.y_label} at the end: {'; '.join(ends)}.")
     return " ".join(sentences)
-
-
-def _legend(axis: Axes) -> list[tuple[Any, str]]:
-    return list(zip(*axis.get_legend_handles_labels(), strict=True))
 
 
 def _draw_panel(axis: Axes, figure: Figure, panel: Panel, curves: Sequence[Curve]) -> None:

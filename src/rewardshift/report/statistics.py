@@ -221,14 +221,15 @@ def detectable(seeds: int, claims: int, kind: Kind) -> float | None:
     samples = 1 if kind == "bound" else 2
     freedom = samples * (size - 1)
     critical = float(scipy.stats.t.isf(ALPHA / (2 * claims), freedom))
-    power = _power_of_alike if kind == "alike" else _power_of_one_side
-    errors = brentq(lambda effect: power(effect, critical, freedom) - POWER, 0, 50)
+
+    def power(effect: float) -> float:
+        """The power for an effect in standard errors; for one side that of a t-test."""
+        if kind == "alike":
+            return _power_of_alike(effect, critical, freedom)
+        return float(scipy.stats.nct.sf(critical, freedom, effect))
+
+    errors = brentq(lambda effect: power(effect) - POWER, 0, 50)
     return float(errors * math.sqrt(samples / size))
-
-
-def _power_of_one_side(effect: float, critical: float, freedom: float) -> float:
-    """The power of a one-sided t-test for an effect in standard errors."""
-    return float(scipy.stats.nct.sf(critical, freedom, effect))
 
 
 def _power_of_alike(effect: float, critical: float, freedom: float) -> float:

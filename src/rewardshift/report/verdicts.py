@@ -26,17 +26,24 @@ SOURCES: tuple[Source, ...] = get_args(Source)
 SYMBOLS = {"supported": "✓", "contradicted": "✗", "inconclusive": "?", "not tested": "-"}
 VERDICTS = tuple(SYMBOLS)
 
-# The entries of a claim in `claims.json` with their types: those that the figure declares, and
-# those that are measured, which are null without results.
-DECLARED: dict[str, Any] = {
-    **dict.fromkeys(("id", "panel", "statement", "better", "preset"), str),
-    "worse": str | None,
+# The entries of a claim in `claims.json` with their types: those of the `Claim`, those of its
+# figure, and those that are measured, which are null without results.
+CLAIMED: dict[str, Any] = {
+    **dict.fromkeys(("id", "panel", "statement"), str),
     "source": Source,
+    "better": str,
+    "worse": str | None,
     "metric": Metric,
     "until": Natural | None,
     "end": Share,
-    **dict.fromkeys(("alike", "bound", "lifetimes", "core_hours"), Finite | None),
+    **dict.fromkeys(("alike", "bound"), Finite | None),
+}
+DECLARED: dict[str, Any] = {
+    **CLAIMED,
+    "preset": str,
+    "lifetimes": Finite | None,
     "verdict": Literal[*VERDICTS],
+    "core_hours": Finite | None,
 }
 MEASURED: dict[str, Any] = {
     **dict.fromkeys(("p_value", "p_corrected", "p_opposite", "p_opposite_corrected"), Share),
@@ -281,17 +288,7 @@ def _declared(figure: Figure, panel: Panel, claim: Claim, preset: str) -> dict[s
     """The entry of a claim that is not tested."""
     plan, tell = figure.presets[preset], figure.lifetimes
     return {
-        "id": claim.id,
-        "panel": claim.panel,
-        "statement": claim.statement,
-        "source": claim.source,
-        "better": claim.better,
-        "worse": claim.worse,
-        "metric": claim.metric,
-        "until": claim.until,
-        "end": claim.end,
-        "alike": claim.alike,
-        "bound": claim.bound,
+        **{key: getattr(claim, key) for key in CLAIMED},
         "preset": preset,
         "lifetimes": None if tell is None else tell(figure, panel.task, preset),
         "verdict": "not tested",

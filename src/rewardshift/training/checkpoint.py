@@ -11,6 +11,7 @@ An array is stored under its path in its tree, and checked by path, shape and ty
 
 import io
 import json
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from hashlib import sha256
@@ -22,7 +23,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from rewardshift.checks import Natural, checked
-from rewardshift.errors import InputError, one_line
+from rewardshift.errors import InputError, one_line, shown
 from rewardshift.files import (
     DAMAGE,
     arrays_in,
@@ -190,10 +191,11 @@ def _manifest(path: Path, configs: tuple[str, ...]) -> dict[str, Any]:
 
 def _segments(folder: Path, body: dict[str, Any]) -> dict[Path, str]:
     """The files of the transitions, with their checksums."""
-    segments = {folder / name: digest for name, digest in as_object(body["segments"]).items()}
-    if any(path.parent != folder or path.name == ".." for path in segments):
-        raise ValueError("it names a file of another folder")
-    return segments
+    segments = as_object(body["segments"])
+    for name in segments:
+        if not re.fullmatch(r"segment-\d+-\d+\.npy", name):
+            raise ValueError(f"it names a file of another folder or kind, {shown(name)}")
+    return {folder / name: digest for name, digest in segments.items()}
 
 
 def _read(
@@ -207,9 +209,8 @@ def _read(
         for segment, digest in _segments(folder, body).items()
     ]
     records = None if record is None else np.concatenate(parts, axis=1).view(record)
-    return Checkpoint(
-        body["step"], body["config"], arrays, body["notes"], records, body["segments"]
-    )
+    notes = as_object(body["notes"])
+    return Checkpoint(body["step"], body["config"], arrays, notes, records, body["segments"])
 
 
 def _read_whole(path: Path, digest: str) -> bytes:

@@ -12,7 +12,7 @@ import sys
 from collections.abc import Iterable
 from dataclasses import dataclass, fields, replace
 from hashlib import sha256
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
@@ -26,7 +26,7 @@ from rewardshift.agents.sac import SAC
 from rewardshift.agents.selection import SELECTIONS
 from rewardshift.agents.td3 import TD3
 from rewardshift.auto import Auto
-from rewardshift.checks import Count, Finite, check, checked
+from rewardshift.checks import Count, Finite, Must, check, checked
 from rewardshift.data.dataset import Dataset, Subset
 from rewardshift.data.loading import load_dataset
 from rewardshift.envs.tasks import TaskSpec, check_imported
@@ -37,6 +37,10 @@ from rewardshift.training.offline import OfflineBudget
 from rewardshift.training.online import OnlineBudget
 
 FORMAT = 9
+Lengths = Annotated[
+    tuple[Count, ...],
+    Must("up to 100 whole numbers of 1 or more", lambda lengths: len(lengths) <= 100),
+]
 PLAIN_LETTERS = f"{string.ascii_letters}{string.digits}._"
 PLAIN = (bool, int, float, str, type(None))
 LONGEST_NAME = 100  # file systems allow 255
@@ -107,7 +111,7 @@ class RunConfig:
     seeds: tuple[int, ...]
     budget: OnlineBudget | OfflineBudget
     data: DataConfig | None = None
-    earlier_steps: tuple[Count, ...] = ()
+    earlier_steps: Lengths = ()
     biases: tuple[Finite, ...] = ()
 
     def __post_init__(self) -> None:
@@ -162,12 +166,12 @@ class RunConfig:
     @property
     def digests(self) -> tuple[str, ...]:
         """The digests of this run and of its shorter versions."""
-        if not self.earlier_steps:
-            return (self.digest,)
-        *before, last = self.earlier_steps
-        budget = _with_length(self.budget, last)
-        shorter = replace(self, budget=budget, earlier_steps=tuple(before))
-        return (self.digest, *shorter.digests)
+        lengths = self.earlier_steps
+        shorter = [
+            replace(self, budget=_with_length(self.budget, last), earlier_steps=lengths[:number])
+            for number, last in enumerate(lengths)
+        ]
+        return (self.digest, *(one.digest for one in reversed(shorter)))
 
     @property
     def name(self) -> str:

@@ -4,6 +4,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
+from hashlib import sha256
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -48,7 +49,7 @@ from rewardshift.training.evaluation import (
     vector_episodes,
 )
 
-FORMAT = 2
+FORMAT = 3
 MOST_AT_ONCE = 100  # environments that an evaluation makes
 ABOUT = "about"  # the name of the array that holds a policy file's JSON
 
@@ -188,9 +189,10 @@ class Policy:
             "seed": self.seed,
             "step": self.step,
         }
+        networks = {name: getattr(self.state, name) for name in self.agent.networks}
+        about["checksum"] = _checksum(about, read_arrays(npz_bytes(networks)))
         text = np.frombuffer(json.dumps(about).encode(), np.uint8)
         writable_folder(path.parent)
-        networks = {name: getattr(self.state, name) for name in self.agent.networks}
         write_atomic(path, npz_bytes({ABOUT: text, **networks}))
 
     @cached_property
@@ -232,6 +234,8 @@ class Policy:
                 f" got {shown(observation)}"
             )
         rows, single = found
+        if not np.isfinite(rows).all():
+            raise InputError(f"observations must be finite numbers, got {shown(observation)}")
         return rows.astype(spec.dtype), single
 
     @cached_property
@@ -258,6 +262,16 @@ def filled_networks(agent: Agent, shapes: Any, leaves: dict[str, np.ndarray]) ->
     return dict(fill(template, leaves))
 
 
+def _checksum(about: dict[str, Any], leaves: dict[str, np.ndarray]) -> str:
+    """The checksum of a policy file, over its description and its arrays."""
+    content = sha256(json.dumps(about, sort_keys=True).encode())
+    for name in sorted(leaves):
+        leaf = np.ascontiguousarray(leaves[name])
+        content.update(f"{name} {leaf.dtype} {leaf.shape}".encode())
+        content.update(leaf.data)
+    return content.hexdigest()
+
+
 def read_policy(path: Path) -> Policy:
     """The policy that `Policy.save` wrote."""
     try:
@@ -265,6 +279,8 @@ def read_policy(path: Path) -> Policy:
         about = as_object(json.loads(leaves.pop(leaf_name(ABOUT)).tobytes()))
         if about["format"] != FORMAT:
             raise ValueError(f"its format is {about['format']!r}, this version reads {FORMAT}")
+        if about.pop("checksum") != _checksum(about, leaves):
+            raise ValueError("its checksum does not match")
         agent, spec = part_from_json(about["agent"]), TaskSpec.from_json(about["spec"])
         kinds = {"env": str, "seed": Natural, "step": Natural}
         env, seed, step = (checked(name, kind, about[name]) for name, kind in kinds.items())

@@ -196,10 +196,15 @@ def _restore(trainer: Trainer, folder: Path, config: RunConfig) -> dict[str, str
     checkpoint = load_checkpoint(folder / "checkpoints", config.digests, template, record)
     if checkpoint is None:
         return {}
-    trainer.restore(Snapshot(checkpoint.step, checkpoint.arrays, checkpoint.notes))
-    if trainer.replay:
-        assert checkpoint.records is not None
-        trainer.replay.restore(checkpoint.records, checkpoint.step)
+    try:
+        trainer.restore(Snapshot(checkpoint.step, checkpoint.arrays, checkpoint.notes))
+        if trainer.replay:
+            assert checkpoint.records is not None
+            trainer.replay.restore(checkpoint.records, checkpoint.step)
+    except DAMAGE as error:
+        raise InputError(
+            f"the last checkpoint in {str(folder)!r} cannot be used: {one_line(error)}"
+        ) from error
     return checkpoint.segments
 
 

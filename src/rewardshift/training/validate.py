@@ -17,7 +17,9 @@ import jax.numpy as jnp
 import numpy as np
 
 from rewardshift.agents.base import Agent
+from rewardshift.agents.selection import Drawing
 from rewardshift.auto import Cautious
+from rewardshift.checks import Natural, checked
 from rewardshift.envs.goals import probe_goals
 from rewardshift.envs.tasks import MakeEnv, TaskSpec, env_name, probe_spec
 from rewardshift.errors import InputError, one_line, shown
@@ -206,13 +208,37 @@ def _trace_acting(agent: Agent, spec: TaskSpec, state: Any) -> None:
     """Raises if the results of an agent's functions for an environment break the contract."""
     name = type(agent).__name__
     observation = jax.ShapeDtypeStruct((spec.features,), spec.dtype)
-    draws = jax.ShapeDtypeStruct((agent.draws(spec),), jnp.float32)
+    count = checked(f"draws of {name}", Natural, agent.draws(spec))
+    draws = jax.ShapeDtypeStruct((count,), jnp.float32)
     action = jax.eval_shape(agent.act, state, observation, draws, agent.exploration(0, 1))
     _check_action(f"{name}.act", action, spec)
     _check_same(f"{name}.lead", state, jax.eval_shape(agent.lead, state, NUMBER, FLAG, NUMBER))
     _check_same(f"{name}.adapt", state, jax.eval_shape(agent.adapt, state, NUMBER, FLAG))
     after, _ = jax.eval_shape(agent.observe, state, observation)
     _check_same(f"{name}.observe", state, after)
+    _check_parts(agent, spec, state)
+
+
+def _check_parts(agent: Any, spec: TaskSpec, state: Any) -> None:
+    """Raises if an agent's selection names no member, or its bonus is not a number a state."""
+    members, selection = len(agent.members), getattr(agent, "selection", None)
+    if isinstance(selection, Drawing):
+        draws = jnp.linspace(0, 1, 9)[:-1]
+        drawn = np.array([selection.draw(jnp.zeros(members), draw) for draw in draws])
+        if drawn.ndim != 1 or drawn.min() < 0 or drawn.max() >= members:
+            raise InputError(
+                f"draw of {shown(selection)} must return a member, from 0 to {members - 1}, got"
+                f" {shown(drawn.tolist())}"
+            )
+    intrinsic = getattr(agent, "intrinsic", None)
+    if intrinsic is not None:
+        observations = jax.ShapeDtypeStruct((2, spec.features), jnp.float32)
+        bonus = jax.eval_shape(intrinsic.bonus, state.intrinsic, observations)
+        if getattr(bonus, "shape", None) != (2,):
+            raise InputError(
+                f"bonus of {shown(intrinsic)} must return one number for each observation, for 2 of"
+                f" them the shape (2,), got {shown(getattr(bonus, 'shape', bonus))}"
+            )
 
 
 def _trace_updates(kind: type, agent: Agent, spec: TaskSpec, state: Any) -> Columns:

@@ -1,0 +1,560 @@
+"""Random Reward Shift for Stable-Baselines3: with one member its parent, with several ours."""
+
+import copy
+import random
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import gymnasium as gym
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+import pytest
+import torch
+from gymnasium.wrappers import TimeLimit
+from probes import short_cartpole
+from stable_baselines3 import DQN, PPO, SAC, TD3, HerReplayBuffer
+from stable_baselines3.common.buffers import NStepReplayBuffer
+from stable_baselines3.common.callbacks import BaseCallback, EvalCallback
+from stable_baselines3.common.env_util import make_vec_env
+from stable_baselines3.common.envs import FakeImageEnv, SimpleMultiObsEnv
+from stable_baselines3.common.evaluation import evaluate_policy
+from stable_baselines3.common.noise import NormalActionNoise
+from stable_baselines3.common.torch_layers import FlattenExtractor
+from stable_baselines3.common.type_aliases import ReplayBufferSamples
+from stable_baselines3.common.utils import set_random_seed
+from stable_baselines3.common.vec_env import VecNormalize
+from stable_baselines3.ppo import MlpPolicy as OnPolicy
+
+import rewardshift.agents.dqn
+import rewardshift.agents.sac
+import rewardshift.agents.td3
+from rewardshift import MLP, InputError, Shift, ShiftReward
+from rewardshift.agents.base import Batch
+from rewardshift.agents.learner import Learner
+from rewardshift.agents.networks import MLPParameters
+from rewardshift.agents.networks.perceptron import Layer
+from rewardshift.envs.tasks import TaskSpec
+from rewardshift.integrations.sb3 import (
+    RRSDQN,
+    RRSSAC,
+    RRSTD3,
+    CuriousReplayBuffer,
+    OverestimationCallback,
+    VecShiftReward,
+)
+from rewardshift.integrations.sb3_critics import critics_of
+from rewardshift.integrations.sb3_doctor import doctor
+from rewardshift.integrations.sb3_members import MlpPolicy
+
+PAIRS = [(TD3, RRSTD3), (SAC, RRSSAC), (DQN, RRSDQN)]
+AGENTS = [RRSTD3, RRSSAC, RRSDQN]
+SHIFTS = (-0.5, 0.0, 0.5)
+SMALL: dict[str, Any] = {
+    "learning_starts": 20,
+    "batch_size": 16,
+    "buffer_size": 1000,
+    "train_freq": 1,
+    "seed": 0,
+    "device": "cpu",
+}
+
+
+class Reach(gym.Env[Any, Any]):
+    """A point on a line that is to come near a goal; the episode ends there."""
+
+    def __init__(self, *, discrete: bool) -> None:
+        box = gym.spaces.Box(-2, 2, (1,))
+        names = ("observation", "achieved_goal", "desired_goal")
+        self.observation_space = gym.spaces.Dict(dict.fromkeys(names, box))
+        self.action_space = gym.spaces.Discrete(2) if discrete else gym.spaces.Box(-1, 1, (1,))
+        self.discrete = discrete
+
+    def _look(self) -> dict[str, np.ndarray]:
+        place = self.place.astype(np.float32)
+        return {"observation": place, "achieved_goal": place, "desired_goal": self.goal}
+
+    def reset(self, *, seed: int | None = None, options: Any = None) -> Any:
+        super().reset(seed=seed)
+        self.place, self.goal = np.zeros(1), self.np_random.uniform(-1, 1, 1).astype(np.float32)
+        return self._look(), {}
+
+    def compute_reward(self, achieved: np.ndarray, desired: np.ndarray, info: Any) -> Any:
+        return -(np.abs(achieved - desired) > 0.2)[..., 0].astype(np.float32)
+
+    def step(self, action: Any) -> Any:
+        move = 2 * int(action) - 1 if self.discrete else float(np.ravel(action)[0])
+        self.place = np.clip(self.place + 0.3 * move, -2, 2)
+        reward = float(self.compute_reward(self.place, self.goal, {}))
+        return self._look(), reward, reward == 0, False, {}
+
+
+def is_discrete(algorithm: Any) -> bool:
+    return issubclass(algorithm, DQN)
+
+
+def task(algorithm: Any) -> gym.Env[Any, Any]:
+    """Episodes of 12 steps or fewer."""
+    if is_discrete(algorithm):
+        return short_cartpole()
+    return TimeLimit(gym.make("Pendulum-v1").unwrapped, 12)
+
+
+def made(algorithm: Any, policy: Any = "MlpPolicy", env: Any = None, **more: Any) -> Any:
+    own: dict[str, Any] = {"policy_kwargs": {"net_arch": [16]}}  # which Stable-Baselines3 changes
+    if is_discrete(algorithm):
+        own["target_update_interval"] = 10
+    return algorithm(policy, env or task(algorithm), **{**SMALL, **own, **more})
+
+
+def assert_same(this: Any, other: Any) -> None:
+    """All parameters of two models, targets included, are equal, bit for bit."""
+    pairs = zip(this.policy.parameters(), other.policy.parameters(), strict=True)
+    assert all(torch.equal(one, two) for one, two in pairs)
+
+
+@pytest.mark.parametrize("more", [{}, {"n_steps": 3}, {"env": 3}, {"gradient_steps": 2}])
+@pytest.mark.parametrize(("parent", "ours"), PAIRS)
+def test_one_member_without_a_shift_is_the_parent(parent: Any, ours: Any, more: Any) -> None:
+    count = more.get("env", 1)
+    more = {**more, "env": make_vec_env(partial(task, parent), n_envs=count, seed=1)}
+    if not is_discrete(parent):
+        noise = {"action_noise": NormalActionNoise(np.zeros(1), 0.1 * np.ones(1))}
+        more = {**more, **(noise if parent is TD3 else {"use_sde": True})}
+    theirs = made(parent, **more).learn(20 + 200 * count)
+    more["env"] = make_vec_env(partial(task, parent), n_envs=count, seed=1)
+    model = made(ours, shifts=Shift(0.0, terminal="absorbing"), **more).learn(20 + 200 * count)
+    assert model._n_updates == theirs._n_updates >= 200
+    assert_same(model, theirs)
+    first = theirs.replay_buffer.observations
+    np.testing.assert_array_equal(first, model.replay_buffer.observations)
+
+
+@pytest.mark.parametrize(("parent", "ours"), PAIRS)
+@pytest.mark.parametrize("kind", ["CnnPolicy", "MultiInputPolicy", "hindsight"])
+def test_images_and_dicts_and_hindsight(parent: Any, ours: Any, kind: str) -> None:
+    """As the parent with one member; three members are made, trained, saved and loaded."""
+    flag, more = is_discrete(parent), {}
+    env: Any = partial(SimpleMultiObsEnv, random_start=False, discrete_actions=flag)
+    if kind == "CnnPolicy":
+        env = partial(images, discrete=flag)
+    if kind == "hindsight":
+        env = lambda: TimeLimit(Reach(discrete=flag), 8)  # noqa: E731
+        more = {"replay_buffer_class": HerReplayBuffer}
+    policy = "CnnPolicy" if kind == "CnnPolicy" else "MultiInputPolicy"
+
+    def venv() -> Any:
+        set_random_seed(0)  # two of these environments draw when they are made
+        return make_vec_env(env, seed=0)
+
+    theirs = made(parent, policy, venv(), buffer_size=100, **more).learn(26)
+    assert_same(theirs, made(ours, policy, venv(), buffer_size=100, shifts=0, **more).learn(26))
+    several = made(ours, policy, venv(), buffer_size=100, shifts=SHIFTS, **more).learn(26)
+    action = several.predict(venv().reset(), deterministic=True)[0]
+    assert action.shape == theirs.predict(venv().reset(), deterministic=True)[0].shape
+
+
+def images(*, discrete: bool) -> gym.Env[Any, Any]:
+    env = FakeImageEnv(screen_height=36, screen_width=36, n_channels=1, discrete=discrete)
+    env.observation_space.seed(0)  # its observations are samples
+    return env
+
+
+def as_mlp(*layers: torch.nn.Linear) -> MLPParameters:
+    """Layers of torch as a network of ours."""
+    made = [
+        Layer(*(jnp.asarray(part.detach().numpy()) for part in (layer.weight, layer.bias)))
+        for layer in layers
+    ]
+    return MLPParameters(tuple(made[:-1]), (), made[-1])
+
+
+def of(*networks: Any) -> MLPParameters:
+    """Every linear layer in the networks, in their order."""
+    modules = [module for network in networks for module in network.modules()]
+    return as_mlp(*(module for module in modules if isinstance(module, torch.nn.Linear)))
+
+
+def stacked(networks: list[MLPParameters], *shape: int) -> Any:
+    return jax.tree.map(
+        lambda *leaves: jnp.stack(leaves).reshape(*shape, *leaves[0].shape), *networks
+    )
+
+
+def gaussian(actor: Any) -> MLPParameters:
+    """The network of a policy of SAC: its last layer has the means, then the deviations."""
+    whole = of(actor.latent_pi, actor.mu)
+    both = jax.tree.map(lambda *parts: jnp.concatenate(parts), whole.output, of(actor.log_std)[2])
+    return whole._replace(output=both)
+
+
+COUNT, UPDATES = 16, 3
+
+
+class Double(FlattenExtractor):
+    """The observations in double precision: Stable-Baselines3 makes them single before."""
+
+    def forward(self, observations: torch.Tensor) -> torch.Tensor:
+        return super().forward(observations).double()
+
+
+class Fixed(HerReplayBuffer):
+    """A buffer that always returns the same batch."""
+
+    def __init__(self, batch: ReplayBufferSamples) -> None:
+        self.batch = batch
+
+    def sample(self, *_: Any, **__: Any) -> Any:
+        return self.batch
+
+
+def batches(*, discrete: bool) -> tuple[ReplayBufferSamples, Batch]:
+    """The same transitions for both."""
+    rng = np.random.default_rng(1)
+    observation, following = rng.normal(size=(2, COUNT, 4 if discrete else 3)).astype(np.float32)
+    action: Any = rng.uniform(-0.9, 0.9, (COUNT, 1)).astype(np.float32)
+    if discrete:
+        action = rng.integers(2, size=(COUNT, 1))
+    reward = rng.normal(size=(COUNT, 1)).astype(np.float32)
+    ended = (np.arange(COUNT) % 5 == 0).astype(np.float32)[:, None]
+    arrays = (observation, action, following, ended, reward)
+    theirs = [torch.as_tensor(it if it.dtype.kind == "i" else np.float64(it)) for it in arrays]
+    ours = Batch(
+        observation=jnp.asarray(observation),
+        action=jnp.asarray(action[:, 0] if discrete else action),
+        reward=jnp.asarray(reward[:, 0]),
+        next_observation=jnp.asarray(following),
+        terminated=jnp.asarray(ended[:, 0] > 0),
+        steps=jnp.ones(COUNT, jnp.int32),
+        intrinsic=jnp.zeros(COUNT),
+    )
+    return ReplayBufferSamples(*theirs), ours
+
+
+def beside_ours(algorithm: Any, agent: Any, spec: TaskSpec, **more: Any) -> tuple[Any, Any]:
+    """A model with a fixed batch, and a state of our agent with its networks and leader."""
+    kwargs = {"net_arch": [16], "features_extractor_class": Double}
+    model = made(algorithm, gamma=0.9, learning_rate=1e-3, tau=0.1, policy_kwargs=kwargs, **more)
+    model.learn(1)
+    model.policy.double()
+    model.replay_buffer = Fixed(batches(discrete=is_discrete(algorithm))[0])
+    state = agent.init(jax.random.key(0), spec)
+    return model, state._replace(lead=state.lead._replace(leader=jnp.int32(model.leader)))
+
+
+@pytest.mark.parametrize("terminal", ["zero", "absorbing", "goal"])
+@pytest.mark.parametrize("algorithm", AGENTS)
+def test_updates_of_all_members_are_those_of_our_agents(
+    algorithm: Any, terminal: Any, monkeypatch: pytest.MonkeyPatch, x64: None
+) -> None:
+    shifts = tuple(Shift(bias, scale=1 + abs(bias), terminal=terminal) for bias in SHIFTS)
+    shared: dict[str, Any] = {"gamma": 0.9, "network": MLP((16,)), "learning_rate": 1e-3}
+    shared |= {"tau": 0.1, "shift": shifts, "batch_size": COUNT}
+    adam = optax.adam(1e-3)
+    if algorithm is RRSDQN:
+        spec = TaskSpec(4, "float32", num_actions=2)
+        agent: Any = rewardshift.agents.dqn.DQN(**shared)
+        own: dict[str, Any] = {"max_grad_norm": 1e9, "target_update_interval": 1}
+        model, state = beside_ours(algorithm, agent, spec, shifts=shifts, **own)
+        online = stacked([of(network) for network in model.q_net], 3)
+        state = state._replace(online=Learner.start(online, adam), target=online)
+        read: Any = lambda: stacked([of(network) for network in model.q_net], 3)  # noqa: E731
+        got: Any = lambda state: state.online.parameters  # noqa: E731
+    else:
+        spec = TaskSpec(3, "float32", action_size=1)
+        of_actor = gaussian if algorithm is RRSSAC else of
+        own = {"ent_coef": 0.125}
+        agent = rewardshift.agents.sac.SAC(**shared, temperature=0.125)
+        if algorithm is RRSTD3:
+            own = {"target_policy_noise": 0.0, "policy_delay": 1}
+            agent = rewardshift.agents.td3.TD3(**shared, target_noise=0.0, policy_delay=1)
+        model, state = beside_ours(algorithm, agent, spec, shifts=shifts, **own)
+
+        def networks() -> Any:
+            actor = stacked([of_actor(model.actor)], *([1] if algorithm is RRSTD3 else []))
+            critics = stacked([of(network) for network in model.critic.q_networks], 3, 2)
+            return actor, critics
+
+        read, (actor, critics) = networks, networks()
+        name, targets = "policy", {"target_critics": critics}
+        if algorithm is RRSTD3:
+            name, targets = "actors", {**targets, "target_actors": actor}
+        learned = {name: Learner.start(actor, adam), "critics": Learner.start(critics, adam)}
+        state = state._replace(**learned, **targets)
+        got = lambda state: (getattr(state, name).parameters, state.critics.parameters)  # noqa: E731
+
+    batch = batches(discrete=algorithm is RRSDQN)[1]
+    for number in range(UPDATES):
+        key = jax.random.key(number)
+        if algorithm is RRSSAC:  # both draw the same noise, the policy's first in torch
+            noise = [
+                jax.random.normal(part, (COUNT, 1)) for part in reversed(jax.random.split(key))
+            ]
+            drawn = [torch.tensor(np.asarray(one)) for one in reversed(noise)]
+            monkeypatch.setattr(
+                "torch.distributions.normal._standard_normal", lambda *_, it=drawn, **__: it.pop()
+            )
+        model.train(1, COUNT)
+        model._on_step()  # where DQN moves its target network
+        state, _ = agent.update(state, batch, key, 0)
+    for one, two in zip(*map(jax.tree.leaves, (read(), got(state))), strict=True):
+        np.testing.assert_allclose(one, two, rtol=0, atol=1e-5)
+
+
+class Recorder(BaseCallback):
+    """Notes the leader of every step, and which steps ended an episode."""
+
+    def _on_training_start(self) -> None:
+        self.leaders: list[int] = []
+        self.ends: list[int] = []
+
+    def _on_step(self) -> bool:
+        self.leaders.append(self.model.leader)  # type: ignore[attr-defined]
+        self.ends.append(int(self.locals["dones"].sum()))
+        return True
+
+
+@pytest.mark.parametrize("count", [1, 3])
+@pytest.mark.parametrize(("steps", "episodes"), [(20, 1), (0, 2), (7, 0)])
+def test_leaders_change_by_the_rule(count: int, steps: int, episodes: int) -> None:
+    venv = make_vec_env(partial(task, RRSDQN), n_envs=count, seed=0)
+    rule: dict[str, Any] = {"lead_steps": steps, "lead_episodes": episodes}
+    model = made(RRSDQN, env=venv, shifts=range_of(50), **rule, gradient_steps=0)
+    first = model.leader
+    recorder = Recorder()
+    model.learn(150 * count, callback=recorder)
+    draws = np.random.default_rng(0)
+    leader, led, ended = int(draws.integers(50)), 0, 0
+    assert first == leader
+    for seen, ends in zip(recorder.leaders, recorder.ends, strict=True):
+        assert seen == leader
+        led, ended = led + count, ended + ends
+        if led >= steps and ended >= episodes and (ends or not episodes):
+            leader, led, ended = int(draws.integers(50)), 0, 0
+    assert model.leader == leader
+    assert len(set(recorder.leaders)) > 4
+    assert int(model.q_net.leader) == leader
+
+
+def range_of(count: int) -> np.ndarray:
+    return np.linspace(-0.5, 0.5, count)
+
+
+def test_the_leader_of_a_q_network_chooses_the_actions() -> None:
+    model = made(RRSDQN, shifts=range_of(20)).learn(60)
+    observations = np.random.default_rng(0).normal(size=(50, 4)).astype(np.float32)
+    batch = torch.as_tensor(observations)
+    for leader in range(20):
+        model.q_net.leader.fill_(leader)
+        expected = model.q_net[leader](batch).argmax(dim=1).numpy()
+        np.testing.assert_array_equal(model.predict(observations, deterministic=True)[0], expected)
+        assert torch.equal(model.q_net(batch), model.q_net[leader](batch))
+
+
+def test_members_differ_by_their_shifts_alone() -> None:
+    """A bias of 1 forever is worth 1 / (1 - gamma) more; the replay holds primal rewards."""
+    model = made(
+        RRSDQN, shifts=[0.0, Shift(1.0, terminal="absorbing")], gamma=0.5, learning_rate=1e-2
+    )
+    model.learn(1200)
+    assert set(model.replay_buffer.rewards[:1000].ravel()) == {1.0}
+    seen = torch.as_tensor(model.replay_buffer.observations[:500, 0])
+    plain, shifted = (network(seen).detach() for network in model.q_net)
+    assert float((shifted - plain).mean()) == pytest.approx(2.0, abs=0.1)
+    logged = model.logger.name_to_value
+    assert logged["train/value_1"] - logged["train/value_0"] == pytest.approx(2.0, abs=0.2)
+    assert logged["rollout/leader"] == model.leader
+
+
+@pytest.mark.parametrize("terminal", ["zero", "absorbing"])
+def test_targets_of_several_steps(terminal: Any) -> None:
+    """Each of the rewards in a return is shifted, and the credit comes with the last."""
+    shift = Shift(0.5, scale=2.0, gamma=0.9, terminal=terminal)
+    model = made(RRSDQN, shifts=[0.0, shift], gamma=0.9, n_steps=3).learn(100)
+    buffer = model.replay_buffer
+    assert isinstance(buffer, NStepReplayBuffer)
+    batch: Any = buffer.sample(200)
+    zero = torch.zeros_like(batch.rewards)
+    primal, shifted = model._targets(batch, [zero, zero])
+    assert torch.equal(primal, batch.rewards)
+    steps = np.log(batch.discounts.numpy()) / np.log(0.9)
+    offset = 0.5 * (1 - 0.9**steps) / 0.1
+    if terminal == "absorbing":
+        offset += batch.dones.numpy() * 0.9**steps * 0.5 / 0.1
+    assert set(batch.dones.ravel().tolist()) == {0.0, 1.0}
+    np.testing.assert_allclose(shifted.numpy(), 2 * primal.numpy() + offset, rtol=1e-5)
+
+
+@pytest.mark.parametrize("algorithm", AGENTS)
+def test_a_resumed_run_equals_an_uninterrupted_one(algorithm: Any, tmp_path: Path) -> None:
+    def begun() -> tuple[Any, Any]:
+        venv = make_vec_env(partial(task, algorithm), n_envs=2, seed=3)
+        return venv, made(algorithm, env=venv, shifts=SHIFTS, lead_steps=10).learn(150)
+
+    def following(model: Any) -> tuple[Any, list[int]]:
+        recorder = Recorder()
+        return model.learn(150, callback=recorder, reset_num_timesteps=False), recorder.leaders
+
+    _, model = begun()
+    whole, leaders = following(model)
+    venv, model = begun()
+    model.save(tmp_path / "model")
+    model.save_replay_buffer(tmp_path / "buffer")
+    # Stable-Baselines3 saves neither its generators nor the environments.
+    states = random.getstate(), np.random.get_state(), torch.get_rng_state()  # noqa: NPY002
+    space = copy.deepcopy(model.action_space)
+    loaded = algorithm.load(tmp_path / "model", env=venv, force_reset=False, device="cpu")
+    loaded.load_replay_buffer(tmp_path / "buffer")
+    random.setstate(states[0]), np.random.set_state(states[1])  # noqa: NPY002
+    torch.set_rng_state(states[2])
+    loaded.action_space = space
+    assert loaded.leader == model.leader
+    resumed, again = following(loaded)
+    assert len(set(leaders)) > 1
+    assert leaders == again
+    assert_same(whole, resumed)
+    assert whole.policy_kwargs == resumed.policy_kwargs
+
+
+@pytest.mark.parametrize("algorithm", AGENTS)
+def test_a_policy_is_saved_alone(algorithm: Any, tmp_path: Path) -> None:
+    model = made(algorithm, shifts=SHIFTS).learn(60)
+    model.policy.save(str(tmp_path / "policy"))
+    policy = type(model.policy).load(str(tmp_path / "policy"), device="cpu")
+    observations = model.env.reset()
+    expected = model.predict(observations, deterministic=True)[0]
+    np.testing.assert_array_equal(policy.predict(observations, deterministic=True)[0], expected)
+
+
+def test_loaded_with_other_shifts(tmp_path: Path) -> None:
+    made(RRSTD3, shifts=SHIFTS).learn(30).save(tmp_path / "model")
+    model = RRSTD3.load(tmp_path / "model", shifts=(-1, 0, 1), env=task(RRSTD3), device="cpu")
+    assert [shift.bias for shift in model.members] == [-1, 0, 1]
+    model.learn(30)
+
+
+def test_callbacks_and_another_environment() -> None:
+    model = made(RRSTD3, shifts=SHIFTS)
+    evaluation = EvalCallback(make_vec_env(partial(task, RRSTD3)), eval_freq=20, verbose=0)
+    model.learn(50, callback=[evaluation, Recorder()])
+    assert evaluation.last_mean_reward < 0
+    other = make_vec_env(partial(task, RRSTD3))
+    model.set_env(other)
+    model.learn(30, reset_num_timesteps=False)
+    assert model.get_env() is other
+    reward, _ = evaluate_policy(model, other, n_eval_episodes=2)
+    assert np.isfinite(reward)
+
+
+def test_a_normaliser_of_observations_and_rewards() -> None:
+    venv = VecNormalize(make_vec_env(partial(task, RRSTD3), seed=0))
+    theirs = made(TD3, env=VecNormalize(make_vec_env(partial(task, TD3), seed=0))).learn(100)
+    assert_same(theirs, made(RRSTD3, env=venv, shifts=0.0).learn(100))
+
+
+@pytest.mark.parametrize("algorithm", AGENTS)
+def test_the_doctor_and_the_callback_read_each_member_on_the_primal_scale(algorithm: Any) -> None:
+    shifts = [Shift(bias, 2.0, terminal="absorbing") for bias in SHIFTS]
+    model = made(algorithm, shifts=shifts, gamma=0.9)
+    model.learn(150, callback=OverestimationCallback(), log_interval=10**6)
+    logged = model.logger.name_to_value
+    gap = logged["shift/q_estimate"] - logged["shift/return_that_followed"]
+    assert logged["shift/overestimation"] == pytest.approx(gap)
+    buffer, critics = model.replay_buffer, critics_of(model)
+    seen, actions = buffer.observations[:20, 0], buffer.actions[:20, 0]
+    batch, taken = torch.as_tensor(seen), torch.as_tensor(actions)
+    with torch.no_grad():
+        if is_discrete(algorithm):
+            rows = [network(batch).gather(1, taken) for network in model.q_net]
+        else:
+            twins = torch.stack(model.critic(batch, taken))
+            rows = [twins[2 * member : 2 * member + 2].amin(dim=0) for member in range(3)]
+    expected = [(row[:, 0] - 10 * bias) / 2 for row, bias in zip(rows, SHIFTS, strict=True)]
+    for member, row in enumerate(critics.each(seen, actions)):
+        np.testing.assert_allclose(row, expected[member].numpy(), atol=1e-5)
+    np.testing.assert_allclose(
+        critics.value(seen, actions), expected[model.leader].numpy(), atol=1e-5
+    )
+    found = doctor(model, task(algorithm), episodes=1, states=20)
+    assert found.scalars()
+
+
+def shifted_venv(algorithm: Any) -> Any:
+    return VecShiftReward(make_vec_env(partial(task, algorithm)), 3.0)
+
+
+@pytest.mark.parametrize("algorithm", AGENTS)
+@pytest.mark.parametrize(
+    ("more", "match"),
+    [
+        ({}, r"needs a shift for each member, as shifts=\(-0\.5, 0\.0, 0\.5\)"),
+        ({"shifts": []}, "needs a shift for each member"),
+        ({"shifts": "auto"}, "'auto'"),
+        ({"shifts": [0.0, "x"]}, "'x'"),
+        ({"shifts": [np.zeros(2)]}, "number"),
+        ({"shifts": [Shift(np.zeros(2))]}, "one bias"),
+        ({"shifts": [0.0, float("nan")]}, "nan"),
+        ({"shifts": [0.0, Shift(1.0, gamma=0.9)]}, r"gamma=0\.99, or left out, got Shift\(bias=1"),
+        ({"shifts": [Shift(1.0, terminal="absorbing")], "gamma": 1.0}, "discount"),
+        ({"shifts": [Shift(1.0, terminal="goal")], "n_steps": 2}, "goal"),
+        ({"shifts": [1.0], "n_steps": 2, "gamma": 1.0}, "discount"),
+        (
+            {
+                "shifts": [Shift(1.0, terminal="goal")],
+                "replay_buffer_class": CuriousReplayBuffer,
+            },
+            "goals by their rewards",
+        ),
+        ({"shifts": 0.0, "lead_steps": -1}, "lead_steps"),
+        ({"shifts": 0.0, "lead_episodes": 1.5}, "lead_episodes"),
+        ({"shifts": 0.0, "policy": OnPolicy}, "got <class.*ActorCriticPolicy"),
+        ({"shifts": 0.0, "env": shifted_venv}, r"shifted already, by Shift\(bias=3\.0"),
+    ],
+)
+def test_what_is_refused_before_any_training(algorithm: Any, more: Any, match: str) -> None:
+    if "env" in more:
+        more = {**more, "env": more["env"](algorithm)}
+    with pytest.raises(InputError, match=match) as refused:
+        made(algorithm, **more)
+    assert "\n" not in str(refused.value)
+
+
+def test_a_shifted_environment_is_refused_later_too(tmp_path: Path) -> None:
+    model = made(RRSDQN, shifts=SHIFTS)
+    inside, model_env = ShiftReward(short_cartpole(), 3.0), model.get_env()
+    with pytest.raises(InputError, match="shifted already"):
+        model.set_env(inside)
+    assert model.get_env() is model_env
+    model.save(tmp_path / "model")
+    with pytest.raises(InputError, match="shifted already"):
+        RRSDQN.load(tmp_path / "model", env=inside, device="cpu")
+
+
+def test_a_policy_of_the_parent_has_no_members() -> None:
+    with pytest.raises(InputError, match=r"a class that extends .*sb3_members\.MlpPolicy"):
+        made(RRSDQN, DQN.policy_aliases["MlpPolicy"], shifts=0.0)
+    assert isinstance(made(RRSDQN, MlpPolicy, shifts=0.0).policy, MlpPolicy)
+    assert not issubclass(PPO, tuple(AGENTS))
+
+
+def test_it_learns_pendulum() -> None:
+    model = RRSTD3(
+        "MlpPolicy",
+        make_vec_env("Pendulum-v1", seed=0),
+        shifts=SHIFTS,
+        action_noise=NormalActionNoise(np.zeros(1), 0.1 * np.ones(1)),
+        learning_rate=2e-3,
+        learning_starts=500,
+        batch_size=128,
+        tau=0.02,
+        gamma=0.95,
+        policy_kwargs={"net_arch": [64, 64]},
+        seed=0,
+        device="cpu",
+    )
+    model.learn(4000)
+    test = make_vec_env("Pendulum-v1", seed=100)
+    reward: Any = evaluate_policy(model, test, n_eval_episodes=10)[0]
+    assert reward > -400  # a random policy has -1200
