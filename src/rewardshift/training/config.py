@@ -204,7 +204,8 @@ def chosen_seeds(seeds: Any) -> tuple[int, ...]:
         if not 1 <= seeds <= MOST_SEEDS:
             raise InputError(f"seeds must be 1 or more, up to {MOST_SEEDS}, got {shown(seeds)}")
         return tuple(range(seeds))
-    if not isinstance(seeds, Iterable) or isinstance(seeds, str | bytes | dict):
+    single = getattr(seeds, "ndim", 1) == 0  # an array of no axes says that it can be iterated
+    if single or not isinstance(seeds, Iterable) or isinstance(seeds, str | bytes | dict):
         raise InputError(f"seeds must be a number, or numbers, got {shown(seeds)}")
     return tuple(seeds)
 
