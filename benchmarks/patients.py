@@ -126,7 +126,12 @@ def online(agent: Any, env: Any, steps: int, real: str | None = None) -> Examine
     """A function of seeds that trains them side by side and examines each."""
 
     def examine(seeds: Seeds) -> Iterator[Look]:
-        budget = OnlineBudget(steps=steps, evaluate_every=steps, evaluation_episodes=5)
+        budget = OnlineBudget(
+            steps=steps,
+            evaluate_every=steps,
+            evaluation_episodes=5,
+            checkpoint_every=min(steps // 2, 10_000),  # the doctor looks at two
+        )
         with tempfile.TemporaryDirectory() as place:
             run = Path(place) / "run"
             result = train(agent, env, seeds=seeds, budget=budget, folder=run)
