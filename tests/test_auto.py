@@ -219,17 +219,17 @@ def test_what_does_not_go_with_auto_is_refused(make: Any, words: str) -> None:
 
 def test_the_command_line_takes_auto(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     flags = ["--steps=40", "--evaluate-every=20", "--evaluation-episodes=1", "--batch-size=4"]
-    for text, rule in (
-        ("auto", Auto()),
-        ("auto(optimism=(0, 1))", Auto((0.0, 1.0))),
-        ("outside:Centred", Centred()),
+    for text, rule, kind in (
+        ("auto", Auto(), "Auto"),
+        ("auto(optimism=(0, 1))", Auto((0.0, 1.0)), "Auto"),
+        ("outside:Centred", Centred(), "outside:Centred"),
     ):
         out = tmp_path / str(len(text))
         arguments = ["--env=CartPole-v1", f"--shift={text}", f"--out={out}"]
         assert main(["train", "dqn", *arguments, *flags]) == 0
         assert load(out).agent.shift == rule
-        kept = json.loads((out / "config.json").read_text())["agent"]["shift"]["type"]
-        assert kept == (text if ":" in text else type(rule).__name__)
+        kept = json.loads((out / "config.json").read_text())["agent"]["shift"]
+        assert kept["type"] == kind
     for wrong, words in (("automatic", "auto"), ("auto(size=1)", "optimism")):
         assert main(["train", "dqn", "--env=CartPole-v1", f"--shift={wrong}", *flags]) == 2
         assert words in capsys.readouterr().err
