@@ -9,7 +9,7 @@ at its goal: r - 1 (IQL, RLPD) and 10 r - 5 (Cal-QL), if an episode ends there a
 from dataclasses import replace
 
 from rewardshift import Shift, load_dataset
-from rewardshift.data.card import discounted_returns
+from rewardshift.doctor.measure import discounted_returns
 
 
 def of_rewards(low: float, high: float, gamma: float) -> tuple[float, float]:
@@ -19,7 +19,9 @@ def of_rewards(low: float, high: float, gamma: float) -> tuple[float, float]:
 
 def of_data(name: str, gamma: float) -> tuple[float, float]:
     """The range of what followed the rows of a data set."""
-    returns = discounted_returns(load_dataset(f"embedded/{name}"), gamma)
+    data = load_dataset(f"embedded/{name}")
+    ends = data.terminated | data.truncated
+    returns = discounted_returns(data.reward.astype(float), gamma, ends, 0.0 * ends)
     return float(returns.min()), float(returns.max())
 
 
