@@ -1,5 +1,7 @@
 """The curiosity bonus in a replay buffer of Stable-Baselines3, beside one computed by hand."""
 
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -206,3 +208,16 @@ def test_goals_and_hindsight_are_refused() -> None:
 def test_an_agent_that_learns_on_policy_has_no_replay_buffer() -> None:
     with pytest.raises(TypeError, match="replay_buffer_class"):
         PPO("MlpPolicy", "CartPole-v1", replay_buffer_class=CuriousReplayBuffer)  # type: ignore[call-arg]
+
+
+def test_the_example_runs() -> None:
+    script = Path(__file__).parents[1] / "examples" / "curiosity_sb3.py"
+    options = ["--steps", "100", "--seeds", "1", "--width", "8"]
+    done = subprocess.run(
+        [sys.executable, str(script), *options],
+        capture_output=True, text=True, check=False, timeout=300,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    lines = done.stdout.splitlines()
+    names = ["no bonus", "RND", "RND -1"]
+    assert [line.split(":")[0] for line in lines[3:]] == names

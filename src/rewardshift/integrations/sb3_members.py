@@ -97,7 +97,7 @@ class RandomRewardShift(OffPolicyAlgorithm):
         self.members = [replace(shift, gamma=gamma) for shift in given]
         for shift in self.members:
             shift.need_discount()
-            if max(self.n_steps, self.replay_buffer_kwargs.get("n_steps", 1)) > 1:
+            if max(getattr(self, "n_steps", 1), self.replay_buffer_kwargs.get("n_steps", 1)) > 1:
                 shift.multistep_return(0.0, 1)  # refuses what has none
         base = self.policy_aliases["MlpPolicy"]
         if not issubclass(self.policy_class, base):
