@@ -168,7 +168,7 @@ def test_the_provenance_says_what_made_the_results(tmp_path: Path) -> None:
         "rewardshift reproduce figure1 --preset smoke --seeds 2 --terminal zero"
     )
     assert provenance["duration"] > 0
-    assert provenance["budget"].startswith("TabularBudget(episodes=20")
+    assert provenance["budget"].startswith("Budget(steps=20, evaluations=2")
     assert {"commit", "machine"} <= set(provenance)
     assert {"python", "jax", "numpy", "scipy", "rewardshift"} <= set(provenance["versions"])
     assert str(tmp_path) not in json.dumps(provenance)
@@ -234,7 +234,7 @@ def test_a_damaged_unit_is_refused_by_name_and_kept(
         load_units(path.parents[1], "other")
     assert load_units(path.parents[1], "abc")[0].curves == unit.curves
     path.write_text(damaged := damage(path.read_text()))
-    with pytest.raises(InputError, match=f"{path.name}.*Delete that file"):
+    with pytest.raises(InputError, match=f"{path.name}.*Move that file away"):
         load_units(path.parents[1], "abc")
     assert path.read_text() == damaged
 

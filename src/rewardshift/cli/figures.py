@@ -28,7 +28,7 @@ from rewardshift.lab.runner import (
     missing_seeds,
     pending_units,
 )
-from rewardshift.lab.sweep.run import refuse_sweep
+from rewardshift.lab.sweep.declaration import refuse_sweep
 
 
 def list_figures(*, cost: bool = False) -> None:

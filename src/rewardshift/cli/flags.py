@@ -53,4 +53,6 @@ def _flag(name: str, value: Any, kind: Any) -> list[str]:
     if slot is not None:
         return [f"--{name}", part_to_text(value, slot)]
     each = value if isinstance(value, tuple) else (value,)
-    return [f"--{name}", *map(str, each)]
+    # The constants of members are one word.
+    words = [",".join(map(str, one)) if isinstance(one, tuple) else str(one) for one in each]
+    return [f"--{name}", *words]

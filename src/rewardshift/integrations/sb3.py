@@ -227,3 +227,6 @@ def shifts_around(venv: VecEnv) -> list[Shift]:
         return [wrapper.shift]
     inside = venv.get_attr("metadata") if venv.has_attr("metadata") else []
     return [metadata[METADATA_KEY] for metadata in inside if METADATA_KEY in metadata]
+
+
+from rewardshift.integrations.sb3_trial import Trial as Trial  # noqa: E402, PLC0414
