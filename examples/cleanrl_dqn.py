@@ -88,6 +88,7 @@ def main() -> None:
     parser.add_argument("--gamma", type=float, default=0.99)
     parser.add_argument("--learning-rate", type=float, default=1e-3)
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--evaluations", type=int, default=25)
     given = vars(parser.parse_args())
     recorder: Any = gym.wrappers.RecordEpisodeStatistics(gym.make(given.pop("env")))
     env: Any = ShiftReward(recorder, given.pop("shift"))  # outside of what records returns

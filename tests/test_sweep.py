@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import gymnasium as gym
+import outside
 import pytest
 from browser import Browser, needs_browser
 from data_makers import random_data, save_npz
@@ -160,6 +161,42 @@ def test_a_sweep_on_a_data_set(tmp_path: Path) -> None:
     found = sweep(agent, "Pendulum-v1", [4.0], seeds=1, budget=budget, **where)
     assert [point.constant for point in found.points] == [4.0, 0.0]
     assert found.findings[0].training.startswith("train_offline(CQL(")
+
+
+def make_cart_pole() -> gym.Env[Any, Any]:
+    return gym.make("CartPole-v1")
+
+
+@pytest.mark.parametrize(
+    ("agent", "env"),
+    [(outside.Linear(), "CartPole-v1"), (DQN(**TINY), make_cart_pole)],
+    ids=["agent from outside", "function that makes the environment"],
+)
+def test_what_train_takes_a_sweep_takes(agent: Any, env: Any, tmp_path: Path) -> None:
+    found = again(tmp_path / "out", subject=agent, env=env, constants=[-0.5], seeds=1)
+    assert [point.constant for point in found.points] == [0.0, -0.5]
+    alone = train(replace(agent, shift=-0.5), env, seeds=1, budget=BUDGET)
+    curves = read_results(tmp_path / "out" / "sweep" / "results.csv")
+    (curve,) = [one for one in curves if one.method == "-0.5"]
+    assert curve.values == pytest.approx([row.evaluation_return for row in alone.rows], rel=1e-5)
+    write_report(tmp_path / "out")  # which makes no environment
+
+
+def test_members_are_constants_too(tmp_path: Path) -> None:
+    found = again(tmp_path / "out", constants=[(-0.5, 0.0, 0.5)], seeds=1)
+    assert [point.label for point in found.points] == ["none", "members -0.5, 0, 0.5"]
+    assert found.points[1].constant == (-0.5, 0.0, 0.5)
+    assert "dash-dotted: -0.5,0,0.5" in (tmp_path / "out" / "sweep" / "response.svg").read_text()
+
+
+def test_no_constant_is_best_among_equals(tmp_path: Path) -> None:
+    """On MountainCar, no short training reaches the flag."""
+    found = again(tmp_path / "out", env="MountainCar-v0", seeds=1)
+    assert [one.words for one in found.findings] == [
+        "No best constant over the whole training: the mean return of each is -200.",
+        "No best constant at its end: the mean return of each is -200.",
+    ]
+    assert {one.best.method for one in found.findings} == {"none"}
 
 
 @pytest.fixture(scope="module")
