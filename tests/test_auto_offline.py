@@ -27,7 +27,6 @@ from rewardshift import (
     Dataset,
     InputError,
     OfflineBudget,
-    SweepTask,
     load,
     sweep,
     train_offline,
@@ -195,9 +194,9 @@ def test_the_command_line_tells_what_the_data_choose(
 def test_a_sweep_has_auto_on_a_data_set(agent: Any, swings: Dataset, tmp_path: Path) -> None:
     file = tmp_path / "swings.npz"
     save_npz(file, swings)
-    task = SweepTask("Pendulum-v1", data=str(file))
     out = tmp_path / "out"
-    found = sweep(agent, task, [1.0, "auto"], folder=out, seeds=1, budget=BUDGET)
+    where: dict[str, Any] = {"data": str(file), "folder": out}
+    found = sweep(agent, "Pendulum-v1", [1.0, "auto"], seeds=1, budget=BUDGET, **where)
     labels = [point.label for point in found.points]
     assert labels == ["b = 1", "none", "auto (terminal absorbing)"]
     shifted = replace(agent, shift=Cautious().shift(swings.reward, swings.terminated, 0.99))

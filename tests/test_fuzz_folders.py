@@ -17,9 +17,14 @@ from rewardshift.files import read_sealed, write_sealed
 from rewardshift.lab.figure import Curve
 from rewardshift.lab.results import UnitResult, save_unit
 from rewardshift.lab.runner import gather, pending_units
-from rewardshift.lab.sweep.constants import Constants
-from rewardshift.lab.sweep.run import SweepFile, figures_in, plan_sweep, sweep_folder
-from rewardshift.lab.sweep.task import SweepTask, make_sweep
+from rewardshift.lab.sweep.agents import SweptAgent
+from rewardshift.lab.sweep.declaration import (
+    Sweep,
+    SweepFile,
+    figures_in,
+    plan_sweep,
+    sweep_folder,
+)
 from rewardshift.report import judged_folders, write_figure
 from rewardshift.report.page import render_page
 from rewardshift.training.checkpoint import FORMAT
@@ -31,7 +36,7 @@ BUDGET = OnlineBudget(
     steps=4, capacity=4, evaluate_every=2, evaluation_episodes=1, checkpoint_every=2
 )
 KEPT = SweepFile(
-    make_sweep(DQN(**TINY), SweepTask("CartPole-v1"), BUDGET, Constants(shift=("auto", -0.5))),
+    Sweep(SweptAgent(DQN(**TINY), "CartPole-v1", BUDGET), ("auto", -0.5)),
     "rewardshift sweep",
     {},
 )

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import gymnasium as gym
+import outside
 import pytest
 from browser import Browser, needs_browser
 from data_makers import random_data, save_npz
@@ -21,14 +22,12 @@ from rewardshift import (
     InputError,
     OfflineBudget,
     OnlineBudget,
-    SweepTask,
     sweep,
     train,
 )
 from rewardshift.cli import main
 from rewardshift.lab.results import read_results
-from rewardshift.lab.sweep.run import read_sweep
-from rewardshift.lab.sweep.task import Sweep
+from rewardshift.lab.sweep.declaration import Sweep, read_sweep
 from rewardshift.report import write_report
 
 TINY: dict[str, Any] = {"network": MLP((8,)), "batch_size": 8}
@@ -58,7 +57,7 @@ def contents(out: Path) -> dict[str, bytes]:
 
 
 def again(out: Path, **changes: Any) -> Any:
-    settings = {"agent": DQN(**TINY), "task": "CartPole-v1", "seeds": 2, "budget": BUDGET}
+    settings = {"subject": DQN(**TINY), "env": "CartPole-v1", "seeds": 2, "budget": BUDGET}
     constants = Constants(optimism=(0.5, 2.0), values=(0.0, 100.0))
     return sweep(**{**settings, "constants": constants, "folder": out, **changes})
 
@@ -109,16 +108,16 @@ def test_the_report_and_the_sweep_again_change_nothing(swept: Path) -> None:
 def test_another_sweep_in_the_same_folder_is_refused(swept: Path) -> None:
     before = contents(swept)
     others: list[dict[str, Any]] = [
-        {"agent": DQN(gamma=0.9, **TINY)},
+        {"subject": DQN(gamma=0.9, **TINY)},
         {"constants": [-1.0]},
         {"budget": replace(BUDGET, steps=80)},
-        {"task": "MountainCar-v0"},
+        {"env": "MountainCar-v0"},
     ]
     for other in others:
         with pytest.raises(InputError, match="holds a sweep with another configuration"):
             again(swept, **other)
     with pytest.raises(InputError, match="holds a sweep"):
-        _ = again(swept / "sweep" / "..", agent=DQN(gamma=0.9, **TINY))
+        _ = again(swept / "sweep" / "..", subject=DQN(gamma=0.9, **TINY))
     assert main(["reproduce", "figure1", "--preset", "smoke", "--out", str(swept)]) == 2
     assert contents(swept) == before
 
@@ -158,10 +157,46 @@ def test_a_sweep_on_a_data_set(tmp_path: Path) -> None:
     file = save_npz(tmp_path / "p.npz", random_data(lambda: gym.make("Pendulum-v1"), 60))
     agent = CQL(cloning_updates=2, candidates=2, **TINY)
     budget = OfflineBudget(updates=8, evaluate_every=4, evaluation_episodes=1, checkpoint_every=4)
-    task = SweepTask("Pendulum-v1", data=str(file))
-    found = sweep(agent, task, [4.0], folder=tmp_path / "out", seeds=1, budget=budget)
+    where: dict[str, Any] = {"data": str(file), "folder": tmp_path / "out"}
+    found = sweep(agent, "Pendulum-v1", [4.0], seeds=1, budget=budget, **where)
     assert [point.constant for point in found.points] == [4.0, 0.0]
     assert found.findings[0].training.startswith("train_offline(CQL(")
+
+
+def make_cart_pole() -> gym.Env[Any, Any]:
+    return gym.make("CartPole-v1")
+
+
+@pytest.mark.parametrize(
+    ("agent", "env"),
+    [(outside.Linear(), "CartPole-v1"), (DQN(**TINY), make_cart_pole)],
+    ids=["agent from outside", "function that makes the environment"],
+)
+def test_what_train_takes_a_sweep_takes(agent: Any, env: Any, tmp_path: Path) -> None:
+    found = again(tmp_path / "out", subject=agent, env=env, constants=[-0.5], seeds=1)
+    assert [point.constant for point in found.points] == [0.0, -0.5]
+    alone = train(replace(agent, shift=-0.5), env, seeds=1, budget=BUDGET)
+    curves = read_results(tmp_path / "out" / "sweep" / "results.csv")
+    (curve,) = [one for one in curves if one.method == "-0.5"]
+    assert curve.values == pytest.approx([row.evaluation_return for row in alone.rows], rel=1e-5)
+    write_report(tmp_path / "out")  # which makes no environment
+
+
+def test_members_are_constants_too(tmp_path: Path) -> None:
+    found = again(tmp_path / "out", constants=[(-0.5, 0.0, 0.5)], seeds=1)
+    assert [point.label for point in found.points] == ["none", "members -0.5, 0, 0.5"]
+    assert found.points[1].constant == (-0.5, 0.0, 0.5)
+    assert "dash-dotted: -0.5,0,0.5" in (tmp_path / "out" / "sweep" / "response.svg").read_text()
+
+
+def test_no_constant_is_best_among_equals(tmp_path: Path) -> None:
+    """On MountainCar, no short training reaches the flag."""
+    found = again(tmp_path / "out", env="MountainCar-v0", seeds=1)
+    assert [one.words for one in found.findings] == [
+        "No best constant over the whole training: the mean return of each is -200.",
+        "No best constant at its end: the mean return of each is -200.",
+    ]
+    assert {one.best.method for one in found.findings} == {"none"}
 
 
 @pytest.fixture(scope="module")
@@ -212,14 +247,14 @@ def test_auto_is_a_unit_of_work_beside_the_rows(ruled: Path) -> None:
 @pytest.mark.parametrize(
     "changes",
     [
-        {"agent": DQN},
-        {"agent": DQN(shift=(-1.0, 1.0), **TINY)},
-        {"agent": DQN(shift="auto", **TINY)},
-        {"agent": CQL(shift="auto", **TINY)},
+        {"subject": DQN},
+        {"subject": DQN(shift=(-1.0, 1.0), **TINY)},
+        {"subject": DQN(shift="auto", **TINY)},
+        {"subject": CQL(shift="auto", **TINY)},
         {"constants": 0.5},
         {"constants": []},
         {"constants": ["a"]},
-        {"task": "NoSuch-v0"},
+        {"env": "NoSuch-v0"},
         {"budget": OfflineBudget()},
         {"budget": {}},
         {"jobs": 0},

@@ -1,5 +1,6 @@
 """Sweeps from the command line: told, gone on with, written down again, and refused."""
 
+import re
 import shlex
 import signal
 import subprocess
@@ -9,17 +10,15 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import gymnasium as gym
 import pytest
 import tyro
-from data_makers import random_data, save_npz
 from fuzzing import as_installed
 from test_sweep import contents
 
 from rewardshift.cli import main
 from rewardshift.cli.sweeps import SweepJob, sweep_jobs
 from rewardshift.cli.train import Job, jobs
-from rewardshift.lab.sweep.constants import with_constant
+from rewardshift.lab.sweep.agents import SweptAgent
 
 FLAGS = (
     *("--env", "CartPole-v1", "--network", "mlp(hidden=(8,))", "--batch-size", "8"),
@@ -41,6 +40,7 @@ def parse(kind: Callable[[list[str]], Any], line: list[str]) -> Any:
         "dqn --env CartPole-v1 --shift auto -0.5 0 --terminal absorbing --double --steps 70",
         "dqn --env CartPole-v1 --optimism auto 2 --values 0 20",
         "td3 --env Pendulum-v1 --shift auto",
+        "dqn --env CartPole-v1 --shift -0.5,0,0.5 -0.5 --seeds 150",
         "dqn --env CartPole-v1 --optimism 2 --rewards -1 0 --intrinsic rnd(shift=-1.0) --seeds 3",
         "td3 --env Pendulum-v1 --shift -1 --scale 0.5 --terminal absorbing --reward-range -17 0",
         "cql --data a.npz --env Pendulum-v1 --shift 4 --transitions 50 --network mlp(hidden=(8,))",
@@ -48,14 +48,16 @@ def parse(kind: Callable[[list[str]], Any], line: list[str]) -> Any:
 )
 def test_the_commands_are_what_was_asked_for(line: str) -> None:
     asked: SweepJob = parse(sweep_jobs, ["sweep", *line.split()])
-    kept = asked.kept()
+    kept = asked.file()
+    assert isinstance(kept.sweep.subject, SweptAgent)
     same: SweepJob = parse(sweep_jobs, shlex.split(kept.command)[1:])
-    assert same.kept() == kept
+    assert same.file() == kept
     for constant, text in zip(kept.sweep.constants, kept.training.values(), strict=True):
         job: Job = parse(jobs, shlex.split(text)[1:])
-        assert job.agent == with_constant(kept.sweep.agent, constant)
-        assert job.budget == kept.sweep.budget
+        assert job.agent == kept.sweep.subject.with_constant(constant)
+        assert job.budget == kept.sweep.subject.budget
         assert job.options.seeds == asked.options.seeds
+        assert job.options.first_seed >= asked.options.seeds  # seeds that the sweep has not seen
 
 
 def test_the_command_tells_and_goes_on(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -63,7 +65,6 @@ def test_the_command_tells_and_goes_on(tmp_path: Path, capsys: pytest.CaptureFix
     command = ["sweep", "dqn", *FLAGS, "--shift", "-0.5", "--seeds", "2", "--jobs", "1"]
     assert main([*command, "--out", out]) == 0
     said = capsys.readouterr().out
-    assert "1 unit of work, about" in said
     assert "2 seeds: too few for a verdict, which needs 8." in said
     assert "train:   rewardshift train dqn --shift" in said
     assert f"report:  {out}/report.html" in said
@@ -73,18 +74,15 @@ def test_the_command_tells_and_goes_on(tmp_path: Path, capsys: pytest.CaptureFix
     assert contents(Path(out)) == before
 
 
-def test_an_estimate_refuses_no_agent_that_first_imitates(
+def test_the_time_left_is_told_by_the_speed_of_the_work_itself(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    file = save_npz(tmp_path / "p.npz", random_data(lambda: gym.make("Pendulum-v1"), 60))
-    command = (
-        *("sweep", "cql", "--data", str(file), "--env", "Pendulum-v1", "--shift", "4"),
-        *("--network", "mlp(hidden=(4,))", "--batch-size", "4", "--candidates", "2"),
-        *("--cloning-updates", "300", "--updates", "400", "--evaluate-every", "400"),
-        *("--checkpoint-every", "400", "--evaluation-episodes", "1", "--seeds", "1"),
-    )
-    assert main([*command, "--jobs", "1", "--out", str(tmp_path / "out")]) == 0
-    assert "units of work, about" in capsys.readouterr().out
+    """Nothing is trained only to measure it, and a second start measures again what is left."""
+    line = [*FLAGS, "--steps", "4000", "--checkpoint-every", "50", "--evaluate-every", "4000"]
+    out = tmp_path / "out"
+    assert main(["sweep", "dqn", *line, "--shift", "1", "--seeds", "1", f"--out={out}"]) == 0
+    told = capsys.readouterr().err
+    assert re.search(r"1 unit of work, about \d+ (s|min) left by the speed so far", told)
 
 
 def test_an_interrupted_sweep_goes_on_to_the_same_results(tmp_path: Path) -> None:

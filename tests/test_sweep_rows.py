@@ -10,8 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from test_sweep import BUDGET, TINY
 
-from rewardshift import DQN, RND, TD3, Shift, train
-from rewardshift.lab.sweep.constants import biases_of
+from rewardshift import DQN, RND, TD3, Constants, Shift, train
 from rewardshift.report.statistics import mean_interval
 from rewardshift.training.runs import online_run
 
@@ -54,7 +53,8 @@ def test_a_bias_has_the_wanted_optimism(
     places: list[float], low: float, width: float, gamma: float, scale: float
 ) -> None:
     shift, values = Shift(0.0, scale, gamma), (low, low + width)
-    for place, bias in zip(places, biases_of(places, values, shift), strict=True):
+    biases = Constants(optimism=tuple(places), values=values).as_shifts(shift)
+    for place, bias in zip(places, biases, strict=True):
         found = replace(shift, bias=bias).optimism(*values)
         assert found == pytest.approx(place, abs=1e-5 * (1 + (abs(low) + 6 * width) / width))
 

@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from rewardshift.agents.td3 import TD3, ddpg
     from rewardshift.data import Dataset, Subset, load_dataset
     from rewardshift.lab.sweep.constants import Constants
-    from rewardshift.lab.sweep.task import SweepTask
     from rewardshift.report.sweeps import Response, sweep
     from rewardshift.training.hindsight import Hindsight
     from rewardshift.training.offline import OfflineBudget
@@ -57,7 +56,6 @@ __all__ = [
     "Shift",
     "ShiftReward",
     "Subset",
-    "SweepTask",
     "VectorShiftReward",
     "ddpg",
     "equivalent_bias",
@@ -93,7 +91,6 @@ _LAZY = {
     "Response": "report.sweeps",
     "Result": "training.runs",
     "Subset": "data",
-    "SweepTask": "lab.sweep.task",
     "ddpg": "agents.td3",
     "load": "training.run_folder",
     "load_dataset": "data",

@@ -23,6 +23,7 @@ from rewardshift.agents.selection import SELECTIONS, Drawing
 from rewardshift.auto import AUTO, Auto, Cautious, Rule
 from rewardshift.cli import FlagError
 from rewardshift.errors import InputError, one_line, shown
+from rewardshift.lab.sweep.constants import Constant, Members
 from rewardshift.shift import Shift
 from rewardshift.training.config import find_part
 from rewardshift.training.hindsight import Hindsight
@@ -97,6 +98,9 @@ def flag_type(kind: Any) -> Any:
             lambda texts: part_from_text(texts[0], slot),
             lambda part: [part_to_text(part, slot)],
         )
+    elif any(Members in get_args(one) for one in kinds):
+        spec = _texts(f"FLOAT|{AUTO}|FLOAT,FLOAT,...", lambda texts: _constant(texts[0]), _as_texts)
+        return tuple[Annotated[kinds[0], spec], ...]  # type: ignore[valid-type]
     else:
         return kind
     return Annotated[kind, spec]
@@ -117,6 +121,18 @@ def _texts(
             raise FlagError(one_line(error)) from error
 
     return PrimitiveConstructorSpec(number, metavar, instance, lambda _: True, write)
+
+
+def _constant(text: str) -> Constant:
+    """A constant of a sweep: a number, auto, or the numbers of members with commas between them."""
+    if text == AUTO:
+        return "auto"
+    biases = tuple(map(float, text.split(",")))
+    return biases[0] if len(biases) == 1 else biases
+
+
+def _as_texts(constant: Constant) -> list[str]:
+    return [",".join(map(str, constant)) if isinstance(constant, tuple) else str(constant)]
 
 
 def part_from_text(text: str, slot: Slot) -> Any:
@@ -259,4 +275,5 @@ def _flag(name: str, value: Any, kind: Any) -> list[str]:
     if slot is not None:
         return [f"--{name}", part_to_text(value, slot)]
     each = value if isinstance(value, tuple) else (value,)
-    return [f"--{name}", *map(str, each)]
+    # The constants of members are one word.
+    return [f"--{name}", *(word for one in each for word in _as_texts(one))]

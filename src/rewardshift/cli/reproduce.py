@@ -1,7 +1,11 @@
 """The command `reproduce`."""
 
+import contextlib
 import os
 import re
+import threading
+import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -16,15 +20,15 @@ from rich.progress import (
     TaskID,
     TextColumn,
     TimeElapsedColumn,
-    TimeRemainingColumn,
 )
 from rich.table import Column, Table
 
 import rewardshift.paper  # noqa: F401  registers the figures
+from rewardshift.cli.progress import SECONDS
 from rewardshift.errors import InputError, TrainingError, shown
 from rewardshift.lab import FIGURES, find_figure
 from rewardshift.lab.cluster import RayCluster
-from rewardshift.lab.figure import PresetName, Unit
+from rewardshift.lab.figure import PresetName, Unit, duration
 from rewardshift.lab.processes import Processes
 from rewardshift.lab.runner import (
     WHOLE,
@@ -36,8 +40,9 @@ from rewardshift.lab.runner import (
     missing_seeds,
     pending_units,
     run_units,
+    share_done,
 )
-from rewardshift.lab.sweep.run import refuse_sweep
+from rewardshift.lab.sweep.declaration import refuse_sweep
 
 COLORS = {
     "supported": "green",
@@ -157,23 +162,35 @@ def run_with_progress(plan: Plan, units: list[Unit], place: Place) -> list[Outco
     if not units:
         print(f"{plan.figure}: no unit of work is left to do")
         return []
+    count = f"{len(units)} unit{'s' * (len(units) > 1)} of work"
     columns = (
         TextColumn("{task.description}"),
         BarColumn(),
         MofNCompleteColumn(),
         TextColumn("units, {task.fields[running]} running, {task.fields[failed]} failed, elapsed"),
         TimeElapsedColumn(),
-        TextColumn("left"),
-        TimeRemainingColumn(),
+        TextColumn("left {task.fields[left]}"),
     )
     bar = Progress(*columns)
-    task = bar.add_task(f"{plan.figure}, {plan.preset}", total=len(units), running=0, failed=0)
+    fields: dict[str, Any] = {"running": 0, "failed": 0, "left": "-"}
+    task = bar.add_task(f"{plan.figure}, {plan.preset}", total=len(units), **fields)
     running, failed = RunningUnits(units, place), []
     console = Console(stderr=True)
     log = not console.is_terminal  # a log file gets a line for each unit instead of a moving bar
-    with Live(Group(running, bar), console=console, transient=log):
+
+    def tell(seconds: float) -> None:
+        if log and bar.tasks[task].fields["left"] == "-":
+            console.print(f"{count}, about {duration(seconds)} left by the speed so far")
+        bar.update(task, left=duration(seconds))
+
+    waiting = list(units)
+    with (
+        Live(Group(running, bar), console=console, transient=log),
+        _time_left(plan, units, waiting, tell),
+    ):
         bar.update(task, running=running.count())
         for number, outcome in enumerate(run_units(plan, units, place), start=1):
+            waiting.remove(outcome.unit)
             running.end(outcome.unit)
             text = f"{number}/{len(units)} done: {_name(outcome.unit)}" if log else ""
             if outcome.error is not None:
@@ -183,6 +200,43 @@ def run_with_progress(plan: Plan, units: list[Unit], place: Place) -> list[Outco
                 console.print(text, markup=False, highlight=False, soft_wrap=True)
             bar.update(task, advance=1, running=running.count(), failed=len(failed))
     return failed
+
+
+@contextlib.contextmanager
+def _time_left(
+    plan: Plan, units: list[Unit], waiting: list[Unit], tell: Callable[[float], None]
+) -> Iterator[None]:
+    """Tells the seconds left, as soon as checkpoints or finished units show the speed.
+
+    Args:
+        plan: The plan.
+        units: All units.
+        waiting: Those that have not ended; the caller removes the others.
+        tell: A function of the seconds, called in a thread.
+    """
+
+    def done() -> float:
+        return len(units) - len(waiting) + sum(share_done(plan, unit) for unit in list(waiting))
+
+    ended = threading.Event()
+
+    def look() -> None:
+        last, first = done(), None
+        while not ended.wait(SECONDS):
+            now, clock = done(), time.monotonic()
+            if now > last and first is None:
+                first = now, clock  # not earlier: the beginning compiles the programs
+            elif now > last and first is not None:
+                tell((clock - first[1]) * (len(units) - now) / (now - first[0]))
+            last = now
+
+    thread = threading.Thread(target=look, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        thread.join()
 
 
 class RunningUnits(Progress):

@@ -28,12 +28,11 @@ from rewardshift.cli.train import (
 )
 from rewardshift.errors import InputError
 from rewardshift.extras import needs
-from rewardshift.lab.figure import Unit, duration
-from rewardshift.lab.runner import Outcome, Place, Plan
-from rewardshift.lab.sweep.constants import Constants, method_name
-from rewardshift.lab.sweep.run import SweepFile, expected_seconds
-from rewardshift.lab.sweep.task import Sweep, SweepTask, make_sweep
-from rewardshift.shift import Shift
+from rewardshift.lab.sweep.agents import SweptAgent
+from rewardshift.lab.sweep.constants import Constant, Constants, method_name
+from rewardshift.lab.sweep.declaration import Sweep, SweepFile, unseen_seeds
+from rewardshift.lab.sweep.trials import load_trial
+from rewardshift.shift import Shift, Terminal
 from rewardshift.training.config import chosen_seeds, plain_name
 
 SEEDS = 8  # enough for a verdict
@@ -54,49 +53,80 @@ class PlaceOptions:
     address: Annotated[str | None, tyro.conf.arg(metavar="ADDRESS")] = None
 
 
+@dataclass(frozen=True, kw_only=True)
+class TrialOptions:
+    """Settings of a sweep of a trial.
+
+    Args:
+        env: A registered Gymnasium environment; for module:Name-v0 the module is imported first.
+        gamma: The discount of the trial's agent, for "auto" and for --terminal. By default the
+            trial's own attribute gamma, or 0.99.
+        terminal: The treatment of terminal states: "zero" as in the paper, "absorbing", or "goal".
+            The default is "zero" for numbers and "goal" for "auto".
+        evaluation_episodes: The greedy episodes for each policy that the trial yields.
+        seeds: The number of seeds.
+        out: The folder for the results; by default one in `sweeps/`, named after the configuration.
+    """
+
+    env: str
+    gamma: Annotated[float | None, tyro.conf.arg(metavar="FLOAT")] = None
+    terminal: Annotated[Terminal | None, tyro.conf.arg(metavar="{zero,absorbing,goal}")] = None
+    evaluation_episodes: int = 10
+    seeds: int = SEEDS
+    out: Annotated[Path | None, tyro.conf.arg(metavar="PATH")] = None
+
+
 class SweepJob(NamedTuple):
-    """The settings of a `rewardshift sweep` command."""
+    """A `rewardshift sweep` command: the function that makes its sweep, and its other settings."""
 
-    name: str
-    agent: Agent
-    options: OnlineOptions | OfflineOptions
-    constants: Constants
-    budget: Any
-    usual_budget: Any
+    file: Callable[[], SweepFile]
+    options: OnlineOptions | OfflineOptions | TrialOptions
     place: PlaceOptions
-
-    def kept(self) -> SweepFile:
-        """The sweep, with the commands that run it and that train with each constant."""
-        rule = AUTO in (*self.constants.shift, *self.constants.optimism)
-        if rule and self.options.terminal == Shift.terminal:
-            raise InputError(
-                "beside numbers with --terminal zero, 'auto' has a treatment of its own: leave"
-                " --terminal zero out, or train 'auto' apart (train --shift auto --terminal zero)"
-            )
-        sweep = make_sweep(
-            self.options.shifted(self.agent), _task(self.options), self.budget, self.constants
-        )
-        module = ("--import", self.name.partition(":")[0]) if ":" in self.name else ()
-        run = [
-            *flags(self.options, without=("out", "scale", "terminal", "first_seed")),
-            *shift_flags(sweep.shift),
-            *flags(sweep.agent, without=("shift",)),
-            *flags(self.budget, self.usual_budget),
-        ]
-        train = (*module, "train", self.name)
-        return SweepFile(
-            sweep,
-            command(*module, "sweep", self.name, *flags(self.constants), *run),
-            {
-                method_name(constant): command(*train, "--shift", str(constant), *run)
-                for constant in sweep.constants
-            },
-        )
 
 
 def sweep_jobs(arguments: Sequence[str]) -> Any:
-    """The type of a `SweepJob` for tyro: a subcommand for each agent."""
-    return by_agent("sweep", arguments, _maker, (Constants, PlaceOptions))
+    """The type of a `SweepJob` for tyro: a subcommand for each agent.
+
+    Args:
+        arguments: The command line. If it names a trial, as in `sweep my_trial.py:trial`, or the
+            user's own agent, that is a subcommand too.
+    """
+    name = "".join(arguments[1:2])
+    if ".py:" not in name:
+        return by_agent("sweep", arguments, _maker, (Constants, PlaceOptions))
+    trial: Any = Annotated[Any, tyro.conf.subcommand(name, constructor=_trial_maker(name))]
+    return trial | by_agent("sweep", (), _maker, (Constants, PlaceOptions))
+
+
+def _trial_maker(name: str) -> Callable[..., SweepJob]:
+    """A function whose parameters are the flags of a sweep of this trial."""
+    raw_constants = unchecked(Constants)
+
+    def make(
+        options: Any,
+        constants: Any = raw_constants(),  # noqa: B008  tyro's defaults
+        place: Any = PlaceOptions(),  # noqa: B008
+    ) -> SweepJob:
+        def file() -> SweepFile:
+            given = checked(Constants, constants)
+            settings = flags(options, without=("out",))
+            with needs("paper"):
+                from rewardshift.report.sweeps import trial_file  # noqa: PLC0415
+            return trial_file(
+                load_trial(name),
+                options.env,
+                given,
+                command("sweep", name, *flags(given), *settings),
+                gamma=options.gamma,
+                terminal=options.terminal,
+                evaluation_episodes=options.evaluation_episodes,
+            )
+
+        return SweepJob(file, options, place)
+
+    make.__annotations__.update(options=TrialOptions, constants=raw_constants, place=PlaceOptions)
+    make.__doc__ = "A trial of your own: a function of an environment and a seed."
+    return make
 
 
 def _maker(kind: type[Any], default: Budget) -> Callable[..., SweepJob]:
@@ -113,13 +143,17 @@ def _maker(kind: type[Any], default: Budget) -> Callable[..., SweepJob]:
         budget: Any = defaults,
         place: Any = PlaceOptions(),  # noqa: B008
     ) -> SweepJob:
+        given = options(**vars(run))
         return SweepJob(
-            name or f"{kind.__module__}:{kind.__qualname__}",
-            checked(kind, agent),
-            options(**vars(run)),
-            checked(Constants, constants),
-            checked(type(default), budget),
-            default,
+            lambda: _agent_file(
+                name or f"{kind.__module__}:{kind.__qualname__}",
+                checked(kind, agent),
+                given,
+                checked(Constants, constants),
+                checked(type(default), budget),
+                default,
+            ),
+            given,
             place,
         )
 
@@ -134,30 +168,68 @@ def _maker(kind: type[Any], default: Budget) -> Callable[..., SweepJob]:
     return make
 
 
-def _task(options: OnlineOptions | OfflineOptions) -> SweepTask:
+def _agent_file(
+    name: str,
+    agent: Agent,
+    options: OnlineOptions | OfflineOptions,
+    constants: Constants,
+    budget: Any,
+    usual_budget: Budget,
+) -> SweepFile:
+    """The sweep of an agent, with the commands that run it and that train with each constant."""
+    if AUTO in (*constants.shift, *constants.optimism) and options.terminal == Shift.terminal:
+        raise InputError(
+            "beside numbers with --terminal zero, 'auto' has a treatment of its own: leave"
+            " --terminal zero out, or train 'auto' apart (train --shift auto --terminal zero)"
+        )
+    data, subset = None, None
     if isinstance(options, OfflineOptions):
-        return SweepTask(options.env, data=options.data, subset=options.subset())
-    return SweepTask(options.env)
+        data, subset = options.data, options.subset()
+    swept = SweptAgent(options.shifted(agent), options.env, budget, data, subset)
+    sweep = Sweep.of(swept, constants)
+    module = ("--import", name.partition(":")[0]) if ":" in name else ()
+    settings = [
+        *flags(options, without=("out", "scale", "terminal", "first_seed", "seeds")),
+        *shift_flags(swept.shift),
+        *flags(swept.agent, without=("shift",)),
+        *flags(budget, usual_budget),
+    ]
+    unseen = unseen_seeds(options.seeds)
+    again = ("--seeds", str(len(unseen)), "--first-seed", str(unseen[0]))
+
+    def training(constant: Constant) -> str:
+        members = constant if isinstance(constant, tuple) else (constant,)
+        shift = ("--shift", *map(str, members))
+        return command(*module, "train", name, *shift, *settings, *again)
+
+    return SweepFile(
+        sweep,
+        command(*module, "sweep", name, *flags(constants), *settings, *again[:2]),
+        {method_name(constant): training(constant) for constant in sweep.constants},
+    )
 
 
 def sweep_constants(job: SweepJob) -> None:
-    """Train an agent with several constants, and compare each of them with none.
+    """Train with several constants, and compare each of them with none.
 
-    It says beforehand how long it will take. After a stop, the same command continues. The
-    results are in OUT/sweep, the page is OUT/report.html.
+    After a stop, the same command continues. The results are in OUT/sweep, the page is
+    OUT/report.html.
 
     Args:
-        job: The agent: its name, or your own as MODULE:CLASS.
+        job: Your own trial as FILE.py:FUNCTION, or an agent: its name, or your own as MODULE:CLASS.
     """
     with needs("paper"):  # before any work
         from rewardshift.report.response import HEADS, cells, few_seeds  # noqa: PLC0415
         from rewardshift.report.sweeps import answer  # noqa: PLC0415
     chosen_seeds(job.options.seeds)
     place = place_of(job.place.on, job.place.jobs, job.place.address)
-    kept = job.kept()
-    out = job.options.out or Path("sweeps") / _folder_name(kept.sweep)
-    found = answer(kept, job.options.seeds, out, place, _work)
-    table = Table(*HEADS, title=kept.sweep.figure().title, title_justify="left")
+    file = job.file()
+    subject = file.sweep.subject
+    agent = subject.name.lower() if subject.name.isidentifier() else "trial"
+    name = plain_name(agent, subject.task, file.sweep.digest)
+    out = job.options.out or Path("sweeps") / name
+    found = answer(file, job.options.seeds, out, place, run_with_progress)
+    table = Table(*HEADS, title=file.sweep.figure().title, title_justify="left")
     for row in cells(found.points):
         table.add_row(*map(escape, row))
     Console().print(table)
@@ -165,20 +237,7 @@ def sweep_constants(job: SweepJob) -> None:
         print(warning)
     for one in found.findings:
         print(one.words)
-    for line in dict.fromkeys(one.training for one in found.findings):
+    for line in filter(None, dict.fromkeys(one.training for one in found.findings)):
         print(f"train:   {line}")
     print(f"picture: {out / 'sweep' / 'response.png'}")
     print(f"report:  {found.page}")
-
-
-def _folder_name(sweep: Sweep) -> str:
-    return plain_name(type(sweep.agent).__name__.lower(), sweep.task.name, sweep.digest)
-
-
-def _work(plan: Plan, units: list[Unit], place: Place) -> list[Outcome]:
-    """Runs units with a bar, after saying how long they will take."""
-    if units:
-        seconds = expected_seconds(plan, units, place.slots() or len(units))
-        count = f"{len(units)} unit{'s' * (len(units) > 1)} of work"
-        print(f"{count}, about {duration(seconds)} by the speed of the first steps", flush=True)
-    return run_with_progress(plan, units, place)

@@ -335,3 +335,4 @@ from rewardshift.integrations.sb3_curiosity import (  # noqa: E402
 from rewardshift.integrations.sb3_members import RRSDQN as RRSDQN  # noqa: E402, PLC0414
 from rewardshift.integrations.sb3_members import RRSSAC as RRSSAC  # noqa: E402, PLC0414
 from rewardshift.integrations.sb3_members import RRSTD3 as RRSTD3  # noqa: E402, PLC0414
+from rewardshift.integrations.sb3_trial import Trial as Trial  # noqa: E402, PLC0414

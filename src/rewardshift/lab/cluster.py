@@ -50,7 +50,8 @@ class RayCluster:
         ray = _ray()
         self._connect(ray)
         try:
-            task = ray.remote(num_cpus=1, max_retries=RETRIES)(_perform_alone)
+            options = {"num_cpus": 1, "max_retries": RETRIES, "max_calls": int(plan.isolated)}
+            task = ray.remote(**options)(_perform_alone)
             # Absolute, because the workers may have other working folders.
             far = replace(plan, out=plan.out.absolute())
             waiting = {task.remote(far, unit): unit for unit in units}

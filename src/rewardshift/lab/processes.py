@@ -17,6 +17,7 @@ import jax
 from rewardshift.lab.figure import Unit
 from rewardshift.lab.runner import RETRIES, Outcome, Plan, perform
 
+THREADS = "OMP_NUM_THREADS"  # read by the libraries under torch and NumPy
 DIED = (
     "its process died again: killed, out of memory, or it could not start, for example from a"
     " script without `if __name__ == '__main__':`"
@@ -42,11 +43,12 @@ class Processes:
 
     def perform(self, plan: Plan, units: list[Unit]) -> Iterator[Outcome]:
         """See `Place`."""
-        if min(self.jobs, len(units)) <= 1:
+        if min(self.jobs, len(units)) <= 1 and not plan.isolated:
             keep_to_one_thread()
             yield from (perform(plan, unit) for unit in units)
             return
-        with tempfile.TemporaryDirectory(prefix="rewardshift-") as compiled:
+        alone = _foreign_threads_held() if plan.isolated else contextlib.nullcontext()
+        with tempfile.TemporaryDirectory(prefix="rewardshift-") as compiled, alone:
             yield from self._perform_all(plan, units, compiled)
 
     def _perform_all(self, plan: Plan, units: list[Unit], compiled: str) -> Iterator[Outcome]:
@@ -64,6 +66,9 @@ class Processes:
                     idle.pop()
                 for future in wait(working, return_when=FIRST_COMPLETED).done:
                     unit, retries, worker = working.pop(future)
+                    if plan.isolated:
+                        worker.shutdown(wait=False)
+                        worker = _worker(compiled)
                     idle.append(worker)
                     if retries and isinstance(future.exception(), BrokenProcessPool):
                         waiting.appendleft((unit, retries - 1))
@@ -138,6 +143,18 @@ def keep_to_one_thread() -> None:
     other units. A number that the user has set in `NPROC`, which XLA reads, stays.
     """
     os.environ.setdefault("NPROC", "1")
+
+
+@contextlib.contextmanager
+def _foreign_threads_held() -> Iterator[None]:
+    """Limits torch and NumPy to one thread in the processes that begin within the block."""
+    given = os.environ.get(THREADS)
+    os.environ.setdefault(THREADS, "1")
+    try:
+        yield
+    finally:
+        if given is None:
+            del os.environ[THREADS]
 
 
 @contextlib.contextmanager

@@ -8,6 +8,7 @@ last checkpoint. A failing unit does not stop the others.
 import contextlib
 import importlib
 import itertools
+import re
 import shutil
 import tempfile
 import time
@@ -17,7 +18,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple, Protocol, runtime_checkable
 
-from rewardshift.errors import FOREIGN, ForeignError, InputError, TrainingError
+from rewardshift.errors import FOREIGN, ForeignError, InputError, TrainingError, shown
 from rewardshift.files import writable_folder
 from rewardshift.lab import MODULES, find_figure, train_unit
 from rewardshift.lab.figure import Figure, Group, Unit
@@ -38,10 +39,18 @@ from rewardshift.training.run_folder import TIMES, time_spent
 
 
 class Made(NamedTuple):
-    """A figure without a registered name, and the command that makes and runs it."""
+    """A figure without a registered name.
+
+    Args:
+        figure: The figure.
+        command: The command that makes and runs it.
+        isolated: Whether every unit of work needs a process of its own, because it runs code of the
+            user that may leave something behind, or end the process.
+    """
 
     figure: Figure
     command: str
+    isolated: bool = False
 
 
 @dataclass(frozen=True)
@@ -75,6 +84,11 @@ class Plan:
     def declared(self) -> Figure:
         """The figure."""
         return find_figure(self.figure) if self.made is None else self.made.figure
+
+    @property
+    def isolated(self) -> bool:
+        """Whether every unit of work needs a process of its own."""
+        return self.made is not None and self.made.isolated
 
     @property
     def folder(self) -> Path:
@@ -161,12 +175,35 @@ def pending_units(plan: Plan, shard: Shard = WHOLE) -> list[Unit]:
 
 def run_units(plan: Plan, units: list[Unit], place: Place) -> Iterator[Outcome]:
     """Runs units, keeps their results, and yields each one's outcome when it ends."""
+    finished = [unit for group in plan.declared.groups for unit in plan.finished(group)]
+    steps = {curve.panel: curve.steps for unit in finished for curve in unit.curves}
     for outcome in place.perform(plan, units):
         if outcome.result is not None:
+            odd = [
+                c for c in outcome.result.curves if steps.setdefault(c.panel, c.steps) != c.steps
+            ]
+            if odd:
+                error = (
+                    f"its steps in {odd[0].panel!r}, {shown(list(odd[0].steps))}, are others than"
+                    f" those of the first unit, {shown(list(steps[odd[0].panel]))}; evaluate at the"
+                    " same steps whatever the seed"
+                )
+                yield Outcome(outcome.unit, None, error)
+                continue
             save_unit(plan.folder, outcome.result)
             name = unit_name(outcome.result.digest, outcome.result.seeds)
             shutil.rmtree(plan.folder / RUNNING / name, ignore_errors=True)
         yield outcome
+
+
+def share_done(plan: Plan, unit: Unit) -> float:
+    """The share of a unit that is done, by its last checkpoint here; 0 if none tells."""
+    digest = plan.declared.digest(plan.preset, plan.terminal, (unit.tasks, unit.methods))
+    times = plan.folder / RUNNING / unit_name(digest, unit.seeds) / TIMES
+    text = times.read_text(errors="replace") if times.is_file() else ""
+    steps = re.findall(r"^(\d+),\d+\.\d{3}$", text, re.MULTILINE)
+    length = getattr(unit.budget, "steps", None)
+    return min(1.0, int(steps[-1]) / length) if steps and length else 0.0
 
 
 def perform(plan: Plan, unit: Unit) -> Outcome:

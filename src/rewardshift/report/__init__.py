@@ -5,7 +5,6 @@ import shlex
 from pathlib import Path
 from typing import Any
 
-from rewardshift.auto import AUTO
 from rewardshift.errors import InputError
 from rewardshift.files import read_own, write_atomic
 from rewardshift.lab.figure import Curve
@@ -15,8 +14,8 @@ from rewardshift.lab.results import (
     read_results,
     write_provenance,
 )
-from rewardshift.lab.sweep.run import figures_in, read_sweep
-from rewardshift.lab.sweep.task import SWEEP
+from rewardshift.lab.sweep.constants import method_name
+from rewardshift.lab.sweep.declaration import SWEEP, figures_in, read_sweep
 from rewardshift.report.page import render_page
 from rewardshift.report.plots import draw
 from rewardshift.report.reading import Summary, count_all, read_claims, read_provenance
@@ -68,9 +67,11 @@ def _write_response(folder: Path, curves: list[Curve], claims: list[dict[str, An
     """Writes a sweep's `response.csv`, `response.png` and `response.svg`."""
     sweep = read_sweep(folder).sweep
     points = points_of(sweep, curves, claims)
-    caption = f"mean of the seeds and its 95% interval, terminal {sweep.terminal}; dashed: none"
-    if AUTO in sweep.constants:
-        caption += "; dash-dotted: auto"
+    terminal = sweep.subject.shift.terminal
+    caption = f"mean of the seeds and its 95% interval, terminal {terminal}; dashed: none"
+    others = [method_name(one) for one in sweep.constants if not isinstance(one, float)]
+    if others:
+        caption += f"; dash-dotted: {', '.join(others)}"
     for kind, content in draw_response(points, sweep.figure().title, caption).items():
         write_atomic(folder / f"response.{kind}", content)
     write_atomic(folder / "response.csv", as_csv(points))

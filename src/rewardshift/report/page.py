@@ -15,8 +15,7 @@ from rewardshift.files import read_json, read_own
 from rewardshift.lab import FIGURES
 from rewardshift.lab.figure import SCENARIOS, Curve, Figure, Metric, Panel, rounded
 from rewardshift.lab.results import read_results
-from rewardshift.lab.sweep.run import read_sweep
-from rewardshift.lab.sweep.task import SWEEP
+from rewardshift.lab.sweep.declaration import SWEEP, read_sweep
 from rewardshift.report.plots import in_words, shown_curves
 from rewardshift.report.reading import (
     TITLES,
@@ -27,7 +26,7 @@ from rewardshift.report.reading import (
     read_provenance,
     read_reading,
 )
-from rewardshift.report.response import response_html
+from rewardshift.report.response import answer_of
 from rewardshift.report.verdicts import SOURCES, SYMBOLS, evidence, reason, verdict_words
 
 with needs("paper"):
@@ -197,9 +196,7 @@ def _section(
     body = read_json(folder / "provenance.json")
     answer = None
     if folder.name == SWEEP:
-        answer = Markup(
-            response_html(read_sweep(folder), curves, claims, _picture(folder, "response"))
-        )
+        answer = answer_of(read_sweep(folder), curves, claims, _picture(folder, "response"))
     return {
         "figure": figure,
         "provenance": provenance,

@@ -3,26 +3,16 @@
 import csv
 import io
 from collections.abc import Iterable, Mapping, Sequence
-from html import escape
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from rewardshift.auto import AUTO
 from rewardshift.data.picture import plain_texts
 from rewardshift.errors import plain
 from rewardshift.extras import needs
 from rewardshift.lab.figure import Curve, Metric
-from rewardshift.lab.sweep.constants import (
-    METRICS,
-    NONE,
-    Constant,
-    method_name,
-    numbers_in,
-    place,
-)
-from rewardshift.lab.sweep.run import SweepFile
-from rewardshift.lab.sweep.task import Sweep
+from rewardshift.lab.sweep.constants import METRICS, NONE, Constant, method_name
+from rewardshift.lab.sweep.declaration import Sweep, SweepFile
 from rewardshift.report.plots import render
 from rewardshift.report.statistics import MIN_SEEDS, Interval, mean_interval
 from rewardshift.report.verdicts import reason, score
@@ -42,7 +32,7 @@ class Point(NamedTuple):
     Args:
         method: The name of its method.
         label: The constant in words.
-        constant: The constant, or `"auto"`.
+        constant: The constant, `"auto"`, or those of members.
         optimism: Its optimism, if it is a number and the range of values is known.
         seeds: The number of seeds.
         returns: The mean of the seeds with its 95% interval, for each of `METRICS`.
@@ -77,10 +67,10 @@ class Finding(NamedTuple):
 def points_of(
     sweep: Sweep, curves: Sequence[Curve], claims: Sequence[Mapping[str, Any]]
 ) -> list[Point]:
-    """The constants with results, from the least to the most optimistic, and `auto` at the end."""
+    """The constants with results: numbers from the least to the most optimistic, then others."""
     verdicts = {(claim["better"], claim["metric"]): str(claim["verdict"]) for claim in claims}
     points = []
-    for constant in sorted(sweep.constants, key=place):
+    for constant in sorted(sweep.constants, key=_place):
         name = method_name(constant)
         mine = [curve for curve in curves if curve.method == name]
         if mine:
@@ -99,6 +89,10 @@ def points_of(
     return points
 
 
+def _place(constant: Constant) -> float:
+    return -constant if isinstance(constant, float) else np.inf
+
+
 def findings(
     file: SweepFile, points: Sequence[Point], claims: Sequence[Mapping[str, Any]]
 ) -> list[Finding]:
@@ -109,11 +103,14 @@ def findings(
 def _finding(
     file: SweepFile, points: Sequence[Point], claims: Sequence[Mapping[str, Any]], metric: Metric
 ) -> Finding:
-    best = max(points, key=lambda point: point.returns[metric].mean)
+    means = {point.method: point.returns[metric].mean for point in points}
+    best = max(points, key=lambda point: (means[point.method], point.method == NONE))
     none = next((point for point in points if point.method == NONE), None)
     when = METRICS[metric]
     words = f"Best {when}: {best.label}, mean return {_said(best.returns[metric])}"
-    if best.method == NONE:
+    if none is not None and np.ptp(list(means.values())) == 0 and len(points) > 1:
+        words = f"No best constant {when}: the mean return of each is {means[NONE]:.4g}."
+    elif best.method == NONE:
         words += ". No constant has a higher mean than none."
     elif none is not None:
         (claim,) = [c for c in claims if (c["better"], c["metric"]) == (best.method, metric)]
@@ -167,7 +164,8 @@ def as_csv(points: Iterable[Point]) -> str:
         for metric in METRICS:
             numbers = (point.optimism, *point.returns[metric])
             optimism, mean, low, high = ("" if n is None else f"{n:.7g}" for n in numbers)
-            constant = AUTO if point.constant == AUTO else f"{point.constant:.7g}"
+            bias = point.constant
+            constant = f"{bias:.7g}" if isinstance(bias, float) else point.method
             first = (constant, optimism, metric, point.seeds)
             writer.writerow((*first, mean, low, high, point.verdicts.get(metric, "")))
     return text.getvalue()
@@ -188,10 +186,10 @@ def draw_response(points: Sequence[Point], title: str, caption: str) -> dict[str
 
 
 def _draw_metric(axis: Axes, points: Sequence[Point], metric: Metric) -> None:
-    numbers = [point for point in points if point.method != AUTO]
+    numbers = [point for point in points if isinstance(point.constant, float)]
     known = [point.optimism for point in numbers if point.optimism is not None]
     # The range of values is known for all or none.
-    x = known or numbers_in([point.constant for point in numbers])
+    x = known or [point.constant for point in numbers if isinstance(point.constant, float)]
     means = [point.returns[metric] for point in numbers]
     for at, point, found in zip(x, numbers, means, strict=True):
         color = GREY if point.method == NONE else BLUE
@@ -202,20 +200,20 @@ def _draw_metric(axis: Axes, points: Sequence[Point], metric: Metric) -> None:
     for point in points:
         if point.method == NONE:
             axis.axhline(point.returns[metric].mean, color=GREY, linewidth=0.8, linestyle="--")
-        if point.method == AUTO:
-            _draw_rule(axis, point.returns[metric])
+        elif point not in numbers:
+            _draw_across(axis, point.method, point.returns[metric])
     axis.set_xlabel("optimism" if known else "constant b")
     axis.grid(alpha=0.25)
     axis.spines[["top", "right"]].set_visible(False)
 
 
-def _draw_rule(axis: Axes, found: Interval) -> None:
-    """The return of `auto` across all numbers: it has no place among them."""
+def _draw_across(axis: Axes, name: str, found: Interval) -> None:
+    """The return of `auto` or of members across all numbers: it has no place among them."""
     axis.axhline(found.mean, color=ORANGE, linewidth=1.4, linestyle="-.")
     if found.low is not None and found.high is not None:
         axis.axhspan(found.low, found.high, color=ORANGE, alpha=0.15, linewidth=0)
     beside = axis.get_yaxis_transform()
-    axis.text(1.01, found.mean, AUTO, color=ORANGE, va="center", transform=beside, fontsize=8)
+    axis.text(1.01, found.mean, name, color=ORANGE, va="center", transform=beside, fontsize=8)
 
 
 def in_words(points: Sequence[Point]) -> str:
@@ -228,10 +226,10 @@ def in_words(points: Sequence[Point]) -> str:
     return f"Return against the constant, the mean with its 95% interval. {'. '.join(said)}."
 
 
-def response_html(
+def answer_of(
     file: SweepFile, curves: Sequence[Curve], claims: Sequence[Mapping[str, Any]], picture: str
-) -> str:
-    """The answer as a part of the page.
+) -> dict[str, Any]:
+    """What `templates/response.html` shows of the answer.
 
     Args:
         file: The sweep.
@@ -241,23 +239,12 @@ def response_html(
     """
     points = points_of(file.sweep, curves, claims)
     found = findings(file, points, claims)
-    items = "".join(f"<li>{escape(one.words)}</li>" for one in found)
-    training = "".join(
-        f"<p><b>To train with it:</b> <code>{escape(text)}</code></p>\n"
-        for text in dict.fromkeys(one.training for one in found)
-    )
-    heads = "".join(f'<th scope="col">{escape(head)}</th>' for head in HEADS)
-    rows = "".join(
-        f'<tr><th scope="row">{escape(first)}</th>'
-        + "".join(f"<td>{escape(cell)}</td>" for cell in rest)
-        + "</tr>"
-        for first, *rest in cells(points)
-    )
-    warning = few_seeds(points)
-    return f"""<ul class="findings">{items}</ul>
-{training}{f'<p class="inconclusive">{escape(warning)}</p>' if warning else ""}
-<img class="response" alt="{escape(in_words(points))}" src="{picture}">
-<div class="wide" tabindex="0" role="region" aria-label="Return against the constant">
-<table class="response"><caption>Return against the constant: mean of the seeds
-with its 95% interval</caption><thead><tr>{heads}</tr></thead><tbody>{rows}</tbody></table></div>
-"""
+    return {
+        "findings": [one.words for one in found],
+        "training": [text for text in dict.fromkeys(one.training for one in found) if text],
+        "warning": few_seeds(points),
+        "picture": picture,
+        "words": in_words(points),
+        "heads": HEADS,
+        "rows": cells(points),
+    }

@@ -1,4 +1,4 @@
-"""`sweep`: what several constants would do for an agent on a task."""
+"""`sweep`: what several constants would do for an agent, or a training of your own, on a task."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import fields, is_dataclass
@@ -7,18 +7,27 @@ from typing import Any, NamedTuple
 
 from rewardshift.agents.base import Agent
 from rewardshift.checks import Count, checked
+from rewardshift.data.dataset import Subset
+from rewardshift.envs.tasks import MakeEnv, env_name
 from rewardshift.errors import InputError, TrainingError, shown
 from rewardshift.files import as_path
 from rewardshift.lab.figure import Unit
 from rewardshift.lab.processes import Processes
 from rewardshift.lab.results import RESULTS, read_results
 from rewardshift.lab.runner import Outcome, Place, Plan, gather, pending_units, run_units
-from rewardshift.lab.sweep.constants import Constant, Constants, method_name, with_constant
-from rewardshift.lab.sweep.run import SweepFile, plan_sweep, sweep_folder
-from rewardshift.lab.sweep.task import Sweep, SweepTask, make_sweep
+from rewardshift.lab.sweep.agents import SweptAgent
+from rewardshift.lab.sweep.constants import Constant, Constants, method_name
+from rewardshift.lab.sweep.declaration import (
+    Sweep,
+    SweepFile,
+    plan_sweep,
+    sweep_folder,
+    unseen_seeds,
+)
+from rewardshift.lab.sweep.trials import SweptTrial, TrialFunction
 from rewardshift.report import write_figure, write_page
 from rewardshift.report.response import Finding, Point, findings, points_of
-from rewardshift.shift import Shift
+from rewardshift.shift import Shift, Terminal
 from rewardshift.training.offline import OfflineBudget
 from rewardshift.training.online import OnlineBudget
 
@@ -40,47 +49,78 @@ class Response(NamedTuple):
     page: Path
 
 
-def sweep(
-    agent: Agent,
-    task: str | SweepTask,
+def sweep(  # noqa: PLR0913  the settings have names
+    subject: Agent | TrialFunction,
+    env: str | MakeEnv | None,
     constants: Sequence[Constant] | Constants,
     *,
     folder: Path | str,
     seeds: int = 8,
-    budget: OnlineBudget | OfflineBudget | None = None,
     jobs: int = 1,
+    budget: OnlineBudget | OfflineBudget | None = None,
+    data: str | None = None,
+    subset: Subset | None = None,
+    gamma: float | None = None,
+    terminal: Terminal | None = None,
+    evaluation_episodes: int | None = None,
 ) -> Response:
-    """Trains an agent with several constants and compares each of them with none.
+    """Trains with several constants and compares each of them with none.
+
+    A trial is a function `trial(env, seed)` that trains an agent of your own on the environment,
+    whose rewards are shifted already, and yields `(step, policy)` at the same steps for every seed.
+    A policy is a function of an observation, or has `predict` like the models of
+    Stable-Baselines3; it is evaluated here, on the environment without the shift. A trial may
+    yield `(step, return)` instead. One with a third parameter, `shifts`, can be given members: then
+    its environment is not shifted, and its agent applies the shifts.
 
     Args:
-        agent: The agent, for example `DQN()`. Its own bias does not matter.
-        task: A registered environment, or a `SweepTask`, for example with a data set.
-        constants: The constants, numbers and `"auto"`; or `Constants`, for example with optimisms.
-            0, no shift, is always among them.
+        subject: The agent, for example `DQN()`, whose own bias does not matter; or a trial. A trial
+            is defined at the top of a module or script.
+        env: A registered environment, or a function of a module that makes one.
+        constants: The constants, numbers and `"auto"`, and for members tuples of numbers; or
+            `Constants`, for example with optimisms. 0, no shift, is always among them.
         folder: The folder for results. The same sweep there continues, also with more seeds; a
             folder with another sweep is refused.
         seeds: The number of seeds. A verdict needs eight.
-        budget: The length and the schedule of every training; by default `OnlineBudget()`, or
-            `OfflineBudget()` for a data set.
-        jobs: The number of processes. More than 1 needs a script with `if __name__ == "__main__"`.
+        jobs: The number of processes. With more than 1, or a trial, a script needs
+            `if __name__ == "__main__"`.
+        budget: For an agent: the length and the schedule of every training; by default
+            `OnlineBudget()`, or `OfflineBudget()` for a data set.
+        data, subset: For an agent that learns from a data set: its source, and the part of it.
+        gamma: For a trial: the discount of its agent, which `"auto"`, and every `terminal` but
+            `"zero"`, need. By default the trial's own attribute `gamma`, or 0.99.
+        terminal: For a trial: the treatment of terminal states, see `Shift`. By default `"zero"`
+            for numbers, and `"goal"` for `"auto"`.
+        evaluation_episodes: For a trial: the episodes for each policy that it yields; by default
+            10.
     """
     seeds, jobs = checked("seeds", Count, seeds), checked("jobs", Count, jobs)
     place = as_path("folder", folder)
     given = constants if isinstance(constants, Constants) else _constants(constants)
-    where = task if isinstance(task, SweepTask) else SweepTask(task)
-    usual = OnlineBudget if where.data is None else OfflineBudget
-    chosen = usual() if budget is None else budget
-    made = make_sweep(agent, where, chosen, given)
-    train = "train" if where.data is None else "train_offline"
-    file = SweepFile(
-        made,
-        f"sweep({_arguments(made, made.agent, seeds)}, constants={list(made.constants)})",
-        {
-            method_name(one): f"{train}({_arguments(made, with_constant(made.agent, one), seeds)})"
-            for one in made.constants
-        },
-    )
+    of_agent = {"budget": budget, "data": data, "subset": subset}
+    of_trial: dict[str, Any] = {
+        "gamma": gamma,
+        "terminal": terminal,
+        "evaluation_episodes": evaluation_episodes,
+    }
+    if isinstance(subject, Agent):
+        _refuse(of_trial, "a trial")
+        usual = OnlineBudget() if data is None else OfflineBudget()
+        made = env if callable(env) else None
+        name = env_name(env) if callable(env) else env
+        chosen = SweptAgent(subject, name, usual if budget is None else budget, data, subset, made)
+        file = _agent_file(Sweep.of(chosen, given), seeds)
+    else:
+        _refuse(of_agent, "an agent of rewardshift")
+        file = trial_file(subject, env, given, **of_trial)
     return answer(file, seeds, place, Processes(jobs))
+
+
+def _refuse(settings: dict[str, Any], of: str) -> None:
+    """Raises if one of these settings was given."""
+    for name, value in settings.items():
+        if value is not None:
+            raise InputError(f"{name} is a setting for {of}, got {shown(value)}")
 
 
 def _constants(given: Any) -> Constants:
@@ -88,17 +128,57 @@ def _constants(given: Any) -> Constants:
         return Constants(shift=tuple(given))
     except TypeError:
         raise InputError(
-            f"constants must be numbers or 'auto', or Constants, got {shown(given)}"
+            f"constants must be numbers, 'auto' or tuples of numbers, or Constants, got"
+            f" {shown(given)}"
         ) from None
 
 
-def _arguments(sweep: Sweep, agent: Agent, seeds: int) -> str:
-    """The arguments of `train` or `train_offline`, as Python source."""
-    task = sweep.task
-    where = [repr(name) for name in (task.data, task.env) if name is not None]
-    part = "" if task.subset is None else f", subset={task.subset!r}"
-    settings = f"{part}, seeds={seeds}, budget={_source(sweep.budget)}"
-    return f"{_source(agent)}, {', '.join(where)}{settings}"
+def trial_file(
+    trial: TrialFunction,
+    env: Any,
+    constants: Constants,
+    command: str | None = None,
+    **settings: Any,
+) -> SweepFile:
+    """The sweep of a trial.
+
+    Args:
+        trial: The trial.
+        env: The environment.
+        constants: The constants.
+        command: The command that runs it; by default the call in Python.
+        **settings: The settings of `SweptTrial.of`.
+    """
+    given = {name: value for name, value in settings.items() if value is not None}
+    swept = SweptTrial.of(trial, env, **given)
+    sweep = Sweep.of(swept, constants)
+    words = "".join(f", {name}={value!r}" for name, value in given.items())
+    return SweepFile(
+        sweep,
+        command or f"sweep({swept.trial}, {swept.env!r}, {list(sweep.constants)}{words})",
+        {method_name(constant): swept.training(constant) for constant in sweep.constants},
+    )
+
+
+def _agent_file(sweep: Sweep, seeds: int) -> SweepFile:
+    """The sweep of an agent, with the calls in Python that run it and train with each constant."""
+    swept = sweep.subject
+    assert isinstance(swept, SweptAgent)
+    train = "train" if swept.data is None else "train_offline"
+    where = ", ".join(repr(name) for name in (swept.data, swept.env) if name is not None)
+    part = "" if swept.subset is None else f", subset={swept.subset!r}"
+    budget = f"{part}, budget={_source(swept.budget)}"
+    unseen = f"seeds={unseen_seeds(seeds)}"
+    return SweepFile(
+        sweep,
+        f"sweep({_source(swept.agent)}, {where}{budget}, seeds={seeds},"
+        f" constants={list(sweep.constants)})",
+        {
+            method_name(one): f"{train}({_source(swept.with_constant(one))}, {where}, {unseen}"
+            f"{budget})"
+            for one in sweep.constants
+        },
+    )
 
 
 def _source(part: Any) -> str:
@@ -109,17 +189,15 @@ def _source(part: Any) -> str:
         return repr(part.bias)
     if not is_dataclass(part) or isinstance(part, Shift):
         return repr(part)
+    kind: Any = type(part)
+    required = any(one.default is one.default_factory for one in fields(part))
+    usual = None if required else kind()
     given = [
         f"{field.name}={_source(getattr(part, field.name))}"
         for field in fields(part)
-        if getattr(part, field.name) != getattr(_usual(type(part)), field.name, None)
+        if getattr(part, field.name) != getattr(usual, field.name, None)
     ]
-    return f"{type(part).__name__}({', '.join(given)})"
-
-
-def _usual(kind: type[Any]) -> Any:
-    """The part with its defaults; None if it has settings without one."""
-    return None if any(f.default is f.default_factory for f in fields(kind)) else kind()
+    return f"{kind.__name__}({', '.join(given)})"
 
 
 def _work(plan: Plan, units: list[Unit], place: Place) -> list[Outcome]:
@@ -141,9 +219,12 @@ def answer(file: SweepFile, seeds: int, out: Path, place: Place, work: Work = _w
         failed = work(plan, pending_units(plan), place)
         claims = write_figure(plan.folder) if gather(plan) else []
     if failed:
-        raise TrainingError(
+        error = TrainingError(
             f"{len(failed)} unit{'s' * (len(failed) > 1)} of work failed; the same sweep runs what"
             f" is missing. The first: {(failed[0].error or '').strip().splitlines()[-1]}"
         )
+        for outcome in failed:
+            error.add_note(f"{outcome.unit.methods}, seeds {outcome.unit.seeds}: {outcome.error}")
+        raise error
     points = points_of(file.sweep, read_results(plan.folder / RESULTS), claims)
     return Response(points, findings(file, points, claims), write_page(out))

@@ -1,0 +1,115 @@
+"""A trial for `rewardshift.sweep` made of a class of Stable-Baselines3 or SBX."""
+
+import inspect
+from collections.abc import Iterator
+from typing import Any
+
+import gymnasium as gym
+
+from rewardshift.checks import Count, checked
+from rewardshift.errors import InputError, one_line, shown
+from rewardshift.extras import needs
+from rewardshift.integrations.sb3 import check
+
+with needs("sb3"):
+    from stable_baselines3.common.callbacks import BaseCallback
+    from stable_baselines3.common.off_policy_algorithm import OffPolicyAlgorithm
+
+
+class Trial:
+    """A trial that trains a model of Stable-Baselines3 or SBX, for `rewardshift.sweep`.
+
+    It yields the model at equal distances, as `evaluations` policies to evaluate. The training is
+    that of one call of `learn`. A class with the argument `shifts`, such as `RRSTD3`, can be given
+    members; without them it has one member, and its environment is shifted.
+
+    Args:
+        agent: An off-policy class.
+        policy: Its policy, for example `"MlpPolicy"`.
+        steps: The environment steps of a training.
+        evaluations: The number of evaluations of a training.
+        **settings: Other arguments of the class, as keywords. The sweep gives `env` and `seed`.
+
+    >>> from stable_baselines3 import DQN
+    >>> Trial(DQN, "MlpPolicy", steps=50_000, learning_starts=1_000)
+    Trial(DQN, 'MlpPolicy', steps=50000, evaluations=25, learning_starts=1000)
+    """
+
+    def __init__(
+        self,
+        agent: type[OffPolicyAlgorithm],
+        policy: Any,
+        *,
+        steps: int,
+        evaluations: int = 25,
+        **settings: Any,
+    ) -> None:
+        if not (isinstance(agent, type) and issubclass(agent, OffPolicyAlgorithm)):
+            raise InputError(
+                "a trial needs an off-policy class of Stable-Baselines3 or SBX, such as DQN, whose"
+                f" values a shift changes; got {shown(agent)}"
+            )
+        self.steps = checked("steps", Count, steps)
+        self.evaluations = checked("evaluations", Count, evaluations)
+        if steps % evaluations:
+            raise InputError(
+                f"steps must be a multiple of evaluations, got {steps} and {evaluations}"
+            )
+        self.agent, self.policy, self.settings = agent, policy, settings
+        own = sorted({"env", "seed", "shifts"} & set(settings))
+        if own:
+            raise InputError(f"the sweep gives {', '.join(own)} to the trial: leave it out")
+        known = inspect.signature(agent)
+        try:
+            bound = known.bind(policy, "env", seed=0, **settings)
+        except TypeError as error:
+            raise InputError(f"{agent.__name__} {one_line(error)}") from error
+        bound.apply_defaults()
+        self.gamma: float = bound.arguments["gamma"]
+        self.takes_members = "shifts" in known.parameters
+
+    def __repr__(self) -> str:
+        """The class and all arguments, by which a sweep knows its trial."""
+        settings = {"steps": self.steps, "evaluations": self.evaluations, **self.settings}
+        words = ", ".join(f"{name}={_text(value)}" for name, value in settings.items())
+        return f"Trial({self.agent.__name__}, {_text(self.policy)}, {words})"
+
+    def __call__(
+        self, env: gym.Env[Any, Any], seed: int, shifts: tuple[Any, ...] = (0.0,)
+    ) -> Iterator[tuple[int, OffPolicyAlgorithm]]:
+        """Trains on the environment, and yields each evaluated step and the model."""
+        members = {"shifts": shifts} if self.takes_members else {}
+        make: Any = self.agent
+        model = make(self.policy, env, seed=seed, **members, **self.settings)
+        check(model)
+        whole = _WholeLength(self.steps)
+        every = self.steps // self.evaluations
+        for step in range(every, self.steps + 1, every):
+            # A rollout may have gone beyond the step already.
+            if step > model.num_timesteps:
+                left = step - model.num_timesteps
+                model.learn(left, callback=whole, reset_num_timesteps=False, log_interval=None)
+            yield step, model
+
+
+class _WholeLength(BaseCallback):
+    """Lets schedules follow the whole training, of which a call of `learn` is a part."""
+
+    def __init__(self, steps: int) -> None:
+        super().__init__()
+        self._steps = steps
+
+    def _on_training_start(self) -> None:
+        self.model._total_timesteps = self._steps
+
+    def _on_step(self) -> bool:
+        return True
+
+
+def _text(value: Any) -> str:
+    """A setting as text: classes and functions by their names."""
+    if isinstance(value, dict):
+        return f"{{{', '.join(f'{key!r}: {_text(one)}' for key, one in value.items())}}}"
+    if isinstance(value, tuple | list):
+        return f"({', '.join(map(_text, value))})"
+    return str(getattr(value, "__qualname__", None) or repr(value))

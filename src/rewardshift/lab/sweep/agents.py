@@ -1,0 +1,210 @@
+"""A sweep of one of our agents: its trainings with each constant."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, fields, replace
+from pathlib import Path
+from typing import Any
+
+import jax
+
+from rewardshift.agents.base import Agent
+from rewardshift.agents.offline import Offline
+from rewardshift.agents.online import Online
+from rewardshift.auto import AUTO, Auto, Cautious, Rule, rule_on_data
+from rewardshift.checks import check, checked
+from rewardshift.data.dataset import Subset
+from rewardshift.envs.tasks import MakeEnv, check_imported
+from rewardshift.errors import InputError, shown
+from rewardshift.lab.figure import Curve, Figure, Unit
+from rewardshift.lab.sweep.constants import Constant
+from rewardshift.lab.trainings import curves_of
+from rewardshift.shift import Shift, as_shift
+from rewardshift.training.config import build, part_from_json, part_to_json
+from rewardshift.training.evaluation import policy_state
+from rewardshift.training.offline import OfflineBudget
+from rewardshift.training.online import OnlineBudget
+from rewardshift.training.runs import Run, offline_run, online_run
+
+# A guess: the most parameters for which one program beats processes: larger networks fill a core.
+MOST_PARAMETERS = 20_000
+SEEDS_TOGETHER = 8  # of discrete agents with large networks; more rows are slower than these
+
+
+@dataclass(frozen=True)
+class SweptAgent:
+    """An agent, its task and its budget.
+
+    Args:
+        agent: The agent. Its scale and its treatment of terminal states are those of all constants.
+        env: The name of the environment; with a data set, of the one for evaluations.
+        budget: The length and the schedule of every training.
+        data: The source of a data set, for offline trainings.
+        subset: The part of the data set to learn from.
+        make: The function that makes the environment, if it has no registered name.
+    """
+
+    agent: Agent
+    env: str | None
+    budget: OnlineBudget | OfflineBudget
+    data: str | None = None
+    subset: Subset | None = None
+    make: MakeEnv | None = field(default=None, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        check(self)
+        if self.env is None and self.data is None:
+            raise InputError("a sweep needs an environment, or a data set")
+        object.__setattr__(self, "agent", self.with_constant(0.0))
+        part_to_json(self.agent)
+
+    @property
+    def name(self) -> str:
+        """The name of the agent."""
+        return type(self.agent).__name__
+
+    @property
+    def task(self) -> str:
+        """The environment or the data set."""
+        return str(self.env if self.data is None else self.data)
+
+    @property
+    def shift(self) -> Shift:
+        """The agent's only shift, with its discount."""
+        given = self.agent.shift
+        if isinstance(given, Rule | Cautious):
+            raise InputError(
+                "a sweep gives its agent the shift, and 'auto' may be among its constants: leave"
+                f" out the agent's own rule, got {given}"
+            )
+        members = given if isinstance(given, tuple) else (given,)
+        if len(members) != 1:
+            raise InputError(
+                "a sweep gives its agent the shift, and members may be among its constants: give"
+                f" the agent one shift, got {shown(given)}"
+            )
+        return replace(as_shift(members[0]), gamma=self.agent.gamma)
+
+    def with_constant(self, constant: Constant) -> Agent:
+        """The agent with another constant; its scale and its treatment of terminal states stay."""
+        agent: Any = self.agent  # a dataclass, which its base class does not say
+        shift = replace(self.shift, gamma=None)
+        if isinstance(constant, tuple):
+            if not isinstance(agent, Online):
+                raise InputError(
+                    f"members are for agents that take several shifts, such as DQN and TD3, not for"
+                    f" {self.name}"
+                )
+            new: Any = tuple(replace(shift, bias=bias) for bias in constant)
+        elif constant == AUTO:
+            new = self._rule(shift)
+        elif isinstance(agent.shift, int | float):  # the agent may take no Shift
+            new = float(constant)
+        else:
+            new = replace(shift, bias=float(constant))
+        changed: Agent = replace(agent, shift=new)
+        return changed
+
+    def _rule(self, shift: Shift) -> Auto | Cautious:
+        """The rule beside constants with this scale and treatment of terminal states.
+
+        Like `rewardshift train --shift auto`, it takes over any treatment but the default one.
+        """
+        if not isinstance(self.agent, Online | Offline):
+            raise InputError(
+                "'auto' is for agents whose shift may depend on rewards, such as DQN and BCQ;"
+                f" that of {self.name} must be a number"
+            )
+        if shift.scale != 1.0:
+            raise InputError(
+                f"'auto' has a scale of its own, so it must be left out, got {shift.scale}"
+            )
+        kind = Cautious if isinstance(self.agent, Offline) else Auto
+        return kind() if shift.terminal == Shift.terminal else kind(terminal=shift.terminal)
+
+    @property
+    def rule_words(self) -> str:
+        """The treatment of terminal states by `"auto"`."""
+        rule = self._rule(replace(self.shift, gamma=None))
+        return f"terminal {((self.data is not None and rule_on_data(rule)) or rule).terminal}"
+
+    @property
+    def x_label(self) -> str:
+        """The label of the steps."""
+        return "environment steps" if self.data is None else "updates"
+
+    def fits_rows(self, constants: Sequence[Constant]) -> bool:
+        """Whether all numbers are rows of one program; raises if a training would be refused."""
+        for constant in constants:
+            if not isinstance(constant, float):
+                self._training(self.with_constant(constant), (0,))
+        run = self._training(self.agent, (0,))  # the other numbers differ in the bias alone
+        if not isinstance(self.budget, OnlineBudget) or self.budget.diagnose:
+            return False
+        state = jax.eval_shape(lambda: self.agent.init(jax.random.key(0), run.config.spec))
+        leaves = jax.tree.leaves(policy_state(self.agent, state))
+        return bool(self.agent.members) and sum(leaf.size for leaf in leaves) <= MOST_PARAMETERS
+
+    @property
+    def seeds_together(self) -> int:
+        """The seeds of one program, if it trains one constant."""
+        return 1 if self.agent.continuous else SEEDS_TOGETHER
+
+    def _training(
+        self, agent: Agent, seeds: tuple[int, ...], biases: tuple[float, ...] = ()
+    ) -> Run:
+        """A training, configured and checked."""
+        env: Any = self.make or self.env
+        budget: Any = self.budget
+        if self.data is None:
+            return online_run(agent, env, seeds, budget, biases)
+        return offline_run(agent, self.data, env, seeds, budget, self.subset)
+
+    def run(self, figure: Figure, unit: Unit, folder: Path) -> list[Curve]:
+        """One constant, or all numbers as rows of one program, for all seeds of the unit."""
+        methods = [method for method in figure.methods if method.name in unit.methods]
+        rows = "method" in figure.unit_spans and not methods[0].apart
+        biases = tuple(method.agent.members[0].bias for method in methods) if rows else ()
+        result = self._training(methods[0].agent, unit.seeds, biases).start(folder)
+        seeds, count = len(unit.seeds), len(methods)
+        curves = []
+        for place, method in enumerate(unit.methods):
+            # An evaluation adds one line for each row: all seeds of the first bias come first.
+            own = [
+                row for number, row in enumerate(result.rows) if number // seeds % count == place
+            ]
+            one = unit._replace(methods=(method,))
+            curves += curves_of(figure, one, replace(result, rows=own))
+        return curves
+
+    @property
+    def lifetimes(self) -> float | None:
+        """The length of a training in lifetimes of a shift, if the agent has target networks."""
+        agent: Any = self.agent
+        if not hasattr(agent, "lifetime"):
+            return None
+        return float((self.budget.steps - agent.warm_up) / agent.lifetime)
+
+    def to_json(self) -> dict[str, Any]:
+        """The declaration in `sweep.json`."""
+        settings = {one.name: getattr(self.budget, one.name) for one in fields(self.budget)}
+        return {
+            "agent": part_to_json(self.agent),
+            "env": self.env,
+            "budget": {name: part_to_json(value) for name, value in settings.items()},
+            "data": self.data,
+            "subset": part_to_json(self.subset),
+        }
+
+    @classmethod
+    def from_json(cls, body: dict[str, Any]) -> "SweptAgent":
+        """The agent from the result of `to_json`."""
+        env = checked("env", str | None, body["env"])
+        if env is not None:
+            check_imported(env)
+        return cls(
+            agent=part_from_json(body["agent"]),
+            env=env,
+            budget=build(OnlineBudget if body["data"] is None else OfflineBudget, body["budget"]),
+            data=body["data"],
+            subset=part_from_json(body["subset"]),
+        )

@@ -1,0 +1,270 @@
+"""A sweep's declaration, as a figure and in its folder.
+
+The declaration is in `OUT/sweep/sweep.json`, so a sweep is reported without the arguments that made
+it, and another one is refused there.
+"""
+
+import contextlib
+import json
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from hashlib import sha256
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from rewardshift.auto import AUTO
+from rewardshift.checks import Finite, check
+from rewardshift.errors import InputError, one_line
+from rewardshift.files import (
+    DAMAGE,
+    LEFTOVER,
+    LOCK,
+    as_object,
+    held,
+    read_sealed,
+    refuse_links,
+    writable_folder,
+    write_sealed,
+)
+from rewardshift.lab import FIGURES
+from rewardshift.lab.figure import Claim, Figure, Method, Panel, Preset
+from rewardshift.lab.runner import Made, Plan
+from rewardshift.lab.sweep.agents import SweptAgent
+from rewardshift.lab.sweep.constants import (
+    METRICS,
+    NONE,
+    Constant,
+    Constants,
+    in_order,
+    method_name,
+)
+from rewardshift.lab.sweep.trials import SweptTrial
+from rewardshift.training.config import part_from_json
+
+SWEEP = "sweep"  # the name of the figure, of its preset and of its folder
+DECLARATION = "sweep.json"
+FORMAT = 3
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """An agent or a trial, with several constants.
+
+    Args:
+        subject: What is trained.
+        constants: The constants. 0, no shift, is added if it is missing.
+        values: The lowest and the highest discounted return of the task, if they are known.
+    """
+
+    subject: SweptAgent | SweptTrial
+    constants: tuple[Constant, ...]
+    values: tuple[Finite, Finite] | None = None
+
+    def __post_init__(self) -> None:
+        check(self)
+        object.__setattr__(self, "constants", in_order(self.constants))
+        for constant in self.constants:
+            self.subject.with_constant(constant)  # refuses one that the agent does not take
+        if self.values is not None:
+            self.subject.shift.optimism(*self.values)  # refuses an empty range
+
+    @classmethod
+    def of(cls, subject: SweptAgent | SweptTrial, constants: Constants) -> "Sweep":
+        """The sweep of these constants."""
+        shift = subject.shift
+        assert shift.gamma is not None
+        return cls(subject, constants.as_shifts(shift), constants.range_of_values(shift.gamma))
+
+    def optimism(self, constant: Constant) -> float | None:
+        """The optimism of a number, if the range of the values is known."""
+        if self.values is None or not isinstance(constant, float):
+            return None
+        return float(replace(self.subject.shift, bias=constant).optimism(*self.values))
+
+    def label(self, constant: Constant) -> str:
+        """A constant in words, with its optimism if it is known."""
+        optimism = self.optimism(constant)
+        known = "" if optimism is None else f" (optimism {optimism:.3g})"
+        return self._words(constant) + known
+
+    def _words(self, constant: Constant) -> str:
+        if constant == AUTO:
+            return f"auto ({self.subject.rule_words})"
+        if isinstance(constant, tuple):
+            return f"members {method_name(constant).replace(',', ', ')}"
+        return NONE if constant == 0 else f"b = {constant:.6g}"
+
+    def figure(self, seeds: int = 1, jobs: int = 1, *, rows: bool = False) -> Figure:
+        """The sweep as a figure.
+
+        Args:
+            seeds: The number of seeds.
+            jobs: The number of units of work that run at once; rows are divided among them.
+            rows: Whether all numbers are rows of one program.
+        """
+        subject = self.subject
+        return Figure(
+            name=SWEEP,
+            title=f"Constants for {subject.name} on {subject.task}",
+            tasks={SWEEP: subject},
+            panels=(Panel("return", subject.task, "return", SWEEP, "evaluation_return"),),
+            methods=tuple(
+                Method(
+                    method_name(constant),
+                    self._words(constant),
+                    subject.with_constant(constant),
+                    apart=not isinstance(constant, float),
+                )
+                for constant in self.constants
+            ),
+            claims=tuple(
+                Claim(
+                    f"{method_name(constant)}-above-none-{metric}",
+                    "return",
+                    f"A shift of {method_name(constant)} is better than none {when}.",
+                    better=method_name(constant),
+                    worse=NONE,
+                    metric=metric,
+                    source="ours",
+                )
+                for constant in self.constants[1:]
+                for metric, when in METRICS.items()
+            ),
+            presets={SWEEP: Preset(seeds=seeds, budget=subject.budget, seconds=0.0)},
+            x_label=subject.x_label,
+            run=subject.run,
+            unit_spans=("method",) if rows else (),
+            seeds_per_unit=math.ceil(seeds / jobs) if rows else subject.seeds_together,
+            scenario=SWEEP,
+            lifetimes=None if subject.lifetimes is None else _lifetimes,
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        """The declaration in `sweep.json`."""
+        return {
+            **self.subject.to_json(),
+            "constants": [list(one) if isinstance(one, tuple) else one for one in self.constants],
+            "values": None if self.values is None else list(self.values),
+        }
+
+    @property
+    def digest(self) -> str:
+        """A short hash of the declaration."""
+        text = json.dumps(self.to_json(), sort_keys=True)
+        return sha256(text.encode()).hexdigest()[:12]
+
+    @classmethod
+    def from_json(cls, body: dict[str, Any]) -> "Sweep":
+        """The sweep from the result of `to_json`."""
+        kind = SweptTrial if "trial" in body else SweptAgent
+        constants, values = part_from_json(body["constants"]), part_from_json(body["values"])
+        return cls(kind.from_json(body), constants, values)
+
+
+def _lifetimes(figure: Figure, _: str, __: str) -> float:
+    """See `Figure`."""
+    found: float = figure.tasks[SWEEP].lifetimes
+    return found
+
+
+class SweepFile(NamedTuple):
+    """The contents of `sweep.json`: a sweep, and the texts about it.
+
+    Args:
+        sweep: The sweep.
+        command: The command, or the call in Python, that runs it.
+        training: The commands, or calls, that train with each constant, by the method's name.
+    """
+
+    sweep: Sweep
+    command: str
+    training: Mapping[str, str]
+
+
+def unseen_seeds(count: int) -> range:
+    """As many seeds that a sweep with so many has not seen, for a repetition of its best."""
+    first = 100 * math.ceil(count / 100)
+    return range(first, first + count)
+
+
+@contextlib.contextmanager
+def sweep_folder(out: Path, file: SweepFile) -> Iterator[Path]:
+    """The folder of a sweep within `out`, held by this process.
+
+    It refuses a folder with another sweep, with results of figures, or with something else.
+    """
+    folder = out / SWEEP
+    _refuse_others(out, file.sweep)
+    with held(writable_folder(folder)):
+        _refuse_others(out, file.sweep)  # again: another process may have written before
+        if not (folder / DECLARATION).exists():
+            body = {
+                "format": FORMAT,
+                "declaration": file.sweep.to_json(),
+                "command": file.command,
+                "training": dict(file.training),
+            }
+            write_sealed(folder / DECLARATION, body)
+        yield folder
+
+
+def _refuse_others(out: Path, sweep: Sweep) -> None:
+    folder = out / SWEEP
+    if _holds_sweep(out):
+        if read_sweep(folder).sweep != sweep:
+            raise InputError(
+                f"the folder {str(out)!r} holds a sweep with another configuration; choose another"
+                " folder"
+            )
+        return
+    if any((out / name).exists() for name in FIGURES):
+        raise InputError(f"the folder {str(out)!r} holds figures; choose another one for a sweep")
+    inside = folder.iterdir() if folder.exists() else ()
+    if any(path.name != LOCK and path.suffix != LEFTOVER for path in inside):
+        raise InputError(f"the folder {str(folder)!r} is not empty and holds no sweep")
+
+
+def _holds_sweep(out: Path) -> bool:
+    """Whether a folder holds a sweep; refuses one that is, or holds, a link."""
+    refuse_links(out / SWEEP)
+    return (out / SWEEP / DECLARATION).exists()
+
+
+def read_sweep(folder: Path) -> SweepFile:
+    """The sweep in its folder, `OUT/sweep`."""
+    path = folder / DECLARATION
+    try:
+        body = read_sealed(path, version=FORMAT)
+        sweep = Sweep.from_json(as_object(body["declaration"]))
+        return SweepFile(sweep, str(body["command"]), as_object(body["training"]))
+    except DAMAGE as error:
+        raise InputError(f"{str(path)!r} cannot be read: {one_line(error)}") from error
+
+
+def figures_in(out: Path) -> Mapping[str, Figure]:
+    """The figures that a folder of results is about: its sweep, or else all that are known."""
+    if _holds_sweep(out):
+        return {SWEEP: read_sweep(out / SWEEP).sweep.figure()}
+    return FIGURES
+
+
+def refuse_sweep(out: Path) -> None:
+    """Refuses a folder that belongs to a sweep."""
+    if _holds_sweep(out):
+        raise InputError(f"the folder {str(out)!r} holds a sweep; choose another one for figures")
+
+
+def plan_sweep(file: SweepFile, seeds: int, out: Path, jobs: int) -> Plan:
+    """The plan of a sweep; raises if a training would be refused.
+
+    Args:
+        file: The sweep.
+        seeds: The number of seeds.
+        out: The folder for results.
+        jobs: The number of units of work that run at once.
+    """
+    sweep, subject = file.sweep, file.sweep.subject
+    figure = sweep.figure(seeds, jobs, rows=subject.fits_rows(sweep.constants))
+    made = Made(figure, file.command, isolated=isinstance(subject, SweptTrial))
+    return Plan(SWEEP, SWEEP, seeds, subject.shift.terminal, out, made)
