@@ -94,6 +94,15 @@ def test_a_sweep_on_a_local_cluster(tmp_path: Path) -> None:
     assert results[0].read_bytes() == results[1].read_bytes()
 
 
+def test_a_trial_on_a_local_cluster_whose_workers_do_not_find_its_file(tmp_path: Path) -> None:
+    file = tmp_path / "far" / "my_own_trial.py"
+    file.parent.mkdir()
+    file.write_text("def trial(env, seed):\n    yield 5, 1.0 + seed\n")
+    command = ["sweep", f"{file}:trial", "--env=CartPole-v1", "--shift", "-1", "--seeds=1"]
+    told = on_a_local_cluster(command, tmp_path / "ray")
+    assert "No best constant" in told
+
+
 @pytest.mark.parametrize("address", ["127.0.0.1:1", "ray://127.0.0.1:1", "127.0.0.1:99999"])
 def test_a_cluster_that_is_not_there(address: str, tmp_path: Path) -> None:
     plan = Plan("figure1", "smoke", 1, "zero", tmp_path)

@@ -9,7 +9,6 @@ import gymnasium as gym
 from rewardshift.checks import Count, checked
 from rewardshift.errors import InputError, one_line, shown
 from rewardshift.extras import needs
-from rewardshift.integrations.sb3 import check
 
 with needs("sb3"):
     from stable_baselines3.common.callbacks import BaseCallback
@@ -78,6 +77,8 @@ class Trial:
         self, env: gym.Env[Any, Any], seed: int, shifts: tuple[Any, ...] = (0.0,)
     ) -> Iterator[tuple[int, OffPolicyAlgorithm]]:
         """Trains on the environment, and yields each evaluated step and the model."""
+        from rewardshift.integrations.sb3 import check  # noqa: PLC0415  it imports this module
+
         members = {"shifts": shifts} if self.takes_members else {}
         make: Any = self.agent
         model = make(self.policy, env, seed=seed, **members, **self.settings)

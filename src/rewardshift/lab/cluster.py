@@ -5,6 +5,7 @@ import logging
 import os
 import re
 import socket
+import sys
 import warnings
 from collections.abc import Iterator
 from dataclasses import replace
@@ -52,6 +53,10 @@ class RayCluster:
         try:
             options = {"num_cpus": 1, "max_retries": RETRIES, "max_calls": int(plan.isolated)}
             task = ray.remote(**options)(_perform_alone)
+            module = plan.made.module if plan.made is not None else None
+            if module in sys.modules and not module.startswith("rewardshift."):
+                # The workers may not have the file of a trial.
+                ray.cloudpickle.register_pickle_by_value(sys.modules[module])
             # Absolute, because the workers may have other working folders.
             far = replace(plan, out=plan.out.absolute())
             waiting = {task.remote(far, unit): unit for unit in units}

@@ -44,13 +44,13 @@ class Made(NamedTuple):
     Args:
         figure: The figure.
         command: The command that makes and runs it.
-        isolated: Whether every unit of work needs a process of its own, because it runs code of the
-            user that may leave something behind, or end the process.
+        module: The module of a function of the user that every unit of work runs. Each unit then
+            needs a process of its own: foreign code may leave something behind, or end the process.
     """
 
     figure: Figure
     command: str
-    isolated: bool = False
+    module: str | None = None
 
 
 @dataclass(frozen=True)
@@ -88,7 +88,7 @@ class Plan:
     @property
     def isolated(self) -> bool:
         """Whether every unit of work needs a process of its own."""
-        return self.made is not None and self.made.isolated
+        return self.made is not None and self.made.module is not None
 
     @property
     def folder(self) -> Path:

@@ -266,5 +266,8 @@ def plan_sweep(file: SweepFile, seeds: int, out: Path, jobs: int) -> Plan:
     """
     sweep, subject = file.sweep, file.sweep.subject
     figure = sweep.figure(seeds, jobs, rows=subject.fits_rows(sweep.constants))
-    made = Made(figure, file.command, isolated=isinstance(subject, SweptTrial))
+    module = None
+    if isinstance(subject, SweptTrial):
+        module = getattr(subject.function, "func", subject.function).__module__  # of a partial
+    made = Made(figure, file.command, module)
     return Plan(SWEEP, SWEEP, seeds, subject.shift.terminal, out, made)

@@ -79,6 +79,8 @@ class SweptTrial:
             raise InputError(f"the agent of the trial has gamma={own}, got gamma={gamma}")
         chosen = next((one for one in (gamma, own) if one is not None), USUAL_GAMMA)
         try:
+            if isinstance(function, type):
+                raise TypeError("it is a class")
             inspect.signature(function).bind("env", 0)
         except (TypeError, ValueError) as error:
             raise InputError(
