@@ -69,7 +69,8 @@ def told(look: Look) -> dict[str, Any]:
     known = look.found.scalars()
     numbers = {key: float(f"{known[key]:.3g}") for key in NUMBERS if key in known}
     named = [finding.name for finding in look.found.findings]
-    return {"named": named, "return": look.reached, "numbers": numbers}
+    reached = None if look.reached is None else round(look.reached, 1)
+    return {"named": named, "return": reached, "numbers": numbers}
 
 
 def line(words: str, wanted: str | None, rows: list[dict[str, Any]]) -> str:
