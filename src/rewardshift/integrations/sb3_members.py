@@ -45,7 +45,7 @@ class RandomRewardShift(OffPolicyAlgorithm):
 
     Args:
         args: The arguments of the parent.
-        shifts: The shift of each member: numbers, or `Shift`s, whose discount is the model's and
+        shifts: The shift of each member: a number, or a `Shift`, whose discount is the model's and
             may be left out.
         lead_steps: The minimum number of environment steps that a member leads.
         lead_episodes: The minimum number of episodes that a member leads. A leader is drawn at the
