@@ -6,7 +6,7 @@ and a shift of 0 it does the same arithmetic.
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, ClassVar, Self
 
@@ -56,7 +56,7 @@ class RandomRewardShift(OffPolicyAlgorithm):
     def __init__(
         self,
         *args: Any,
-        shifts: float | Shift | Iterable[float | Shift] = (),
+        shifts: float | Shift | Sequence[float | Shift] | np.ndarray = (),
         lead_steps: int = 1000,
         lead_episodes: int = 1,
         **kwargs: Any,
