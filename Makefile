@@ -40,6 +40,7 @@ tables: $(VENV)/paper.done
 bench: $(VENV)/dev.done
 	$(BIN)/python benchmarks/imports.py
 	$(BIN)/python benchmarks/wrappers.py
+	$(BIN)/python benchmarks/members.py
 	$(BIN)/python benchmarks/maze.py
 	$(BIN)/python benchmarks/online.py
 	$(BIN)/python benchmarks/sweep.py

@@ -6,7 +6,7 @@ and a shift of 0 it does the same arithmetic.
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, ClassVar, Self
 
@@ -45,7 +45,7 @@ class RandomRewardShift(OffPolicyAlgorithm):
 
     Args:
         args: The arguments of the parent.
-        shifts: The shift of each member: numbers, or `Shift`s, whose discount is the model's and
+        shifts: The shift of each member: a number, or a `Shift`, whose discount is the model's and
             may be left out.
         lead_steps: The minimum number of environment steps that a member leads.
         lead_episodes: The minimum number of episodes that a member leads. A leader is drawn at the
@@ -56,7 +56,7 @@ class RandomRewardShift(OffPolicyAlgorithm):
     def __init__(
         self,
         *args: Any,
-        shifts: float | Shift | Iterable[float | Shift] = (),
+        shifts: float | Shift | Sequence[float | Shift] | np.ndarray = (),
         lead_steps: int = 1000,
         lead_episodes: int = 1,
         **kwargs: Any,
