@@ -14,7 +14,6 @@ from rewardshift.paper.lifetime import JUDGED, SIGNS, fitted_lifetime
 from rewardshift.report import judged_folders, summary
 from rewardshift.report.plots import in_words
 from rewardshift.report.reading import (
-    DIFFERS,
     differences,
     markdown,
     read_claims,
@@ -133,21 +132,21 @@ def results_page() -> str:
 
 
 def readme() -> str:
-    """The README with the tables of today."""
-    tables = f"{markdown(summary(RESULTS))}\n\n{_differences()}"
+    """The README with the counts of today."""
     text = (ROOT / "README.md").read_text()
-    return TABLES.sub(lambda found: f"{found[1]}{tables}{found[2]}", text)
+    return TABLES.sub(lambda found: f"{found[1]}{_counts()}{found[2]}", text)
 
 
-def _differences() -> str:
-    """What differs from the paper's setting in each of its figures that has verdicts."""
-    lines = [["figure", "what differs from the paper's setting"]]
-    for folder in judged_folders(RESULTS):
-        figure = FIGURES[folder.name]
-        if figure.wording:
-            provenance = read_provenance(folder, figure)
-            lines.append([figure.name, differences(figure, provenance).removeprefix(DIFFERS)])
-    return _markdown(lines)
+def _counts() -> str:
+    """How many claims of the paper, and of ours, have each verdict."""
+    counts = {source: rows[-1].cells[1:5] for source, rows in summary(RESULTS).items()}
+    theirs, ours = ([int(cell) for cell in counts[source]] for source in ("paper", "ours"))
+    names = ("supported", "contradicted", "inconclusive", "not tested yet")
+    told = ", ".join(f"{count} {name}" for count, name in zip(theirs, names, strict=True))
+    return (
+        f"Of the paper's {sum(theirs)} claims: {told}. Of {sum(ours)} of ours:"
+        f" {', '.join(map(str, ours))}."
+    )
 
 
 def page(name: str) -> str:
