@@ -146,7 +146,7 @@ def test_networks_go_through_json(network: Any) -> None:
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: MLP((16, 0)), r"hidden must be a tuple, each a whole number .* got \(16, 0\)"),
+        (lambda: MLP((16, 0)), r"hidden must be up to 100 whole numbers of 1 or .* got \(16, 0\)"),
         (lambda: MLP(input_range=((1.0, 1.0),)), "a lower and a higher number"),
         (lambda: MLP(input_range=((0.0, float("inf")),)), "input_range must be pairs"),
         (lambda: Convolution((4,), (3, 3), (1,)), r"got \(4,\), \(3, 3\) and \(1,\)"),

@@ -87,29 +87,28 @@ def opened(path: Path, mode: Literal["rb", "ab", "a+b"]) -> BinaryIO:
 
     A link could lead to a foreign file, and opening a pipe could block.
     """
-    flags = {
-        "rb": os.O_RDONLY,
-        "ab": os.O_WRONLY | os.O_CREAT | os.O_APPEND,
-        "a+b": os.O_RDWR | os.O_CREAT | os.O_APPEND,
-    }
-    try:
-        handle = os.open(path, flags[mode] | os.O_NOFOLLOW | os.O_NONBLOCK, 0o666)
-    except OSError as error:
-        if path.is_symlink():
-            raise _refusal(path, "a symbolic link") from error
-        if path.is_fifo():  # with no process at its other end
-            raise _refusal(path, NO_FILE) from error
-        raise
-    if not stat.S_ISREG(os.fstat(handle).st_mode):
-        os.close(handle)
-        raise _refusal(path, NO_FILE)
-    return os.fdopen(handle, mode)
+    return open(path, mode, opener=_open_regular)
 
 
 def read_own(path: Path) -> bytes:
     """The contents of a file in one of our folders; see `opened`."""
     with opened(path, "rb") as file:
         return file.read()
+
+
+def _open_regular(name: str, flags: int) -> int:
+    try:
+        handle = os.open(name, flags | os.O_NOFOLLOW | os.O_NONBLOCK, 0o666)
+    except OSError as error:
+        if Path(name).is_symlink():
+            raise _refusal(Path(name), "a symbolic link") from error
+        if Path(name).is_fifo():  # with no process at its other end
+            raise _refusal(Path(name), NO_FILE) from error
+        raise
+    if not stat.S_ISREG(os.fstat(handle).st_mode):
+        os.close(handle)
+        raise _refusal(Path(name), NO_FILE)
+    return handle
 
 
 def own_folder(path: Path) -> Path:

@@ -31,7 +31,7 @@ ShiftOnData = float | Mapping[str, Any] | Shift | Cautious | Literal["auto"]
 
 
 def to_d3rlpy(
-    shift: ShiftOnData, gamma: float | None = None, dataset: ReplayBuffer | None = None
+    shift: ShiftOnData, gamma: float | None = None, dataset: "ReplayBuffer | None" = None
 ) -> ConstantShiftRewardScaler:
     """The reward scaler of d3rlpy that computes `k r + b`: scale first, then bias.
 
