@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import rewardshift
-from rewardshift import extras
+from rewardshift import errors
 
 HEAVY = (
     *("jax", "jaxtyping", "optax", "scipy", "matplotlib", "minigrid", "pygame", "mujoco", "minari"),
@@ -141,12 +141,12 @@ except ImportError as error:
     print(error)
 """
     assert run(code) == (
-        f"this needs {package}, which is not installed: {extras.install_command(extra)}"
+        f"this needs {package}, which is not installed: {errors.install_command(extra)}"
     )
 
 
 def test_the_hint_names_the_clone_that_is_installed() -> None:
-    command, editable, source = shlex.split(extras.install_command("agents"))[1:]
+    command, editable, source = shlex.split(errors.install_command("agents"))[1:]
     assert (command, editable) == ("install", "--editable")
     clone = Path(source.removesuffix("[agents]"))
     assert 'name = "rewardshift"' in (clone / "pyproject.toml").read_text()
@@ -154,6 +154,6 @@ def test_the_hint_names_the_clone_that_is_installed() -> None:
 
 def test_a_missing_extra_is_bad_input_and_a_failed_import() -> None:
     with pytest.raises(rewardshift.InputError, match=r"pip install .*\[some\]'"):
-        extras.require("no_such_package", "some")
-    with pytest.raises(ImportError), extras.needs("some"):
+        errors.require("no_such_package", "some")
+    with pytest.raises(ImportError), errors.needs("some"):
         importlib.import_module("no_such_package")

@@ -5,8 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from rewardshift import envs  # noqa: F401  registers the environments
 from rewardshift.auto import Auto, Cautious
-from rewardshift.errors import InputError
-from rewardshift.extras import needs
+from rewardshift.errors import InputError, needs
 from rewardshift.optimism import equivalent_bias, lifetime, optimistic_value, suggest_shift
 from rewardshift.shift import Shift, register_pytree
 from rewardshift.wrappers import ShiftReward, VectorShiftReward

@@ -1,13 +1,21 @@
-"""The errors that end a command, and the form of values and errors in a message."""
+"""What ends a command: errors, missing packages and requests to stop.
+
+Also the form of values and errors in a message.
+"""
 
 import contextlib
+import importlib.util
 import os
+import signal
+import threading
 import traceback
 from collections.abc import Iterator
 from typing import Any
 
 OURS = f"{os.path.dirname(__file__)}{os.sep}"  # noqa: PTH120  pathlib is slow to import
 LONGEST = 100  # characters of a value in a message
+# The list of the block that handles the signals, if there is one; see `stop_requests`.
+_collecting: list[list[int]] = []
 
 
 class InputError(ValueError):
@@ -69,6 +77,92 @@ def blaming(what: str, but: tuple[type[Exception], ...] = ()) -> Iterator[None]:
         raise
     except FOREIGN as error:
         raise foreign_error(what, error) from error
+
+
+class MissingExtraError(InputError, ImportError):
+    """A package that one of the extras installs is missing."""
+
+    def __init__(self, package: str, extra: str) -> None:
+        super().__init__(f"this needs {package}, which is not installed: {install_command(extra)}")
+
+
+def install_command(extra: str) -> str:
+    """The command that adds an extra to this installation of rewardshift.
+
+    pip's record says where rewardshift came from. A folder, such as a clone, or a wheel that is
+    still there is named by its path; otherwise pip finds rewardshift by its name.
+    """
+    # Imported here, because only an error needs them.
+    import json  # noqa: PLC0415
+    import shlex  # noqa: PLC0415
+    from importlib.metadata import PackageNotFoundError, distribution  # noqa: PLC0415
+    from pathlib import Path  # noqa: PLC0415
+    from urllib.parse import urlsplit  # noqa: PLC0415
+    from urllib.request import url2pathname  # noqa: PLC0415
+
+    try:
+        record = json.loads(distribution("rewardshift").read_text("direct_url.json") or "{}")
+    except PackageNotFoundError:  # the sources alone
+        record = {}
+    url = urlsplit(record.get("url", ""))
+    path = url2pathname(url.path)
+    if url.scheme != "file" or not Path(path).exists():
+        return f"pip install 'rewardshift[{extra}]'"
+    editable = "--editable " if record.get("dir_info", {}).get("editable") else ""
+    return f"pip install {editable}{shlex.quote(f'{path}[{extra}]')}"
+
+
+@contextlib.contextmanager
+def needs(extra: str) -> Iterator[None]:
+    """Makes a failing import in its block name the extra that installs the package."""
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        raise MissingExtraError(str(error.name).partition(".")[0], extra) from error
+
+
+def require(package: str, extra: str) -> None:
+    """Raises if a package is missing, without importing it."""
+    if importlib.util.find_spec(package) is None:
+        raise MissingExtraError(package, extra)
+
+
+@contextlib.contextmanager
+def stop_requests() -> Iterator[list[int]]:
+    """Collects SIGINT and SIGTERM in a list, which a loop reads, instead of stopping the process.
+
+    At the end of the block, the signal takes the effect that it has outside of it. A second signal
+    ends the process at once. A signal that the process ignores, or that code outside of Python
+    handles, stays as it is. A block within another shares its list.
+    """
+    # Not KeyboardInterrupt, which Python raises wherever a signal arrives: in a callback of the
+    # garbage collector, such as JAX's, it is printed and forgotten, and the program goes on.
+    if threading.current_thread() is not threading.main_thread():  # only it can handle signals
+        yield []
+        return
+    if _collecting:
+        yield _collecting[0]
+        return
+    asked: list[int] = []
+
+    def note(number: int, _: Any) -> None:
+        if asked:
+            signal.signal(number, signal.SIG_DFL)
+            signal.raise_signal(number)
+        asked.append(number)
+
+    numbers = [signal.SIGINT, signal.SIGTERM]
+    ours = [one for one in numbers if signal.getsignal(one) not in (signal.SIG_IGN, None)]
+    previous = {number: signal.signal(number, note) for number in ours}
+    _collecting.append(asked)
+    try:
+        yield asked
+    finally:
+        _collecting.clear()
+        for number, old in previous.items():
+            signal.signal(number, old)
+    if asked:
+        signal.raise_signal(asked[0])
 
 
 def one_line(error: BaseException) -> str:

@@ -22,8 +22,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 
 from rewardshift.arrays import affine, as_numbers, as_numpy, check_shape, expm1, like, log, same
-from rewardshift.errors import InputError, shown
-from rewardshift.extras import needs
+from rewardshift.errors import InputError, needs, shown
 
 Terminal = Literal["zero", "absorbing", "goal"]
 

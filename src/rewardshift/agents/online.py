@@ -18,7 +18,7 @@ from rewardshift.agents.base import Agent, Biases, as_members
 from rewardshift.agents.networks import MLP, Initial, Learner, Network
 from rewardshift.agents.normaliser import Normaliser
 from rewardshift.agents.selection import Lead, Mixing, Selection, Uniform
-from rewardshift.auto import Rule, as_rule
+from rewardshift.auto import AUTO, Auto, Rule
 from rewardshift.checks import Count, Natural, Positive, Range, Rate, check
 from rewardshift.envs.tasks import TaskSpec
 from rewardshift.errors import InputError, shown
@@ -71,9 +71,9 @@ class Online(Agent):
 
     def __post_init__(self) -> None:
         check(self)
-        rule = as_rule(self.shift)
-        given = cast("Any", self.shift)
-        object.__setattr__(self, "shift", rule or as_members(given, self.gamma))
+        given: Any = Auto() if self.shift == AUTO else self.shift
+        shift = given if isinstance(given, Rule) else as_members(given, self.gamma)
+        object.__setattr__(self, "shift", shift)
         ranges = getattr(self.network, "input_range", ())
         if self.normalise and ranges:
             raise InputError(

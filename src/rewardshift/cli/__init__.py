@@ -16,9 +16,14 @@ from typing import Any, NoReturn
 
 import rewardshift
 from rewardshift.envs.tasks import import_foreign
-from rewardshift.errors import ForeignError, InputError, TrainingError, one_line
-from rewardshift.extras import needs
-from rewardshift.interrupts import stop_requests
+from rewardshift.errors import (
+    ForeignError,
+    InputError,
+    TrainingError,
+    needs,
+    one_line,
+    stop_requests,
+)
 
 # Errors of a path, which the user can correct; all others are errors of the disk.
 PATH_ERRORS = (

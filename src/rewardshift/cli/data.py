@@ -14,8 +14,7 @@ from rewardshift.data.dataset import Dataset
 from rewardshift.data.loading import load_dataset
 from rewardshift.data.minari_sets import local_sets
 from rewardshift.doctor.measure import discounted_returns
-from rewardshift.errors import InputError, plain
-from rewardshift.extras import require
+from rewardshift.errors import InputError, plain, require
 from rewardshift.files import write_atomic
 from rewardshift.optimism import value_bounds
 from rewardshift.shift import Shift

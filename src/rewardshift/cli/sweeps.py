@@ -26,8 +26,7 @@ from rewardshift.cli.train import (
     options_of,
     unchecked,
 )
-from rewardshift.errors import InputError
-from rewardshift.extras import needs
+from rewardshift.errors import InputError, needs
 from rewardshift.lab.sweep.agents import SweptAgent
 from rewardshift.lab.sweep.constants import Constant, Constants, method_name
 from rewardshift.lab.sweep.declaration import Sweep, SweepFile, unseen_seeds

@@ -24,8 +24,7 @@ from rewardshift.auto import Cautious, Rule
 from rewardshift.cli.parts import flag_type
 from rewardshift.cli.progress import last_rows, training_bar
 from rewardshift.data.dataset import Pick, Subset
-from rewardshift.errors import InputError, one_line
-from rewardshift.interrupts import stop_requests
+from rewardshift.errors import InputError, one_line, stop_requests
 from rewardshift.shift import Shift, Terminal
 from rewardshift.training.config import chosen_seeds, find_part
 from rewardshift.training.offline import OfflineBudget

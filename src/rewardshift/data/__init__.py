@@ -1,6 +1,6 @@
 """Fixed data sets, for offline agents."""
 
-from rewardshift.extras import needs
+from rewardshift.errors import needs
 
 with needs("agents"):
     from rewardshift.data.dataset import Dataset, Subset

@@ -8,8 +8,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from rewardshift.data.dataset import Dataset
-from rewardshift.errors import plain
-from rewardshift.extras import needs
+from rewardshift.errors import needs, plain
 
 with needs("paper"):
     import matplotlib

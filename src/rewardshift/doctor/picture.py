@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from rewardshift.doctor.diagnosis import Diagnosis
-from rewardshift.extras import needs
+from rewardshift.errors import needs
 
 with needs("paper"):
     from matplotlib.axes import Axes

@@ -6,7 +6,7 @@ import numpy as np
 from gymnasium.envs.classic_control.pendulum import PendulumEnv
 from gymnasium.utils import EzPickle
 
-from rewardshift.extras import needs
+from rewardshift.errors import needs
 
 with needs("agents"):
     import mujoco  # noqa: F401  first: without it, Gymnasium would name its own extra

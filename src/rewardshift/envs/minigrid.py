@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from rewardshift.extras import needs
+from rewardshift.errors import needs
 
 with needs("agents"):
     from minigrid.core.grid import Grid

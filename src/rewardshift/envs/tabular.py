@@ -8,8 +8,7 @@ import gymnasium as gym
 import numpy as np
 
 from rewardshift.envs.deep_sea import DeepSea
-from rewardshift.errors import InputError
-from rewardshift.extras import needs
+from rewardshift.errors import InputError, needs
 
 with needs("agents"):
     import jax

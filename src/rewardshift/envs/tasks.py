@@ -23,8 +23,7 @@ from rewardshift.envs.observations import (
     space_of,
     structure_of,
 )
-from rewardshift.errors import InputError, blaming, one_line, shown
-from rewardshift.extras import require
+from rewardshift.errors import InputError, blaming, one_line, require, shown
 from rewardshift.wrappers import METADATA_KEY
 
 MakeEnv = Callable[[], gym.Env[Any, Any]]

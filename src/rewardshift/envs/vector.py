@@ -67,7 +67,8 @@ class Environments:
         chosen = actions if self.spec.action_size else actions.tolist()
         for row, (env, action) in enumerate(zip(self._envs, chosen, strict=True)):
             raw, paid, ended, cut, info = env.step(action)
-            reward[row], terminated[row], truncated[row] = _number(paid), _flag(ended), _flag(cut)
+            _check_types(paid, ended, cut)
+            reward[row], terminated[row], truncated[row] = paid, ended, cut
             following[row] = flatten(raw, self.spec)
             success[row] = info.get("is_success", info.get("success", np.nan))
             if terminated[row] or truncated[row]:
@@ -85,15 +86,11 @@ class Environments:
                 env.close()
 
 
-def _number(paid: Any) -> Any:
-    """The reward; raises TypeError if it is not a number, such as a text, which NumPy converts."""
-    if isinstance(paid, float | int | np.number) or np.asarray(paid).dtype.kind in "fiub":
-        return paid
-    raise TypeError(f"a reward must be a number, got {shown(paid)}")
-
-
-def _flag(ended: Any) -> Any:
-    """The flag; raises TypeError for another value, such as a text or None."""
-    if isinstance(ended, bool | np.bool_) or np.asarray(ended).dtype.kind in "biu":
-        return ended
-    raise TypeError(f"terminated and truncated must be True or False, got {shown(ended)}")
+def _check_types(reward: Any, *flags: Any) -> None:
+    """Raises TypeError for what NumPy would convert to a number or a flag, such as a text."""
+    is_number = isinstance(reward, float | int | np.number)
+    if not is_number and np.asarray(reward).dtype.kind not in "fiub":
+        raise TypeError(f"a reward must be a number, got {shown(reward)}")
+    for flag in flags:
+        if not isinstance(flag, bool | np.bool_) and np.asarray(flag).dtype.kind not in "biu":
+            raise TypeError(f"terminated and truncated must be True or False, got {shown(flag)}")

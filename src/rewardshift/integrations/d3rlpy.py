@@ -7,8 +7,7 @@ from typing import Any, Literal, NoReturn
 import numpy as np
 
 from rewardshift.auto import AUTO, Cautious, shift_on_data
-from rewardshift.errors import InputError
-from rewardshift.extras import needs
+from rewardshift.errors import InputError, needs
 from rewardshift.shift import Shift, as_single_shift
 
 with needs("d3rlpy"):

@@ -19,8 +19,7 @@ from rewardshift.doctor import (
 )
 from rewardshift.doctor.agent_view import same_randomness
 from rewardshift.doctor.diagnosis import scalar_names
-from rewardshift.errors import InputError, shown
-from rewardshift.extras import needs
+from rewardshift.errors import InputError, needs, shown
 from rewardshift.integrations.d3rlpy import primal_rewards, trained_shift
 from rewardshift.shift import Shift, as_single_shift
 

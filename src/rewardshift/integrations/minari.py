@@ -8,8 +8,7 @@ from typing import Any, Literal, NoReturn
 import numpy as np
 
 from rewardshift.auto import Cautious, shift_on_data
-from rewardshift.errors import InputError
-from rewardshift.extras import needs
+from rewardshift.errors import InputError, needs
 from rewardshift.shift import Shift
 from rewardshift.wrappers import METADATA_KEY, recorded_shift
 

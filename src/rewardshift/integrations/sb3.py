@@ -9,8 +9,7 @@ import numpy as np
 
 from rewardshift.auto import Auto
 from rewardshift.doctor.measure import discounted_returns, mean_gap
-from rewardshift.errors import InputError
-from rewardshift.extras import needs
+from rewardshift.errors import InputError, needs
 from rewardshift.integrations.sb3_critics import critics_of, policy_actions
 from rewardshift.shift import Shift
 from rewardshift.wrappers import METADATA_KEY, ShiftArgument, Shifting, refuse_second_shift

@@ -8,8 +8,7 @@ from typing import Any, NamedTuple
 import gymnasium as gym
 import numpy as np
 
-from rewardshift.errors import InputError
-from rewardshift.extras import needs
+from rewardshift.errors import InputError, needs
 from rewardshift.integrations.sb3_members import RandomRewardShift
 
 with needs("sb3"):

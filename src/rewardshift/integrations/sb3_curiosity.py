@@ -11,8 +11,7 @@ from typing import Any
 import gymnasium as gym
 
 from rewardshift.checks import Count, Positive, checked
-from rewardshift.errors import InputError, shown
-from rewardshift.extras import needs
+from rewardshift.errors import InputError, needs, shown
 from rewardshift.shift import Shift, as_single_shift
 
 with needs("sb3"):

@@ -25,8 +25,7 @@ from rewardshift.doctor import (
     diagnose,
 )
 from rewardshift.doctor.agent_view import same_randomness
-from rewardshift.errors import InputError, one_line, shown
-from rewardshift.extras import needs
+from rewardshift.errors import InputError, needs, one_line, shown
 from rewardshift.integrations.sb3 import check, shifts_around
 from rewardshift.integrations.sb3_critics import (
     READABLE,

@@ -13,8 +13,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from rewardshift.checks import Natural, checked
-from rewardshift.errors import InputError, shown
-from rewardshift.extras import needs
+from rewardshift.errors import InputError, needs, shown
 from rewardshift.integrations.sb3_curiosity import CuriousReplayBuffer
 from rewardshift.shift import Shift, as_shift, without_arrays
 from rewardshift.wrappers import refuse_second_shift

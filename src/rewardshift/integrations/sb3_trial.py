@@ -7,8 +7,7 @@ from typing import Any
 import gymnasium as gym
 
 from rewardshift.checks import Count, checked
-from rewardshift.errors import InputError, one_line, shown
-from rewardshift.extras import needs
+from rewardshift.errors import InputError, needs, one_line, shown
 
 with needs("sb3"):
     from stable_baselines3.common.callbacks import BaseCallback

@@ -11,8 +11,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
-from rewardshift.errors import InputError, TrainingError, one_line, shown
-from rewardshift.extras import require
+from rewardshift.errors import InputError, TrainingError, one_line, require, shown
 from rewardshift.lab.figure import Unit
 from rewardshift.lab.processes import keep_to_one_thread
 from rewardshift.lab.runner import RETRIES, Outcome, Plan, perform

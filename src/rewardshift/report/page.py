@@ -10,7 +10,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from rewardshift.extras import needs
+from rewardshift.errors import needs
 from rewardshift.files import read_json, read_own
 from rewardshift.lab import FIGURES
 from rewardshift.lab.figure import SCENARIOS, Curve, Figure, Metric, Panel, rounded

@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 
 from rewardshift.data.picture import plain_texts
-from rewardshift.errors import plain
-from rewardshift.extras import needs
+from rewardshift.errors import needs, plain
 from rewardshift.lab.figure import Curve, Figure, Method, Panel
 
 with needs("paper"):

@@ -8,8 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from rewardshift.data.picture import plain_texts
-from rewardshift.errors import plain
-from rewardshift.extras import needs
+from rewardshift.errors import needs, plain
 from rewardshift.lab.figure import Curve, Metric
 from rewardshift.lab.sweep.constants import METRICS, NONE, Constant, method_name
 from rewardshift.lab.sweep.declaration import Sweep, SweepFile

@@ -11,7 +11,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from jaxtyping import Float
 
-from rewardshift.extras import needs
+from rewardshift.errors import needs
 
 with needs("paper"):
     import scipy.stats

@@ -1,5 +1,5 @@
 """The training loops, their checkpoints and the run folder."""
 
-from rewardshift.extras import require
+from rewardshift.errors import require
 
 require("jax", "agents")

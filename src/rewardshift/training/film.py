@@ -14,8 +14,7 @@ import numpy as np
 from rewardshift.checks import Natural, checked
 from rewardshift.envs.tasks import MakeEnv, env_maker, env_name, flatten
 from rewardshift.episodes import episode_steps
-from rewardshift.errors import InputError, TrainingError, blaming, one_line, shown
-from rewardshift.extras import require
+from rewardshift.errors import InputError, TrainingError, blaming, one_line, require, shown
 from rewardshift.files import writable_folder, write_atomic
 from rewardshift.training.evaluation import derive_seed
 from rewardshift.training.policy import Policy

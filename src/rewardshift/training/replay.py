@@ -6,7 +6,6 @@ nothing, unlike unpacking bytes. A ring in device memory was slower, for one row
 """
 
 from dataclasses import dataclass
-from typing import Any
 
 import jax
 import numpy as np
@@ -72,11 +71,6 @@ class RecordLayout:
             steps=field("steps"),
             intrinsic=field("intrinsic"),
         )
-
-    def shapes(self, count: int) -> Any:
-        """The shapes and types of `count` unpacked transitions."""
-        words = (count, self.record.itemsize // 4)
-        return jax.eval_shape(self.unpack, jax.ShapeDtypeStruct(words, np.uint32))
 
 
 class Replay:

@@ -16,9 +16,8 @@ from rewardshift.auto import rule_on_data
 from rewardshift.data.dataset import Dataset, Subset
 from rewardshift.data.loading import load_dataset, whole_name
 from rewardshift.envs.tasks import MakeEnv, check_imported
-from rewardshift.errors import InputError, shown
+from rewardshift.errors import InputError, shown, stop_requests
 from rewardshift.files import as_path, held, writable_folder
-from rewardshift.interrupts import stop_requests
 from rewardshift.training.config import DataConfig, RunConfig
 from rewardshift.training.evaluation import acting_state, policy_state
 from rewardshift.training.offline import OfflineBudget, OfflineTrainer, as_batch

@@ -254,7 +254,8 @@ def _trace_updates(kind: type, agent: Agent, spec: TaskSpec, state: Any) -> Colu
     fixed, what = Columns(kind, ()).fixed, f"{type(agent).__name__}.update"
     names: set[str] = set()
 
-    def updates(state: Any, batch: Any) -> None:
+    def updates(state: Any, packed: Any) -> None:
+        batch = layout.unpack(packed)
         for turn in range(agent.period):
             returned = agent.update(state, batch, jax.random.key(0), turn)
             if not isinstance(returned, tuple) or len(returned) != 2:
@@ -267,7 +268,8 @@ def _trace_updates(kind: type, agent: Agent, spec: TaskSpec, state: Any) -> Colu
             _check_same(what, state, after)
             state = after
 
-    jax.eval_shape(updates, state, layout.shapes(agent.batch_size))
+    words = (agent.batch_size, layout.record.itemsize // 4)
+    jax.eval_shape(updates, state, jax.ShapeDtypeStruct(words, np.uint32))
     return Columns(kind, tuple(sorted(names)))
 
 
