@@ -133,6 +133,22 @@ def test_stable_baselines3_from_the_command_line(
     assert "no unit of work is left to do" in capsys.readouterr().out
 
 
+def test_a_unit_knows_the_environments_of_the_file_of_its_trial(tmp_path: Path) -> None:
+    (tmp_path / "own_task.py").write_text(
+        "import gymnasium\n"
+        "from stable_baselines3 import DQN\n"
+        "from rewardshift.integrations.sb3 import Trial\n"
+        "gymnasium.register('OwnTask-v0', 'gymnasium.envs.classic_control:CartPoleEnv',"
+        " max_episode_steps=9)\n"
+        "trial = Trial(DQN, 'MlpPolicy', steps=40, evaluations=1, buffer_size=50)\n"
+    )
+    command = ["sweep", f"{tmp_path / 'own_task.py'}:trial", "--env", "OwnTask-v0", "--shift", "-1"]
+    few = ["--seeds", "1", "--evaluation-episodes", "1", "--jobs", "2"]
+    assert main([*command, *few, "--out", str(tmp_path / "out")]) == 0
+    curves = read_results(tmp_path / "out" / "sweep" / "results.csv")
+    assert [list(curve.steps) for curve in curves] == [[40], [40]]
+
+
 def parameters(model: Any) -> np.ndarray:
     return torch.cat([p.detach().flatten() for p in model.policy.parameters()]).numpy()
 
@@ -203,12 +219,19 @@ def test_a_class_that_hands_arguments_on() -> None:
         Trial(OwnDQN, "MlpPolicy", gama=0.8, **SMALL)
 
 
+def bits_with_auto() -> Any:
+    swept = SweptTrial.of(trials.steady, trials.bit_flip)
+    return swept._environment(swept.with_constant("auto"))
+
+
 def test_hindsight_gets_the_credit_where_the_agent_stops() -> None:
     """So the shift is around the vector, and the relabelled ends are those of the buffer."""
     her = {"replay_buffer_class": HerReplayBuffer, **SMALL}
+    with pytest.raises(InputError, match="give HerReplayBuffer copy_info_dict=True"):
+        next(Trial(DQN, "MultiInputPolicy", **her)(bits_with_auto(), 1))
     trial = Trial(DQN, "MultiInputPolicy", **her, replay_buffer_kwargs={"copy_info_dict": True})
-    swept = SweptTrial.of(trial, trials.bit_flip)
-    *_, (_, model) = trial(swept._environment(swept.with_constant("auto")), 1)
+    model: Any
+    *_, (_, model) = trial(bits_with_auto(), 1)
     shift = model.env.shift
     assert (shift.bias, shift.terminal) != (0.0, "zero")
     batch = model.replay_buffer.sample(200, env=model.get_vec_normalize_env())

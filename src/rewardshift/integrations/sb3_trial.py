@@ -1,6 +1,7 @@
 """A trial for `rewardshift.sweep` made of a class of Stable-Baselines3 or SBX."""
 
 import inspect
+import sys
 from collections.abc import Iterator
 from copy import deepcopy
 from typing import Any
@@ -71,6 +72,8 @@ class Trial:
         bound.apply_defaults()
         self.gamma: float | None = bound.arguments.get("gamma")
         self.takes_members = "shifts" in known.parameters
+        # Where it is made, as for a function: a unit of work imports that first.
+        self.__module__ = sys._getframe(1).f_globals.get("__name__", self.__module__)
 
     def __repr__(self) -> str:
         """The class and all arguments, by which a sweep knows its trial."""
@@ -106,7 +109,7 @@ def _arguments_of(agent: type[Any]) -> inspect.Signature:
     found: dict[str, inspect.Parameter] = {}
     for kind in agent.__mro__:
         if "__init__" in vars(kind):
-            own = dict(list(inspect.signature(kind.__init__).parameters.items())[1:])
+            own = dict(list(inspect.signature(vars(kind)["__init__"]).parameters.items())[1:])
             found = {**own, **found}
             if all(one.kind != one.VAR_KEYWORD for one in own.values()):
                 break
@@ -126,7 +129,7 @@ def _outside(env: gym.Env[Any, Any]) -> Any:
 
 def _in_shifted(agent: type[RandomRewardShift]) -> type[RandomRewardShift]:
     """The class with one member, whose shift of 0 leaves that of its environment as it is."""
-    allowed = {"_refuse_shifted": staticmethod(lambda venv: None), "__module__": agent.__module__}
+    allowed = {"_refuse_shifted": lambda *_: None, "__module__": agent.__module__}
     return type(agent.__name__, (agent,), allowed)
 
 
