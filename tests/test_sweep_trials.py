@@ -1,6 +1,9 @@
 """A sweep of a training of your own: shifted, evaluated, compared, and told when it fails."""
 
 import json
+import subprocess
+import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -147,6 +150,35 @@ def test_a_unit_knows_the_environments_of_the_file_of_its_trial(tmp_path: Path) 
     assert main([*command, *few, "--out", str(tmp_path / "out")]) == 0
     curves = read_results(tmp_path / "out" / "sweep" / "results.csv")
     assert [list(curve.steps) for curve in curves] == [[40], [40]]
+
+
+def test_what_is_finished_survives_a_kill(tmp_path: Path) -> None:
+    """The second unit waits for a file, which is only there when the sweep goes on."""
+    (tmp_path / "waiting.py").write_text(
+        "import pathlib, time\n"
+        "here = pathlib.Path(__file__).parent\n"
+        "def trial(env, seed):\n"
+        "    with (here / 'ran').open('a') as log:\n"
+        "        print(seed, env.shift.bias, file=log)\n"
+        "    while seed and not (here / 'go').exists():\n"
+        "        time.sleep(0.1)\n"
+        "    yield 5, 1.0\n"
+    )
+    command = ["sweep", f"{tmp_path / 'waiting.py'}:trial", "--env", "CartPole-v1", "--shift", "-1"]
+    few = ["--seeds", "2", "--jobs", "1", "--out", str(tmp_path / "out")]
+    log = tmp_path / "ran"
+    console = [sys.executable, "-c", "from rewardshift.cli import console; console()"]
+    with subprocess.Popen([*console, *command, *few]) as killed:
+        deadline = time.monotonic() + 120
+        while not log.exists() or len(log.read_text().splitlines()) < 2:
+            assert time.monotonic() < deadline
+            assert killed.poll() is None
+            time.sleep(0.1)
+        killed.kill()
+    (tmp_path / "go").touch()
+    assert main([*command, *few]) == 0
+    ran = log.read_text().splitlines()
+    assert ran == ["0 0.0", "1 0.0", "1 0.0", "0 -1.0", "1 -1.0"]
 
 
 def parameters(model: Any) -> np.ndarray:
