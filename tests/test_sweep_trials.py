@@ -243,6 +243,13 @@ def test_a_class_with_members_and_with_single_constants(ours: Any, parent: Any, 
         assert np.array_equal(stored[:20], primal[:20]) == (constant == 0.0)
 
 
+def test_the_line_for_a_model_is_around_its_vector() -> None:
+    swept = SweptTrial.of(trials.model, "CartPole-v1")
+    assert swept.training(-0.5) == "venv = VecShiftReward(venv, -0.5)"
+    assert swept.training("auto") == "venv = VecShiftReward(venv, 'auto', gamma=0.99)"
+    assert SweptTrial.of(trials.steady, "CartPole-v1").training(-1.0).startswith("env = ShiftRew")
+
+
 def test_a_class_that_hands_arguments_on() -> None:
     trial = Trial(OwnDQN, "MlpPolicy", bonus=1.0, gamma=0.8, **SMALL)
     assert trial.gamma == 0.8

@@ -223,7 +223,8 @@ class SweptTrial:
         gamma = f", gamma={self.gamma}" if isinstance(found, Auto) else ""
         given = AUTO if found == Auto() else found
         plain = isinstance(found, Shift) and found.terminal == "zero"
-        return f"env = ShiftReward(env, {found.bias if plain else repr(given)}{gamma})"  # type: ignore[union-attr]
+        line = getattr(self.function, "shift_line", "env = ShiftReward(env, {})")
+        return str(line).format(f"{found.bias if plain else repr(given)}{gamma}")  # type: ignore[union-attr]
 
     def to_json(self) -> dict[str, Any]:
         """The declaration in `sweep.json`."""
