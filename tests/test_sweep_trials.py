@@ -1,6 +1,9 @@
 """A sweep of a training of your own: shifted, evaluated, compared, and told when it fails."""
 
 import json
+import subprocess
+import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -10,12 +13,13 @@ import pytest
 import torch
 import trials
 from fuzzing import as_installed
-from stable_baselines3 import DQN, PPO, TD3
+from stable_baselines3 import DQN, PPO, SAC, TD3, HerReplayBuffer
+from stable_baselines3.common.env_util import make_vec_env
 
 from rewardshift import InputError, ShiftReward, sweep
 from rewardshift.cli import main
 from rewardshift.errors import TrainingError
-from rewardshift.integrations.sb3 import Trial
+from rewardshift.integrations.sb3 import RRSDQN, RRSSAC, RRSTD3, Trial, VecShiftReward
 from rewardshift.lab.figure import Unit
 from rewardshift.lab.results import read_results
 from rewardshift.lab.sweep.declaration import Sweep, read_sweep
@@ -132,6 +136,51 @@ def test_stable_baselines3_from_the_command_line(
     assert "no unit of work is left to do" in capsys.readouterr().out
 
 
+def test_a_unit_knows_the_environments_of_the_file_of_its_trial(tmp_path: Path) -> None:
+    (tmp_path / "own_task.py").write_text(
+        "import gymnasium\n"
+        "from stable_baselines3 import DQN\n"
+        "from rewardshift.integrations.sb3 import Trial\n"
+        "gymnasium.register('OwnTask-v0', 'gymnasium.envs.classic_control:CartPoleEnv',"
+        " max_episode_steps=9)\n"
+        "trial = Trial(DQN, 'MlpPolicy', steps=40, evaluations=1, buffer_size=50)\n"
+    )
+    command = ["sweep", f"{tmp_path / 'own_task.py'}:trial", "--env", "OwnTask-v0", "--shift", "-1"]
+    few = ["--seeds", "1", "--evaluation-episodes", "1", "--jobs", "2"]
+    assert main([*command, *few, "--out", str(tmp_path / "out")]) == 0
+    curves = read_results(tmp_path / "out" / "sweep" / "results.csv")
+    assert [list(curve.steps) for curve in curves] == [[40], [40]]
+
+
+def test_what_is_finished_survives_a_kill(tmp_path: Path) -> None:
+    """The second unit waits for a file, which is only there when the sweep goes on."""
+    (tmp_path / "waiting.py").write_text(
+        "import pathlib, time\n"
+        "here = pathlib.Path(__file__).parent\n"
+        "def trial(env, seed):\n"
+        "    with (here / 'ran').open('a') as log:\n"
+        "        print(seed, env.shift.bias, file=log)\n"
+        "    while seed and not (here / 'go').exists():\n"
+        "        time.sleep(0.1)\n"
+        "    yield 5, 1.0\n"
+    )
+    command = ["sweep", f"{tmp_path / 'waiting.py'}:trial", "--env", "CartPole-v1", "--shift", "-1"]
+    few = ["--seeds", "2", "--jobs", "1", "--out", str(tmp_path / "out")]
+    log = tmp_path / "ran"
+    console = [sys.executable, "-c", "from rewardshift.cli import console; console()"]
+    with subprocess.Popen([*console, *command, *few]) as killed:
+        deadline = time.monotonic() + 120
+        while not log.exists() or len(log.read_text().splitlines()) < 2:
+            assert time.monotonic() < deadline
+            assert killed.poll() is None
+            time.sleep(0.1)
+        killed.kill()
+    (tmp_path / "go").touch()
+    assert main([*command, *few]) == 0
+    ran = log.read_text().splitlines()
+    assert ran == ["0 0.0", "1 0.0", "1 0.0", "0 -1.0", "1 -1.0"]
+
+
 def parameters(model: Any) -> np.ndarray:
     return torch.cat([p.detach().flatten() for p in model.policy.parameters()]).numpy()
 
@@ -148,10 +197,90 @@ def test_a_training_in_parts_is_that_of_one_call(kind: Any, env: str, settings: 
     given = {"policy_kwargs": {"net_arch": [8]}, "learning_starts": 50, **settings}
     trial = Trial(kind, "MlpPolicy", steps=150, evaluations=3, **given)
     *_, (step, parts) = trial(ShiftReward(gym.make(env), -0.5), 1)
-    whole = kind("MlpPolicy", ShiftReward(gym.make(env), -0.5), seed=1, **given).learn(150)
+    venv = VecShiftReward(make_vec_env(env), -0.5)
+    whole = kind("MlpPolicy", venv, seed=1, **given).learn(150)
     assert step == 150
     assert parts.num_timesteps == whole.num_timesteps
     np.testing.assert_array_equal(parameters(parts), parameters(whole))
+
+
+SMALL: dict[str, Any] = {
+    "steps": 60, "evaluations": 2, "learning_starts": 20, "buffer_size": 100, "batch_size": 16,
+    "policy_kwargs": {"net_arch": [8]}, "device": "cpu",
+}  # fmt: skip
+
+
+class OwnDQN(DQN):
+    def __init__(self, *args: Any, bonus: float = 0.0, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+
+
+def trained(trial: Trial, env: str, constant: Any) -> Any:
+    """The model of a trial with this constant, in the environment of a sweep."""
+    swept = SweptTrial.of(trial, env)
+    shift = swept.with_constant(constant)
+    shifts = {"shifts": shift} if isinstance(shift, tuple) else {}
+    *_, (_, model) = trial(swept._environment(shift), 1, **shifts)
+    return model
+
+
+@pytest.mark.parametrize(
+    ("ours", "parent", "env"),
+    [(RRSDQN, DQN, "CartPole-v1"), (RRSTD3, TD3, "Pendulum-v1"), (RRSSAC, SAC, "Pendulum-v1")],
+)
+def test_a_class_with_members_and_with_single_constants(ours: Any, parent: Any, env: str) -> None:
+    trial = Trial(ours, "MlpPolicy", gamma=0.9, **SMALL)
+    assert trial.gamma == 0.9
+    several = trained(trial, env, (-0.5, 0.0, 0.5))
+    assert [shift.bias for shift in several.members] == [-0.5, 0.0, 0.5]
+    primal = several.replay_buffer.rewards[:60].copy()
+    for constant in (0.0, -0.5, "auto"):
+        single = trained(trial, env, constant)
+        alone = trained(Trial(parent, "MlpPolicy", gamma=0.9, **SMALL), env, constant)
+        np.testing.assert_array_equal(parameters(single), parameters(alone))
+        stored = single.replay_buffer.rewards[:60]
+        np.testing.assert_array_equal(stored, alone.replay_buffer.rewards[:60])
+        assert np.array_equal(stored[:20], primal[:20]) == (constant == 0.0)
+
+
+def test_the_line_for_a_model_is_around_its_vector() -> None:
+    swept = SweptTrial.of(trials.model, "CartPole-v1")
+    assert swept.training(-0.5) == "venv = VecShiftReward(venv, -0.5)"
+    assert swept.training("auto") == "venv = VecShiftReward(venv, 'auto', gamma=0.99)"
+    assert SweptTrial.of(trials.steady, "CartPole-v1").training(-1.0).startswith("env = ShiftRew")
+
+
+def test_a_class_that_hands_arguments_on() -> None:
+    trial = Trial(OwnDQN, "MlpPolicy", bonus=1.0, gamma=0.8, **SMALL)
+    assert trial.gamma == 0.8
+    trained(trial, "CartPole-v1", -0.5)
+    with pytest.raises(InputError, match="OwnDQN got an unexpected keyword argument 'gama'"):
+        Trial(OwnDQN, "MlpPolicy", gama=0.8, **SMALL)
+
+
+def bits_with_auto() -> Any:
+    swept = SweptTrial.of(trials.steady, trials.bit_flip)
+    return swept._environment(swept.with_constant("auto"))
+
+
+def test_hindsight_gets_the_credit_where_the_agent_stops() -> None:
+    """So the shift is around the vector, and the relabelled ends are those of the buffer."""
+    her = {"replay_buffer_class": HerReplayBuffer, **SMALL}
+    with pytest.raises(InputError, match="give HerReplayBuffer copy_info_dict=True"):
+        next(Trial(DQN, "MultiInputPolicy", **her)(bits_with_auto(), 1))
+    trial = Trial(DQN, "MultiInputPolicy", **her, replay_buffer_kwargs={"copy_info_dict": True})
+    model: Any
+    *_, (_, model) = trial(bits_with_auto(), 1)
+    shift = model.env.shift
+    assert (shift.bias, shift.terminal) != (0.0, "zero")
+    batch = model.replay_buffer.sample(200, env=model.get_vec_normalize_env())
+    rewards, ended = batch.rewards.numpy().ravel(), batch.dones.numpy().ravel()
+    primal = {float(shift.reward(reward, False)) for reward in (0.0, 1.0, -1.0)}
+    assert {round(float(one), 4) for one in rewards[ended == 0]} <= {round(it, 4) for it in primal}
+
+
+def test_a_model_made_by_hand_learns_with_auto() -> None:
+    assert np.isfinite(unit_of(trials.by_hand, "auto").values[-1])
 
 
 @pytest.mark.parametrize(

@@ -5,9 +5,11 @@ from collections.abc import Iterator
 from typing import Any
 
 import gymnasium as gym
+from gymnasium.wrappers import TimeLimit
 from stable_baselines3 import DQN
 
 from rewardshift import ShiftReward
+from rewardshift.envs.goals import BitFlip
 from rewardshift.integrations.sb3 import Trial
 
 model = Trial(
@@ -27,6 +29,14 @@ def steady(env: gym.Env[Any, Any], seed: int) -> Iterator[tuple[int, Any]]:
     _, reward, *_ = env.step(1)
     yield 10, right
     yield 20, float(reward)
+
+
+def by_hand(env: gym.Env[Any, Any], seed: int) -> Iterator[tuple[int, Any]]:
+    """Stable-Baselines3 without `Trial`; it puts the environment into a vector."""
+    made = DQN("MlpPolicy", env, seed=seed, buffer_size=200, policy_kwargs={"net_arch": [8]})
+    for _ in range(2):
+        made.learn(20, reset_num_timesteps=False)
+        yield made.num_timesteps, made
 
 
 def members(env: gym.Env[Any, Any], seed: int, shifts: Any = ()) -> Iterator[tuple[int, Any]]:
@@ -72,6 +82,10 @@ def without_seed(env: Any) -> None:
 
 def cart_pole() -> gym.Env[Any, Any]:
     return gym.make("CartPole-v1")
+
+
+def bit_flip() -> gym.Env[Any, Any]:
+    return TimeLimit(BitFlip(bits=3), 3)
 
 
 def shifted() -> gym.Env[Any, Any]:

@@ -32,6 +32,10 @@ with needs("sb3"):
 
 # The attribute of a model that holds the shift that "auto" chose, or None until it has.
 KEPT = "reward_shift"
+UNKNOWN_ENDS = (
+    "terminal='absorbing' and 'goal' need to know which relabelled transitions end: give"
+    " HerReplayBuffer copy_info_dict=True"
+)
 
 
 class VecShiftReward(Shifting, VecEnvWrapper):
@@ -220,6 +224,8 @@ def check(model: BaseAlgorithm) -> None:
                 "the replay buffer has handle_timeout_termination=False, so it takes time limits"
                 f" for ends, which terminal={shift.terminal!r} does not credit: set it to True"
             )
+        if shift.credits_ends and not getattr(buffer, "copy_info_dict", True):
+            raise InputError(UNKNOWN_ENDS)
     kept = getattr(model, KEPT, None)
     if kept is not None and set(shifts) != {Shift(**kept)}:
         raise InputError(
@@ -309,10 +315,7 @@ def _terminated(infos: Mapping[str, Any] | Iterable[Mapping[str, Any]]) -> Any:
             return infos["terminated"]
         return np.array([info["terminated"] for info in infos])
     except KeyError:
-        raise InputError(
-            "terminal='absorbing' and 'goal' need to know which relabelled transitions end: give"
-            " HerReplayBuffer copy_info_dict=True"
-        ) from None
+        raise InputError(UNKNOWN_ENDS) from None
 
 
 def _wrapper_around(venv: VecEnv | None) -> VecShiftReward | None:

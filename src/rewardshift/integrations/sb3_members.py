@@ -105,7 +105,14 @@ class RandomRewardShift(OffPolicyAlgorithm):
                 f" {base.__module__}.{base.__name__}, got {shown(self.policy_class)}"
             )
         if self.env is not None:
-            _refuse_shifted(self.env)
+            self._refuse_shifted(self.env)
+
+    @staticmethod
+    def _refuse_shifted(venv: VecEnv) -> None:
+        """Refuses environments whose rewards are shifted already."""
+        from rewardshift.integrations.sb3 import shifts_around  # noqa: PLC0415  it imports this
+
+        refuse_second_shift(venv, next(iter(shifts_around(venv)), None))
 
     def _kwargs_of_policy(self) -> dict[str, Any]:
         """The arguments of a policy with networks for all members: here critics of pairs."""
@@ -115,7 +122,7 @@ class RandomRewardShift(OffPolicyAlgorithm):
     def set_env(self, env: Any, force_reset: bool = True) -> None:
         """See the parent; refuses an environment that is shifted already."""
         env = self._wrap_env(env, self.verbose)
-        _refuse_shifted(env)
+        self._refuse_shifted(env)
         super().set_env(env, force_reset)
 
     def learn(self, total_timesteps: int, *args: Any, **kwargs: Any) -> Self:
@@ -378,10 +385,3 @@ def _descend(optimiser: Any, loss: Any) -> float:
     loss.backward()
     optimiser.step()
     return loss.item()
-
-
-def _refuse_shifted(venv: VecEnv) -> None:
-    """Refuses environments whose rewards are shifted already."""
-    from rewardshift.integrations.sb3 import shifts_around  # noqa: PLC0415 - it imports this module
-
-    refuse_second_shift(venv, next(iter(shifts_around(venv)), None))

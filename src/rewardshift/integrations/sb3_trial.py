@@ -1,17 +1,23 @@
 """A trial for `rewardshift.sweep` made of a class of Stable-Baselines3 or SBX."""
 
 import inspect
+import sys
 from collections.abc import Iterator
+from copy import deepcopy
 from typing import Any
 
 import gymnasium as gym
 
 from rewardshift.checks import Count, checked
 from rewardshift.errors import InputError, needs, one_line, shown
+from rewardshift.integrations.sb3_members import RandomRewardShift
+from rewardshift.wrappers import ShiftReward
 
 with needs("sb3"):
     from stable_baselines3.common.callbacks import BaseCallback
+    from stable_baselines3.common.monitor import Monitor
     from stable_baselines3.common.off_policy_algorithm import OffPolicyAlgorithm
+    from stable_baselines3.common.vec_env import DummyVecEnv
 
 
 class Trial:
@@ -32,6 +38,8 @@ class Trial:
     >>> Trial(DQN, "MlpPolicy", steps=50_000, learning_starts=1_000)
     Trial(DQN, 'MlpPolicy', steps=50000, evaluations=25, learning_starts=1000)
     """
+
+    shift_line = "venv = VecShiftReward(venv, {})"  # what gives a training of one's own the shift
 
     def __init__(
         self,
@@ -57,14 +65,16 @@ class Trial:
         own = sorted({"env", "seed", "shifts"} & set(settings))
         if own:
             raise InputError(f"the sweep gives {', '.join(own)} to the trial: leave it out")
-        known = inspect.signature(agent)
+        known = _arguments_of(agent)
         try:
-            bound = known.bind(policy, "env", seed=0, **settings)
+            bound = known.bind(policy=policy, env="env", seed=0, **settings)
         except TypeError as error:
             raise InputError(f"{agent.__name__} {one_line(error)}") from error
         bound.apply_defaults()
-        self.gamma: float = bound.arguments["gamma"]
+        self.gamma: float | None = bound.arguments.get("gamma")
         self.takes_members = "shifts" in known.parameters
+        # Where it is made, as for a function: a unit of work imports that first.
+        self.__module__ = sys._getframe(1).f_globals.get("__name__", self.__module__)
 
     def __repr__(self) -> str:
         """The class and all arguments, by which a sweep knows its trial."""
@@ -80,7 +90,10 @@ class Trial:
 
         members = {"shifts": shifts} if self.takes_members else {}
         make: Any = self.agent
-        model = make(self.policy, env, seed=seed, **members, **self.settings)
+        if isinstance(env, ShiftReward) and issubclass(make, RandomRewardShift):
+            make = _in_shifted(make)
+        settings = deepcopy(self.settings)  # a model writes into its policy_kwargs
+        model = make(self.policy, _outside(env), seed=seed, **members, **settings)
         check(model)
         whole = _WholeLength(self.steps)
         every = self.steps // self.evaluations
@@ -90,6 +103,35 @@ class Trial:
                 left = step - model.num_timesteps
                 model.learn(left, callback=whole, reset_num_timesteps=False, log_interval=None)
             yield step, model
+
+
+def _arguments_of(agent: type[Any]) -> inspect.Signature:
+    """The arguments of a class by name, with those that it hands on to its parents."""
+    found: dict[str, inspect.Parameter] = {}
+    for kind in agent.__mro__:
+        if "__init__" in vars(kind):
+            own = dict(list(inspect.signature(vars(kind)["__init__"]).parameters.items())[1:])
+            found = {**own, **found}
+            if all(one.kind != one.VAR_KEYWORD for one in own.values()):
+                break
+    named = [one for one in found.values() if one.kind not in (one.VAR_POSITIONAL, one.VAR_KEYWORD)]
+    return inspect.Signature([one.replace(kind=one.KEYWORD_ONLY) for one in named])
+
+
+def _outside(env: gym.Env[Any, Any]) -> Any:
+    """The environment with its shift around the `VecEnv`, where `"auto"` and hindsight need it."""
+    from rewardshift.integrations.sb3 import VecShiftReward  # noqa: PLC0415  it imports this module
+
+    if not isinstance(env, ShiftReward):
+        return env
+    gamma = None if env._rule is None else env.shift.gamma
+    return VecShiftReward(DummyVecEnv([lambda: Monitor(env.env)]), env._rule or env.shift, gamma)
+
+
+def _in_shifted(agent: type[RandomRewardShift]) -> type[RandomRewardShift]:
+    """The class with one member, whose shift of 0 leaves that of its environment as it is."""
+    allowed = {"_refuse_shifted": lambda *_: None, "__module__": agent.__module__}
+    return type(agent.__name__, (agent,), allowed)
 
 
 class _WholeLength(BaseCallback):

@@ -212,6 +212,10 @@ def perform(plan: Plan, unit: Unit) -> Outcome:
     try:
         if plan.module is not None:
             importlib.import_module(plan.module)
+        if plan.made is not None and plan.made.module is not None:
+            # It may register environments. The workers of a cluster may not have its file.
+            with contextlib.suppress(ModuleNotFoundError):
+                importlib.import_module(plan.made.module)
         figure = plan.declared
         digest = figure.digest(plan.preset, plan.terminal, (unit.tasks, unit.methods))
         with _running_folder(plan, unit_name(digest, unit.seeds)) as folder:
