@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import gymnasium as gym
+import numpy as np
 from stable_baselines3 import DQN
 
 from rewardshift import ShiftReward
@@ -27,6 +28,15 @@ def steady(env: gym.Env[Any, Any], seed: int) -> Iterator[tuple[int, Any]]:
     _, reward, *_ = env.step(1)
     yield 10, right
     yield 20, float(reward)
+
+
+def in_a_vector(env: gym.Env[Any, Any], seed: int) -> Iterator[tuple[int, Any]]:
+    """As `steady`, in a vector of one environment, as scripts in the manner of CleanRL have it."""
+    envs = gym.vector.SyncVectorEnv([lambda: env])
+    envs.reset(seed=seed)
+    _, rewards, *_ = envs.step(np.array([1]))
+    yield 10, right
+    yield 20, float(rewards[0])
 
 
 def members(env: gym.Env[Any, Any], seed: int, shifts: Any = ()) -> Iterator[tuple[int, Any]]:

@@ -31,6 +31,16 @@ TrialFunction = Callable[..., Any]
 USUAL_GAMMA = 0.99
 
 
+class TrialShift(ShiftReward[Any, Any]):
+    """The shift of a trial with `"auto"`, also where the trial makes a vector of its environment.
+
+    A trial has one environment, and no model of it is loaded again, so there is one unit.
+    """
+
+    def _refuse_vectors(self) -> None:
+        pass
+
+
 @dataclass(frozen=True)
 class SweptTrial:
     """A trial, its environment, and what its shifts need to know about its agent.
@@ -160,7 +170,7 @@ class SweptTrial:
             raise InputError(f"the {self.env} must make a gymnasium.Env, it made {shown(env)}")
         refuse_shifted(env)
         if isinstance(shift, Auto):
-            return ShiftReward(env, shift, gamma=self.gamma)
+            return TrialShift(env, shift, gamma=self.gamma)
         return ShiftReward(env, shift) if isinstance(shift, Shift) else env
 
     def run(self, figure: Figure, unit: Unit, folder: Path) -> list[Curve]:
