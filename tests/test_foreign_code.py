@@ -122,21 +122,28 @@ def test_an_environment_that_cannot_be_made_is_told() -> None:
 class Whole(gym.Env[Any, Any]):
     """What a test changes of it is all that is wrong with it."""
 
-    observation_space = gym.spaces.Box(0, 1, (1,), np.float32)
+    observation_space = gym.spaces.Box(0, 1, (2,), np.float32)
     action_space: gym.Space[Any] = gym.spaces.Discrete(2)
 
     def reset(self, **_: Any) -> Any:
-        return np.zeros(1, np.float32), {}
+        return np.zeros(2, np.float32), {}
 
     def step(self, action: Any) -> Any:
-        return np.zeros(1, np.float32), *self.outcome(), {}
+        return self.seen(), *self.outcome(), {}
+
+    def seen(self) -> Any:
+        return np.zeros(2, np.float32)
 
     def outcome(self) -> Any:
         return 1.0, True, False
 
 
 def unpaired(_: Any, **options: Any) -> Any:
-    return np.zeros(1, np.float32)
+    return np.zeros(2, np.float32)
+
+
+def longer(_: Any, **options: Any) -> Any:
+    return np.zeros(3, np.float32), {}
 
 
 def unclosed(_: Any) -> None:
@@ -151,6 +158,9 @@ def unclosed(_: Any) -> None:
         ({"outcome": lambda _: (1.0, None, False)}, "in step 1,.* True or False, got None"),
         ({"outcome": lambda _: (1.0, False, "no")}, "in step 1,.* True or False, got 'no'"),
         ({"reset": unpaired}, "when reset after step 0,.* an observation and an info, got array"),
+        ({"reset": longer}, "when reset after step 0,.* must have 2 numbers, got array"),
+        ({"seen": lambda _: np.zeros(1)}, "in step 1,.* must have 2 numbers, got array"),
+        ({"seen": lambda _: 0.0}, r"in step 1,.* must have 2 numbers, got 0\.0"),
         ({"close": unclosed}, "when closed, failed.*at the end"),
     ],
 )

@@ -167,9 +167,16 @@ def test_a_vector_environment_of_one_row(env: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "space", [spaces.Dict({}), spaces.Tuple(()), spaces.Box(0, 1, (0,)), spaces.Box(0, 1, (3, 0))]
+    "space",
+    [
+        spaces.Dict({}),
+        spaces.Tuple(()),
+        spaces.Box(0, 1, (0,)),
+        spaces.Box(0, 1, (3, 0)),
+        spaces.Discrete(2**62),
+    ],
 )
-def test_observations_without_a_number_are_refused(space: gym.Space[Any]) -> None:
+def test_observations_without_a_number_or_with_too_many_are_refused(space: gym.Space[Any]) -> None:
     with pytest.raises(InputError, match="observations must hold a number at least"):
         train(AGENT, partial(Rooms, space), budget=BUDGET)
 

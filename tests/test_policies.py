@@ -263,7 +263,7 @@ def test_a_policy_file_that_was_edited_is_refused(car: tuple[Path, Result], tmp_
             load(file)
 
 
-@pytest.mark.parametrize("value", [np.nan, np.inf])
+@pytest.mark.parametrize("value", [np.nan, np.inf, 1e39])
 def test_an_observation_that_is_not_finite_is_refused(
     value: float, car: tuple[Path, Result]
 ) -> None:

@@ -22,6 +22,7 @@ from rewardshift import Auto, Shift, ShiftReward
 from rewardshift.envs.goals import BitFlip
 from rewardshift.errors import InputError
 from rewardshift.integrations.sb3 import OverestimationCallback, VecShiftReward, check
+from rewardshift.integrations.sb3_doctor import agent_view, doctor
 
 GAMMA = 0.9
 EXACT = Shift(-0.5, scale=2.0, gamma=GAMMA, terminal="absorbing")
@@ -123,6 +124,16 @@ def test_check_restores_the_unit_too(tmp_path: Path) -> None:
     saved(tmp_path, first)
     check(loaded(tmp_path, second))
     assert second.shift == first.shift
+
+
+@pytest.mark.parametrize("around", [lambda: pendulum(seed=5), lambda: None])
+def test_the_doctor_knows_the_unit_of_a_loaded_model(tmp_path: Path, around: Any) -> None:
+    """Before the model learns again, and without environments."""
+    first = saved(tmp_path, pendulum())
+    model = loaded(tmp_path, around())
+    looks = [doctor(one, "Pendulum-v1", episodes=1, states=16) for one in (first, model)]
+    assert agent_view(model).shift == agent_view(first).shift == first.env.shift
+    assert looks[0].signal == looks[1].signal
 
 
 def frozen_lake() -> VecShiftReward:

@@ -245,6 +245,12 @@ def test_auto_is_chosen_from_all_episodes(few: minari.MinariDataset) -> None:
     assert shift_minari(part, Cautious("zero"), gamma=0.5)[0].rewards.tolist() == [3.0, 0.0, 5.0]
 
 
+def test_no_episodes_choose_no_shift(few: minari.MinariDataset) -> None:
+    none = few.filter_episodes(lambda _: False)
+    with pytest.raises(InputError, match="has no episodes to choose a shift from"):
+        shift_minari(none, "auto", gamma=0.5)
+
+
 @pytest.mark.parametrize(
     ("shift", "gamma", "match"),
     [

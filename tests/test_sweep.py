@@ -255,6 +255,7 @@ def test_auto_is_a_unit_of_work_beside_the_rows(ruled: Path) -> None:
         {"constants": []},
         {"constants": ["a"]},
         {"env": "NoSuch-v0"},
+        {"env": lambda: gym.make("CartPole-v1")},
         {"budget": OfflineBudget()},
         {"budget": {}},
         {"jobs": 0},

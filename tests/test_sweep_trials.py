@@ -54,6 +54,12 @@ def test_auto_takes_the_discount_of_the_trials_agent() -> None:
         SweptTrial.of(trials.model, "CartPole-v1", gamma=0.9)
 
 
+@pytest.mark.parametrize("trial", [trials.model, trials.in_a_vector])
+def test_auto_serves_a_trial_that_makes_a_vector_of_its_environment(trial: Any) -> None:
+    """As Stable-Baselines3 does with every environment."""
+    assert len(unit_of(trial, "auto").values) == 2
+
+
 def test_members_are_given_to_a_trial_that_applies_shifts_itself() -> None:
     assert unit_of(trials.members, (-1.0, 0.0, 4.0)).values == [4.0]  # the reward is not shifted
     assert unit_of(trials.members, -1.0).values == [0.0]  # shifted around the environment

@@ -251,6 +251,22 @@ class Beyond:
 
 
 @dataclass(frozen=True)
+class Forgetful:
+    """A selection that returns nothing."""
+
+    def draw(self, progress: Any, draw: Any) -> Any:
+        return None
+
+
+@dataclass(frozen=True)
+class Undefined:
+    """A selection whose weights are not numbers."""
+
+    def weights(self, shifts: Any) -> Any:
+        return shifts / 0 * 0
+
+
+@dataclass(frozen=True)
 class Columnar(outside.Fading):
     """A bonus with an axis too many, which would spread over the whole batch."""
 
@@ -262,13 +278,24 @@ class Columnar(outside.Fading):
 class Bare(Auto):
     """A rule with a Shift in place of a tuple of them."""
 
+    returned: ClassVar[Any] = Shift(1.0)
+
     def shifts(self, state: Any, gamma: float) -> Any:
-        return Shift(1.0)
+        return self.returned
 
 
-def test_a_rule_that_returns_no_tuple_is_refused() -> None:
-    with pytest.raises(InputError, match="must return a tuple with a Shift for each member, got S"):
-        DQN(shift=Bare())
+@pytest.mark.parametrize(
+    ("returned", "words"),
+    [
+        (Shift(1.0), "must return a tuple with a Shift for each member, got S"),
+        ((), r"must return a tuple with a Shift for each member, got \(\)"),
+        ((Shift(jnp.ones(2)),), r"must have one bias and one scale for each member, got \(Shift"),
+    ],
+)
+def test_a_rule_that_returns_no_tuple_of_shifts_is_refused(returned: Any, words: str) -> None:
+    rule = type("Wrong", (Bare,), {"returned": returned})
+    with pytest.raises(InputError, match=words):
+        DQN(shift=rule())
 
 
 def changed(**functions: Any) -> Any:
@@ -295,6 +322,8 @@ def wide(self: Any, state: Any, *_: Any) -> Any:
         (DQN(shift=(0.0, 1.0), selection=Fractional()), r"was int32\(\), is float32"),
         (changed(draws=lambda *_: None), "draws of Broken must be a whole number of 0 or more"),
         (DQN(shift=(0.0, 1.0), selection=Beyond()), r"must return a member, from 0 to 1, got \[2"),
+        (DQN(shift=(0.0, 1.0), selection=Forgetful()), r"return a member, .* got \[None"),
+        (DQN(shift=(0.0, 1.0), selection=Undefined()), "must return finite numbers, got .*nan"),
         (DQN(intrinsic=Columnar(shift=0.0)), r"for 2 of them the shape \(2,\), got \(2, 1\)"),
         (DQN(shift=(0.0, 1.0), selection=Uneven()), "one number for each of 2 members"),
     ],

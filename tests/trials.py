@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import gymnasium as gym
+import numpy as np
 from gymnasium.wrappers import TimeLimit
 from stable_baselines3 import DQN
 
@@ -37,6 +38,15 @@ def by_hand(env: gym.Env[Any, Any], seed: int) -> Iterator[tuple[int, Any]]:
     for _ in range(2):
         made.learn(20, reset_num_timesteps=False)
         yield made.num_timesteps, made
+
+
+def in_a_vector(env: gym.Env[Any, Any], seed: int) -> Iterator[tuple[int, Any]]:
+    """As `steady`, in a vector of one environment, as scripts in the manner of CleanRL have it."""
+    envs = gym.vector.SyncVectorEnv([lambda: env])
+    envs.reset(seed=seed)
+    _, rewards, *_ = envs.step(np.array([1]))
+    yield 10, right
+    yield 20, float(rewards[0])
 
 
 def members(env: gym.Env[Any, Any], seed: int, shifts: Any = ()) -> Iterator[tuple[int, Any]]:

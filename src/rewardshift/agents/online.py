@@ -11,6 +11,7 @@ from typing import Any, ClassVar, Literal, cast
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 import optax
 from jaxtyping import Array, Float, PRNGKeyArray
 
@@ -96,9 +97,15 @@ class Online(Agent):
         """The shift of each member before the first step; the discount is the agent's."""
         if self.rule is not None:
             shifts: Any = self.rule.shifts(self.rule.start(), self.gamma)
-            if not (isinstance(shifts, tuple) and all(isinstance(one, Shift) for one in shifts)):
+            several = isinstance(shifts, tuple) and shifts
+            if not (several and all(isinstance(one, Shift) for one in shifts)):
                 raise InputError(
                     f"shifts of {shown(self.rule)} must return a tuple with a Shift for each"
+                    f" member, got {shown(shifts)}"
+                )
+            if any(np.ndim(one.bias) or np.ndim(one.scale) for one in shifts):
+                raise InputError(
+                    f"shifts of {shown(self.rule)} must have one bias and one scale for each"
                     f" member, got {shown(shifts)}"
                 )
             return shifts
@@ -175,12 +182,13 @@ class Online(Agent):
             leader = jax.tree.map(lambda leaf: leaf[state.lead.leader[None]], networks)
             return values_of(leader)[0]
         bias, scale = state.biases
-        weights = jnp.asarray(self.selection.weights(bias / scale))
-        if weights.shape != bias.shape:
+        weights = self.selection.weights(bias / scale)
+        if np.shape(weights) != bias.shape:
             raise InputError(
                 f"weights of {shown(self.selection)} must return one number for each of"
-                f" {bias.size} members, got the shape {weights.shape}"
+                f" {bias.size} members, got the shape {np.shape(weights)}"
             )
+        weights = jnp.asarray(weights)
         return weights / scale * scale.mean() @ values_of(networks)
 
     @property

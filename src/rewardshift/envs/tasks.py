@@ -202,8 +202,11 @@ def _made(name: str, make: MakeEnv) -> gym.Env[Any, Any]:
     if not (names >= GOALS or names == MINIGRID):
         is_array = isinstance(space, gym.spaces.Box)
         # `structure_of` refuses spaces that cannot be flattened.
-        if not (math.prod(space.shape or ()) if is_array else flat_size(structure_of(space))):
-            raise InputError(f"observations must hold a number at least; {env} has {space}")
+        size = math.prod(space.shape or ()) if is_array else flat_size(structure_of(space))
+        if not 0 < size < 2**31:
+            raise InputError(
+                f"observations must hold a number at least, and fewer than 2^31; {env} has {space}"
+            )
         if not is_array:
             env = FlatObservation(env)
     if _is_continuous(actions) and not ((actions.low == -1).all() and (actions.high == 1).all()):
@@ -237,7 +240,10 @@ def flatten(observation: Any, spec: TaskSpec) -> np.ndarray:
         parts = [np.asarray(observation[name], np.float32).ravel() for name in GOAL_KEYS]
         return np.concatenate(parts)
     image = observation["image"] if isinstance(observation, dict) else observation
-    return np.asarray(image, spec.dtype).reshape(-1)
+    flat = np.asarray(image, spec.dtype).reshape(-1)
+    if flat.size != spec.features:  # NumPy would spread a single number over all of them
+        raise TypeError(f"an observation must have {spec.features} numbers, got {shown(image)}")
+    return flat
 
 
 def probe_spec(env: str | MakeEnv) -> TaskSpec:

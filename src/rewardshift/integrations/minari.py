@@ -63,6 +63,8 @@ def shift_minari(
 def _all_rewards(dataset: MinariDataset) -> tuple[np.ndarray, np.ndarray]:
     """The rewards and the terminal flags of all episodes."""
     columns = [(episode.rewards, episode.terminations) for episode in dataset]
+    if not columns:
+        raise InputError(f"the data set {dataset.id!r} has no episodes to choose a shift from")
     rewards, terminations = zip(*columns, strict=True)
     return np.concatenate(rewards), np.concatenate(terminations)
 

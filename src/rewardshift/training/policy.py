@@ -234,9 +234,11 @@ class Policy:
                 f" got {shown(observation)}"
             )
         rows, single = found
-        if not np.isfinite(rows).all():
+        with np.errstate(over="ignore"):  # a number that is too large becomes infinite
+            flat = rows.astype(spec.dtype)
+        if not (np.isfinite(rows).all() and np.isfinite(flat).all()):
             raise InputError(f"observations must be finite numbers, got {shown(observation)}")
-        return rows.astype(spec.dtype), single
+        return flat, single
 
     @cached_property
     def _space(self) -> gym.Space[Any]:

@@ -56,12 +56,7 @@ PARAMETERS, TIMES = "parameters.npz", "timing.csv"
 
 def check_folder(folder: Path, config: RunConfig) -> bool:
     """Whether a run's folder is new; refuses one that holds anything but this run."""
-    if "<" in config.env:  # as in "<lambda>", "<locals>" and "<... object at 0x...>"
-        raise InputError(
-            "a run in a folder needs an environment that can be made again: a registered name, a"
-            " function or class of a module, or functools.partial of one; got the"
-            f" {config.env}"
-        )
+    refuse_nameless(config.env)
     config.to_json()  # refuses parts that could not be restored
     if not (folder / "config.json").exists():
         there = folder.iterdir() if folder.exists() else ()
@@ -86,6 +81,15 @@ def check_folder(folder: Path, config: RunConfig) -> bool:
             " its folder checkpoints, or train into another folder"
         )
     return False
+
+
+def refuse_nameless(env: str) -> None:
+    """Raises if an environment's name is that of a function that cannot be found again."""
+    if "<" in env:  # as in "<lambda>", "<locals>" and "<... object at 0x...>"
+        raise InputError(
+            "a run in a folder needs an environment that can be made again: a registered name, a"
+            f" function or class of a module, or functools.partial of one; got the {env}"
+        )
 
 
 def how_to_resume(folder: Path) -> str:

@@ -17,7 +17,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from rewardshift.agents.base import Agent
-from rewardshift.agents.selection import Drawing
+from rewardshift.agents.selection import Drawing, Mixing
 from rewardshift.auto import Cautious
 from rewardshift.checks import Natural, checked
 from rewardshift.envs.goals import probe_goals
@@ -208,6 +208,7 @@ def _trace_acting(agent: Agent, spec: TaskSpec, state: Any) -> None:
     """Raises if the results of an agent's functions for an environment break the contract."""
     name = type(agent).__name__
     observation = jax.ShapeDtypeStruct((spec.features,), spec.dtype)
+    _check_parts(agent, spec, state)
     count = checked(f"draws of {name}", Natural, agent.draws(spec))
     draws = jax.ShapeDtypeStruct((count,), jnp.float32)
     action = jax.eval_shape(agent.act, state, observation, draws, agent.exploration(0, 1))
@@ -216,19 +217,26 @@ def _trace_acting(agent: Agent, spec: TaskSpec, state: Any) -> None:
     _check_same(f"{name}.adapt", state, jax.eval_shape(agent.adapt, state, NUMBER, FLAG))
     after, _ = jax.eval_shape(agent.observe, state, observation)
     _check_same(f"{name}.observe", state, after)
-    _check_parts(agent, spec, state)
 
 
 def _check_parts(agent: Any, spec: TaskSpec, state: Any) -> None:
-    """Raises if an agent's selection names no member, or its bonus is not a number a state."""
+    """Raises if the results of an agent's selection or bonus break the contract."""
     members, selection = len(agent.members), getattr(agent, "selection", None)
     if isinstance(selection, Drawing):
         draws = jnp.linspace(0, 1, 9)[:-1]
         drawn = np.array([selection.draw(jnp.zeros(members), draw) for draw in draws])
-        if drawn.ndim != 1 or drawn.min() < 0 or drawn.max() >= members:
+        is_number = drawn.ndim == 1 and drawn.dtype.kind in "iuf"
+        if not is_number or drawn.min() < 0 or drawn.max() >= members:
             raise InputError(
                 f"draw of {shown(selection)} must return a member, from 0 to {members - 1}, got"
                 f" {shown(drawn.tolist())}"
+            )
+    elif isinstance(selection, Mixing):
+        biases = jnp.array([shift.bias / shift.scale for shift in agent.members])
+        weights = np.asarray(selection.weights(biases))
+        if not np.isfinite(weights).all():
+            raise InputError(
+                f"weights of {shown(selection)} must return finite numbers, got {shown(weights)}"
             )
     intrinsic = getattr(agent, "intrinsic", None)
     if intrinsic is not None:

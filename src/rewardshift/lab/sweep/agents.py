@@ -23,6 +23,7 @@ from rewardshift.training.config import build, part_from_json, part_to_json
 from rewardshift.training.evaluation import policy_state
 from rewardshift.training.offline import OfflineBudget
 from rewardshift.training.online import OnlineBudget
+from rewardshift.training.run_folder import refuse_nameless
 from rewardshift.training.runs import Run, offline_run, online_run
 
 # A guess: the most parameters for which one program beats processes: larger networks fill a core.
@@ -54,6 +55,8 @@ class SweptAgent:
         check(self)
         if self.env is None and self.data is None:
             raise InputError("a sweep needs an environment, or a data set")
+        if self.env is not None:
+            refuse_nameless(self.env)
         object.__setattr__(self, "agent", self.with_constant(0.0))
         part_to_json(self.agent)
 
