@@ -211,7 +211,7 @@ def test_an_agent_that_learns_on_policy_has_no_replay_buffer() -> None:
 
 
 def test_the_example_runs() -> None:
-    script = Path(__file__).parents[1] / "examples" / "curiosity_sb3.py"
+    script = Path(__file__).parents[1] / "examples" / "scenarios_sb3.py"
     options = ["--steps", "100", "--seeds", "1", "--width", "8"]
     done = subprocess.run(
         [sys.executable, str(script), *options],
@@ -219,5 +219,5 @@ def test_the_example_runs() -> None:
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     lines = done.stdout.splitlines()
-    names = ["no bonus", "RND", "RND -1"]
-    assert [line.split(":")[0] for line in lines[3:]] == names
+    names = ["none", "-0.5", "+0.5", "RRS", "RND", "RND-1"]
+    assert [line.split(":")[0] for line in lines[6:]] == names

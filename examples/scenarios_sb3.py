@@ -1,8 +1,7 @@
-"""Curiosity for Stable-Baselines3's DQN on a MiniGrid: no bonus, a positive and a negative one.
+"""The paper's three scenarios for Stable-Baselines3's DQN on a MiniGrid.
 
-The bonus of Random Network Distillation is positive, so a Q that starts at 0 is pessimistic about
-what has not been tried. Shifted by -1 it is negative everywhere, and the same agent is optimistic.
-Every other setting is that of the paper's DQN, for all three alike.
+A single shift of either sign, Random Reward Shift with members of both signs, and a curiosity bonus
+as it is and shifted by -1. Every other setting is that of the paper's DQN, for all alike.
 """
 
 import argparse
@@ -17,14 +16,24 @@ from stable_baselines3.common.callbacks import BaseCallback
 from stable_baselines3.common.evaluation import evaluate_policy
 from stable_baselines3.common.monitor import Monitor
 
-from rewardshift.integrations.sb3 import CuriousReplayBuffer
+from rewardshift import ShiftReward
+from rewardshift.integrations.sb3 import RRSDQN, CuriousReplayBuffer
 
-METHODS: dict[str, float | None] = {"no bonus": None, "RND": 0.0, "RND -1": -1.0}
+# The shift of the environment, of each member, or of the bonus.
+METHODS: dict[str, dict[str, Any]] = {
+    "none": {},
+    "-0.5": {"shift": -0.5},
+    "+0.5": {"shift": 0.5},
+    "RRS": {"members": (-0.5, 0.0, 0.5)},
+    "RND": {"bonus": 0.0},
+    "RND-1": {"bonus": -1.0},
+}
 
 
 def options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--env", default="MiniGrid-Empty-Random-6x6-v0")
+    parser.add_argument("--methods", nargs="+", choices=METHODS, default=list(METHODS))
     parser.add_argument("--steps", type=int, default=10_000)
     parser.add_argument("--seeds", type=int, default=8)
     parser.add_argument("--first-seed", type=int, default=0)
@@ -53,15 +62,25 @@ class Evaluations(BaseCallback):
         return True
 
 
-def train(args: argparse.Namespace, shift: float | None, seed: int) -> float:
+def train(
+    args: argparse.Namespace,
+    seed: int,
+    shift: float | None = None,
+    members: tuple[float, ...] = (),
+    bonus: float | None = None,
+) -> float:
     """The mean greedy return over the evaluations of a training, on the primal scale."""
-    curious: dict[str, Any] = {} if shift is None else {
-        "replay_buffer_class": CuriousReplayBuffer,
-        "replay_buffer_kwargs": {"shift": shift, "width": args.width},
-    }  # fmt: skip
-    model = DQN(
+    env, kind, settings = make(args.env), DQN, dict[str, Any]()
+    if shift is not None:
+        env = ShiftReward(env, shift, warn=False)
+    if members:
+        kind, settings = RRSDQN, {"shifts": members}
+    if bonus is not None:
+        settings["replay_buffer_class"] = CuriousReplayBuffer
+        settings["replay_buffer_kwargs"] = {"shift": bonus, "width": args.width}
+    model = kind(
         "MlpPolicy",
-        make(args.env),
+        env,
         learning_rate=1e-3,
         gamma=0.98,
         batch_size=64,
@@ -74,7 +93,7 @@ def train(args: argparse.Namespace, shift: float | None, seed: int) -> float:
         policy_kwargs={"net_arch": [64]},
         seed=seed,
         device="cpu",
-        **curious,
+        **settings,
     )
     test = make(args.env)
     test.reset(seed=1000 + seed)
@@ -86,11 +105,11 @@ def train(args: argparse.Namespace, shift: float | None, seed: int) -> float:
 def main() -> None:
     args = options()
     torch.set_num_threads(1)  # networks this small are slower on several
-    returns: dict[str, list[float]] = {name: [] for name in METHODS}
+    returns: dict[str, list[float]] = {name: [] for name in args.methods}
     for seed in range(args.first_seed, args.first_seed + args.seeds):
-        for name, shift in METHODS.items():
-            returns[name].append(train(args, shift, seed))
-            print(f"seed {seed}, {name}: {returns[name][-1]:.3f}", flush=True)
+        for name, found in returns.items():
+            found.append(train(args, seed, **METHODS[name]))
+            print(f"seed {seed}, {name}: {found[-1]:.3f}", flush=True)
     for name, found in returns.items():
         spread = stdev(found) if len(found) > 1 else 0.0
         print(f"{name}: {mean(found):.3f} +- {spread:.3f}")
