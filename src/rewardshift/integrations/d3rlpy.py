@@ -194,7 +194,7 @@ def _refuse_other_data(dataset: Any) -> None:
     _refuse_shifted(dataset.episodes)
 
 
-def _all_rewards(dataset: ReplayBuffer | None) -> tuple[np.ndarray, np.ndarray]:
+def _all_rewards(dataset: "ReplayBuffer | None") -> tuple[np.ndarray, np.ndarray]:
     """The rewards and the terminal flags of all episodes."""
     if dataset is None:
         raise InputError("'auto' chooses from the data, as in to_d3rlpy('auto', 0.99, dataset)")
