@@ -462,6 +462,7 @@ def test_the_doctor_and_the_callback_read_each_member_on_the_primal_scale(algori
     logged = model.logger.name_to_value
     gap = logged["shift/q_estimate"] - logged["shift/return_that_followed"]
     assert logged["shift/overestimation"] == pytest.approx(gap)
+    assert {f"shift/q_estimate_{member}" for member in range(3)} <= logged.keys()
     buffer, critics = model.replay_buffer, critics_of(model)
     seen, actions = buffer.observations[:20, 0], buffer.actions[:20, 0]
     batch, taken = torch.as_tensor(seen), torch.as_tensor(actions)

@@ -11,6 +11,7 @@ from rewardshift.auto import Auto
 from rewardshift.doctor.measure import discounted_returns, mean_gap
 from rewardshift.errors import InputError, needs
 from rewardshift.integrations.sb3_critics import critics_of, policy_actions
+from rewardshift.integrations.sb3_members import RandomRewardShift
 from rewardshift.shift import Shift
 from rewardshift.wrappers import METADATA_KEY, ShiftArgument, Shifting, refuse_second_shift
 
@@ -250,7 +251,9 @@ class OverestimationCallback(BaseCallback):
     returns do not.
 
     It works for DQN, DDPG, TD3 and SAC, of Stable-Baselines3 and of SBX, and for TQC and QR-DQN of
-    sb3-contrib, and refuses the models that `check` refuses.
+    sb3-contrib, and refuses the models that `check` refuses. Of an agent with members, such as
+    `RRSTD3`, the estimate is the leader's, all on the primal scale; ``shift/q_estimate_0`` and so
+    on are those of each member at every step.
 
     >>> from stable_baselines3 import DQN
     >>> model = DQN("MlpPolicy", "CartPole-v1", learning_starts=10, seed=0)
@@ -274,7 +277,11 @@ class OverestimationCallback(BaseCallback):
     def _on_step(self) -> bool:
         # Called before the agent updates it, so this is still the observation of the action.
         observation = self.model._last_obs
-        estimates = self._critics.value(observation, self.locals["buffer_actions"])
+        each = self._critics.each(observation, self.locals["buffer_actions"])
+        estimates = self._critics.kind.together(each, axis=0)
+        if isinstance(self.model, RandomRewardShift):
+            for member, values in enumerate(each):
+                self.logger.record_mean(f"shift/q_estimate_{member}", float(values.mean()))
         for row, done in enumerate(self.locals["dones"]):
             self._estimates[row].append(float(estimates[row]))
             self._rewards[row].append(float(self.locals["rewards"][row]))
