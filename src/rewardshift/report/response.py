@@ -2,6 +2,7 @@
 
 import csv
 import io
+import textwrap
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -179,7 +180,7 @@ def draw_response(points: Sequence[Point], title: str, caption: str) -> dict[str
             _draw_metric(axis, points, metric)
             axis.set_title(when)
         axes[0].set_ylabel("return")
-        canvas.suptitle(plain(title), fontweight="bold")
+        canvas.suptitle(textwrap.fill(plain(title), 80), fontweight="bold")
         canvas.supxlabel(plain(caption), fontsize=7)
         return {kind: render(canvas, kind) for kind in ("png", "svg")}
 
