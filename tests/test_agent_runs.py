@@ -51,8 +51,6 @@ def unbounded() -> gym.Env[Any, Any]:
 def test_actions_that_no_agent_takes_are_refused() -> None:
     with pytest.raises(InputError, match="finite bounds"):
         train(SMALL, unbounded, budget=BUDGET)
-    with pytest.raises(InputError, match="diagnose compares the values of discrete actions"):
-        train(SMALL, Aim, budget=replace(BUDGET, diagnose=True))
 
 
 def test_what_cannot_be_made_or_learned_is_refused() -> None:

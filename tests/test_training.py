@@ -11,12 +11,13 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 import pytest
-from probes import Probe
+from probes import Aim, Probe
 
 from rewardshift import Shift
 from rewardshift.agents.dqn import DQN
 from rewardshift.agents.intrinsic import RND
 from rewardshift.agents.networks import MLP
+from rewardshift.agents.td3 import TD3
 from rewardshift.cli import main
 from rewardshift.errors import InputError, TrainingError
 from rewardshift.training.online import OnlineBudget
@@ -151,6 +152,27 @@ def test_the_mechanism_is_visible() -> None:
         assert row.disagreement_unvisited is not None
         assert row.disagreement_visited is not None
         assert row.disagreement_unvisited > row.disagreement_visited
+
+
+def test_members_that_start_at_zero_disagree_by_their_shifts() -> None:
+    """Also about continuous actions. At this learning rate they stay where they started."""
+    shifts = tuple(Shift(bias, terminal="absorbing") for bias in (-1.0, 0.0, 1.0))
+    agent = TD3(
+        shift=shifts,
+        gamma=0.9,
+        initial="zero",
+        network=MLP((8,)),
+        learning_rate=1e-9,
+        batch_size=8,
+        warm_up=20,
+    )
+    (row,) = train(
+        agent, Aim, budget=replace(BUDGET, evaluate_every=BUDGET.steps, diagnose=True)
+    ).rows
+    assert (row.q_visited, row.q_unvisited) == pytest.approx((0, 0), abs=1e-4)
+    expected = np.std([10.0, 0.0, -10.0])
+    assert row.disagreement_visited == pytest.approx(expected, rel=1e-4)
+    assert row.disagreement_unvisited == pytest.approx(expected, rel=1e-4)
 
 
 class Broken(Probe):

@@ -84,6 +84,7 @@ class Budget:
         settings: As in `Task`, for all tasks of the budget.
         capacity: Transitions in the replay. None takes the default of `OnlineBudget`.
         transitions: The size of a data set that a `Recorder` makes.
+        diagnose: As in `OnlineBudget`.
     """
 
     steps: int
@@ -92,6 +93,7 @@ class Budget:
     settings: Settings = field(default_factory=dict)
     capacity: int | None = None
     transitions: int = 5000
+    diagnose: bool = False
 
     @property
     def evaluate_every(self) -> int:
@@ -106,6 +108,7 @@ class Budget:
             hindsight=hindsight,
             evaluate_every=self.evaluate_every,
             evaluation_episodes=self.evaluation_episodes,
+            diagnose=self.diagnose,
         )
 
     def offline(self) -> OfflineBudget:

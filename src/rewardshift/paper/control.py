@@ -8,6 +8,7 @@ from rewardshift.lab import (
     Budget,
     Figure,
     Method,
+    Panel,
     Preset,
     Style,
     Task,
@@ -30,6 +31,7 @@ SMOKE = smoke_preset(
         evaluation_episodes=1,
         settings={"network.hidden": (16, 16), "batch_size": 16, "warm_up": 200},
         capacity=600,
+        diagnose=True,
     ),
     150,
     "600 steps and 16 units",
@@ -42,7 +44,7 @@ AS_CHECKED = Budget(
 )
 QUICK = Preset(
     seeds=8,
-    budget=AS_CHECKED,
+    budget=replace(AS_CHECKED, diagnose=True),
     seconds=15_700,
     note="100,000 of 1,000,000 steps, batches of 100 instead of 256, a learning rate of 1e-3"
     " instead of 3e-4, 5,000 instead of 25,000 random steps, two of five tasks",
@@ -50,7 +52,9 @@ QUICK = Preset(
 )
 PAPER = Preset(
     seeds=10,
-    budget=Budget(1_000_000, evaluations=200, evaluation_episodes=10, capacity=1_000_000),
+    budget=Budget(
+        1_000_000, evaluations=200, evaluation_episodes=10, capacity=1_000_000, diagnose=True
+    ),
     seconds=5_000_000,
 )
 
@@ -70,6 +74,25 @@ SAME = (
     ("rrs-3", "rrs-3-step", "A member drawn at every step does as well."),
     ("rrs-3", "rrs-3-ten", "A member drawn every ten episodes does as well."),
 )
+DISAGREE = (("rrs-3", "ensemble-td3", "Shifted members end further apart about random actions."),)
+
+
+def _panels(task: str) -> tuple[Panel, ...]:
+    """The return, and how far the members are apart: what the paper explains its gains by."""
+    members = ("ensemble-td3", "bootstrapped-td3", "rrs-3")
+    return (
+        *task_panels([task]),
+        *(
+            Panel(
+                f"{task}-{name}", f"{task}, {words}", "disagreement", task, measure, methods=members
+            )
+            for name, words, measure in (
+                ("replay", "actions in the replay", "disagreement_visited"),
+                ("random-actions", "random actions", "disagreement_unvisited"),
+            )
+        ),
+    )
+
 
 CONTROL = Figure(
     name="control",
@@ -85,7 +108,7 @@ CONTROL = Figure(
         " neither"
     ),
     tasks=TASKS,
-    panels=task_panels(TASKS),
+    panels=tuple(panel for task in TASKS for panel in _panels(task)),
     methods=(
         Method("td3", "TD3", TD3(), Style("#525252", "--")),
         Method("ensemble-td3", "Ensemble TD3", TD3(shift=(0.0,) * 3), Style("#e69f00", "-.")),
@@ -97,7 +120,12 @@ CONTROL = Figure(
         ),
         Method("rrs-3", "RRS-3", TD3(shift=RRS_3), Style("#08519c", "-")),
     ),
-    claims=orderings(TASKS, ABOVE),
+    claims=(
+        *orderings(TASKS, ABOVE),
+        *orderings(
+            [f"{task}-random-actions" for task in TASKS], DISAGREE, metric="final", source="ours"
+        ),
+    ),
     presets={"smoke": SMOKE, "quick": QUICK, "paper": PAPER},
     seeds_per_unit=1,
     lifetimes=budget_lifetimes,
@@ -111,6 +139,7 @@ CONTROL_ABLATION = replace(
     wording=(
         "RRS is not sensitive to hyper-parameters, showing the robustness of the proposed method"
     ),
+    panels=task_panels(TASKS),
     methods=(
         Method("rrs-3", "RRS-3 0.5", TD3(shift=RRS_3), Style("#08519c", "-")),
         Method("rrs-3-1.0", "RRS-3 1.0", TD3(shift=(-1.0, 0.0, 1.0)), Style("#6baed6", "--")),
@@ -139,6 +168,7 @@ CONTROL_ABLATION = replace(
         "smoke": SMOKE,
         "quick": replace(
             QUICK,
+            budget=AS_CHECKED,
             seconds=37_000,
             left_out={"Hopper": 20, "Walker2d": 20, "Ant": 24, "Humanoid": 28},
             note=QUICK.note.replace("two of five", "one of five"),

@@ -37,24 +37,36 @@ def values_by_tried(
 
     The values are those of the first member, on its shifted scale. The disagreement is the
     standard deviation between the members on the primal scale; it is 0 for a single member.
-    A mean over no pairs is NaN.
+    A mean over no pairs is NaN. Continuous actions in the replay are tried ones, and random ones
+    in the same states are untried.
     """
     rng = np.random.default_rng(replay.added)  # the sample depends on the step alone
     columns = []
     for row, records in enumerate(replay.records[:, : replay.size]):
-        seen = records["observation"]
-        first, tried = tried_actions(seen, records["action"], num_actions)
-        chosen = rng.permutation(len(first))[:REPLAY_STATES]
         state = jax.tree.map(lambda leaf, row=row: leaf[row], states)
-        values = np.asarray(agent.values(state, jnp.asarray(seen[first[chosen]], jnp.float32)))
+        seen, actions = records["observation"], records["action"]
+        if num_actions:
+            first, tried = tried_actions(seen, actions, num_actions)
+            chosen = rng.permutation(len(first))[:REPLAY_STATES]
+            tried = tried[chosen]
+            values = np.asarray(agent.values(state, jnp.asarray(seen[first[chosen]], jnp.float32)))
+        else:
+            chosen = rng.permutation(len(seen))[:REPLAY_STATES]
+            states_seen, taken = (
+                jnp.asarray(seen[chosen], jnp.float32),
+                jnp.asarray(actions[chosen]),
+            )
+            each = (taken, unseen_actions(taken.shape))
+            values = np.stack([agent.values(state, states_seen, one) for one in each], axis=-1)
+            tried = np.tile([True, False], (len(chosen), 1))
         axes = (slice(None), None, None)
         biases, scales = (
             np.array([getattr(member, name) for member in agent.shifts(state)])[axes]
             for name in ("bias", "scale")
         )
         primal = Shift(biases, scales, agent.gamma).to_primal(values.astype(np.float64))
-        visited, unvisited = means_by_tried(values[0], tried[chosen])
-        disagreement = means_by_tried(primal.std(axis=0), tried[chosen])
+        visited, unvisited = means_by_tried(values[0], tried)
+        disagreement = means_by_tried(primal.std(axis=0), tried)
         columns.append(
             {
                 "q_visited": visited,

@@ -71,9 +71,9 @@ class OnlineRow:
     `evaluation_return` is the mean primal return of the greedy episodes, `training_return`
     that of the episodes finished since the last evaluation (empty without any).
     `success_rate` is the share of the greedy episodes that ended at a goal, if the task reports
-    it. The next four are empty unless the budget has `diagnose`; see `VisitedValues`. `metrics` are
-    those of the agent's last updates, such as `loss` and `q`, each in its own column; there are
-    none in the warm-up.
+    it. The next four are empty unless the budget has `diagnose`; see `values_by_tried`. `metrics`
+    are those of the agent's last updates, such as `loss` and `q`, each in its own column; there
+    are none in the warm-up.
     """
 
     seed: int

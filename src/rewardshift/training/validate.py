@@ -58,10 +58,10 @@ def validate_online(
             f"nothing would be learned: the warm-up is {agent.warm_up} steps,"
             f" the whole training {budget.steps}"
         )
-    if budget.diagnose and (agent.continuous or not agent.tells_values):
+    if budget.diagnose and not agent.tells_values:
         raise InputError(
-            "diagnose compares the values of discrete actions, so it needs an agent that has them,"
-            f" such as DQN, got {type(agent).__name__}"
+            "diagnose compares values of actions, so it needs an agent that tells them, got"
+            f" {type(agent).__name__}"
         )
     return _configured(agent, env, seeds, budget, biases=biases)
 
