@@ -157,6 +157,7 @@ def unclosed(_: Any) -> None:
         ({"outcome": lambda _: (None, True, False)}, "in step 1,.* number, got None"),
         ({"outcome": lambda _: (1.0, None, False)}, "in step 1,.* True or False, got None"),
         ({"outcome": lambda _: (1.0, False, "no")}, "in step 1,.* True or False, got 'no'"),
+        ({"outcome": lambda _: (1.0, 2, False)}, "in step 1,.* True or False, got 2"),
         ({"reset": unpaired}, "when reset after step 0,.* an observation and an info, got array"),
         ({"reset": longer}, "when reset after step 0,.* must have 2 numbers, got array"),
         ({"seen": lambda _: np.zeros(1)}, "in step 1,.* must have 2 numbers, got array"),

@@ -92,5 +92,10 @@ def _check_types(reward: Any, *flags: Any) -> None:
     if not is_number and np.asarray(reward).dtype.kind not in "fiub":
         raise TypeError(f"a reward must be a number, got {shown(reward)}")
     for flag in flags:
-        if not isinstance(flag, bool | np.bool_) and np.asarray(flag).dtype.kind not in "biu":
+        if not (isinstance(flag, bool | np.bool_) or _is_flag(np.asarray(flag))):
             raise TypeError(f"terminated and truncated must be True or False, got {shown(flag)}")
+
+
+def _is_flag(value: np.ndarray) -> bool:
+    """Whether an array is one truth value, or one number that stands for it."""
+    return value.size == 1 and value.dtype.kind in "biu" and value.item() in (0, 1)
