@@ -51,7 +51,10 @@ def test_list_names_everything(capsys: pytest.CaptureFixture[str]) -> None:
     [
         (["reproduce", "figur1"], "no figure is called 'figur1'; did you mean 'figure1'"),
         (["reproduce", "figure1", "--seeds", "0"], "seeds must be 1 or more, up to 65536, got 0"),
-        (["reproduce", "figure1", "--jobs", "0"], "jobs must be 1 or more, got 0"),
+        (
+            ["reproduce", "figure1", "--jobs", "0"],
+            "jobs must be a whole number of 1 or more, below 2^31, got 0",
+        ),
         (
             ["reproduce", "figure1", "--out", "file/x"],
             "cannot write to the folder 'file/x'",

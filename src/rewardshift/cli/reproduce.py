@@ -6,6 +6,7 @@ import re
 import threading
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -24,6 +25,7 @@ from rich.progress import (
 from rich.table import Column, Table
 
 import rewardshift.paper  # noqa: F401  registers the figures
+from rewardshift.checks import Count, checked
 from rewardshift.cli.progress import SECONDS
 from rewardshift.errors import InputError, TrainingError, shown
 from rewardshift.lab import FIGURES, find_figure
@@ -53,6 +55,32 @@ COLORS = {
 ROWS = 16  # the most running units to show, so that the bar stays on the screen
 
 
+@dataclass(frozen=True, kw_only=True)
+class PlaceOptions:
+    """Where units of work run.
+
+    Args:
+        jobs: The number of processes; by default one per core.
+        on: Where to run: in processes of this machine, or on a Ray cluster.
+        address: The address of the Ray cluster; by default one is started on this machine.
+    """
+
+    jobs: Annotated[int | None, tyro.conf.arg(metavar="INT")] = None
+    on: Literal["here", "ray"] = "here"
+    address: Annotated[str | None, tyro.conf.arg(metavar="ADDRESS")] = None
+
+    def place(self) -> Place:
+        """The place that performs units of work."""
+        if self.on == "ray":
+            if self.jobs is not None:
+                raise InputError("--jobs is for processes of this machine, not for --on ray")
+            return RayCluster(self.address)
+        if self.address is not None:
+            raise InputError("--address is for --on ray")
+        jobs = self.jobs if self.jobs is not None else os.cpu_count() or 1
+        return Processes(checked("jobs", Count, jobs))
+
+
 def reproduce(
     figure: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="FIGURE")],
     /,
@@ -60,10 +88,8 @@ def reproduce(
     preset: PresetName = "quick",
     seeds: Annotated[int | None, tyro.conf.arg(metavar="INT")] = None,
     out: Path = Path("out"),
-    jobs: Annotated[int | None, tyro.conf.arg(metavar="INT")] = None,
     shard: Annotated[str, tyro.conf.arg(metavar="I/N")] = "1/1",
-    on: Literal["here", "ray"] = "here",
-    address: Annotated[str | None, tyro.conf.arg(metavar="ADDRESS")] = None,
+    place: PlaceOptions = PlaceOptions(),  # noqa: B008  tyro's default
     terminal: Literal["zero", "absorbing"] = "zero",
 ) -> None:
     """Run a figure of the paper and judge its claims.
@@ -76,18 +102,16 @@ def reproduce(
         preset: The size of the run.
         seeds: The number of seeds; by default the preset's.
         out: The folder for the results, with a subfolder for each figure.
-        jobs: The number of processes; by default one per core.
         shard: The part of the work to run here, for example 2/4, the second of four, if several
             machines share the work. Afterwards the command without --shard combines the results.
-        on: Where to run: in processes of this machine, or on a Ray cluster.
-        address: The address of the Ray cluster; by default one is started on this machine.
+        place: Where to run.
         terminal: "zero" cuts the shift off at a terminal state, as the paper does;
             "absorbing" makes it exactly policy-invariant. Figures whose methods have treatments of
             their own ignore it.
     """
     from rewardshift.report import write_figure, write_page  # noqa: PLC0415  an extra, asked early
 
-    place = place_of(on, jobs, address)
+    machines = place.place()
     refuse_sweep(out)
     names = list(FIGURES) if figure == "all" else [find_figure(figure).name]
     plans = [
@@ -104,7 +128,7 @@ def reproduce(
     failed = []
     work = [(plan, pending_units(plan, part)) for plan in plans]
     for plan, units in work:
-        failed += run_with_progress(plan, units, place)
+        failed += run_with_progress(plan, units, machines)
         if part != WHOLE and missing_seeds(plan):
             print(f"{plan.figure}: shard {shard} is done; others are missing")
         elif gather(plan):
@@ -116,20 +140,6 @@ def reproduce(
             f"{len(failed)} unit{'s' * (len(failed) > 1)} of work failed, see above; the same"
             " command runs what is missing"
         )
-
-
-def place_of(on: str, jobs: int | None, address: str | None) -> Place:
-    """The place that performs units of work."""
-    if on == "ray":
-        if jobs is not None:
-            raise InputError("--jobs is for processes of this machine, not for --on ray")
-        return RayCluster(address)
-    if address is not None:
-        raise InputError("--address is for --on ray")
-    jobs = jobs if jobs is not None else os.cpu_count() or 1
-    if jobs < 1:
-        raise InputError(f"jobs must be 1 or more, got {jobs}")
-    return Processes(jobs)
 
 
 def _parse_shard(text: str) -> Shard:

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Literal, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import tyro
 from rich.console import Console
@@ -14,7 +14,7 @@ import rewardshift.paper  # noqa: F401  registers the figures
 from rewardshift.agents.base import Agent
 from rewardshift.auto import AUTO
 from rewardshift.cli.parts import command, flags, shift_flags
-from rewardshift.cli.reproduce import place_of, run_with_progress
+from rewardshift.cli.reproduce import PlaceOptions, run_with_progress
 from rewardshift.cli.train import (
     AGENTS,
     HIDDEN,
@@ -35,21 +35,6 @@ from rewardshift.shift import Shift, Terminal
 from rewardshift.training.config import chosen_seeds, plain_name
 
 SEEDS = 8  # enough for a verdict
-
-
-@dataclass(frozen=True, kw_only=True)
-class PlaceOptions:
-    """Where a sweep runs.
-
-    Args:
-        jobs: The number of processes; by default one per core.
-        on: Where to run: in processes of this machine, or on a Ray cluster.
-        address: The address of the Ray cluster; by default one is started on this machine.
-    """
-
-    jobs: Annotated[int | None, tyro.conf.arg(metavar="INT")] = None
-    on: Literal["here", "ray"] = "here"
-    address: Annotated[str | None, tyro.conf.arg(metavar="ADDRESS")] = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,9 +61,9 @@ class TrialOptions:
 
 
 class SweepJob(NamedTuple):
-    """A `rewardshift sweep` command: the function that makes its sweep, and its other settings."""
+    """A `rewardshift sweep` command."""
 
-    file: Callable[[], SweepFile]
+    file: SweepFile
     options: OnlineOptions | OfflineOptions | TrialOptions
     place: PlaceOptions
 
@@ -106,21 +91,20 @@ def _trial_maker(name: str) -> Callable[..., SweepJob]:
         constants: Any = raw_constants(),  # noqa: B008  tyro's defaults
         place: Any = PlaceOptions(),  # noqa: B008
     ) -> SweepJob:
-        def file() -> SweepFile:
-            given = checked(Constants, constants)
-            settings = flags(options, without=("out",))
-            with needs("paper"):
-                from rewardshift.report.sweeps import trial_file  # noqa: PLC0415
-            return trial_file(
-                load_trial(name),
-                options.env,
-                given,
-                command("sweep", name, *flags(given), *settings),
-                gamma=options.gamma,
-                terminal=options.terminal,
-                evaluation_episodes=options.evaluation_episodes,
-            )
-
+        chosen_seeds(options.seeds)
+        given = checked(Constants, constants)
+        settings = flags(options, without=("out",))
+        with needs("paper"):
+            from rewardshift.report.sweeps import trial_file  # noqa: PLC0415
+        file = trial_file(
+            load_trial(name),
+            options.env,
+            given,
+            command("sweep", name, *flags(given), *settings),
+            gamma=options.gamma,
+            terminal=options.terminal,
+            evaluation_episodes=options.evaluation_episodes,
+        )
         return SweepJob(file, options, place)
 
     make.__annotations__.update(options=TrialOptions, constants=raw_constants, place=PlaceOptions)
@@ -130,31 +114,28 @@ def _trial_maker(name: str) -> Callable[..., SweepJob]:
 
 def _maker(kind: type[Any], default: Budget) -> Callable[..., SweepJob]:
     """A function whose parameters tyro shows as flags."""
-    raw_budget, options = unchecked(type(default)), options_of(default)
-    raw_constants = unchecked(Constants)
-    defaults = raw_budget(**vars(default))
-    name = next((n for n, (one, _) in AGENTS.items() if one is kind), "")
+    raw_budget, raw_constants = unchecked(type(default)), unchecked(Constants)
+    options = options_of(default)
+    names = {one: name for name, (one, _) in AGENTS.items()}
+    name = names.get(kind, f"{kind.__module__}:{kind.__qualname__}")
 
     def make(
         run: Any,
         agent: Any,
         constants: Any = raw_constants(),  # noqa: B008  tyro's defaults
-        budget: Any = defaults,
+        budget: Any = raw_budget(**vars(default)),  # noqa: B008
         place: Any = PlaceOptions(),  # noqa: B008
     ) -> SweepJob:
         given = options(**vars(run))
-        return SweepJob(
-            lambda: _agent_file(
-                name or f"{kind.__module__}:{kind.__qualname__}",
-                checked(kind, agent),
-                given,
-                checked(Constants, constants),
-                checked(type(default), budget),
-                default,
-            ),
+        file = _agent_file(
+            name,
+            checked(kind, agent),
             given,
-            place,
+            checked(Constants, constants),
+            checked(type(default), budget),
+            default,
         )
+        return SweepJob(file, given, place)
 
     make.__annotations__.update(
         run=unchecked(options, first_seed=HIDDEN, seeds=SEEDS),
@@ -176,6 +157,7 @@ def _agent_file(
     usual_budget: Budget,
 ) -> SweepFile:
     """The sweep of an agent, with the commands that run it and that train with each constant."""
+    chosen_seeds(options.seeds)
     if AUTO in (*constants.shift, *constants.optimism) and options.terminal == Shift.terminal:
         raise InputError(
             "beside numbers with --terminal zero, 'auto' has a treatment of its own: leave"
@@ -220,9 +202,7 @@ def sweep_constants(job: SweepJob) -> None:
     with needs("paper"):  # before any work
         from rewardshift.report.response import HEADS, cells, few_seeds  # noqa: PLC0415
         from rewardshift.report.sweeps import answer  # noqa: PLC0415
-    chosen_seeds(job.options.seeds)
-    place = place_of(job.place.on, job.place.jobs, job.place.address)
-    file = job.file()
+    file, place = job.file, job.place.place()
     subject = file.sweep.subject
     agent = subject.name.lower() if subject.name.isidentifier() else "trial"
     name = plain_name(agent, subject.task, file.sweep.digest)
