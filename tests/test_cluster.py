@@ -133,8 +133,3 @@ def test_options_that_do_not_go_together(
     assert main(["reproduce", "figure1", *options, f"--out={tmp_path / 'out'}"]) == 2
     assert message in capsys.readouterr().err
     assert not (tmp_path / "out").exists()
-
-
-def test_ray_is_not_imported_unless_asked_for() -> None:
-    code = "import sys, rewardshift.cli.reproduce; sys.exit('ray' in sys.modules)"
-    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -70,15 +70,12 @@ def test_units_group_the_missing_seeds_and_finished_ones_are_not_run_again(tmp_p
     before = {path: path.read_bytes() for path in (tmp_path / "figure1" / "units").iterdir()}
     assert run(smoke(tmp_path, 6)) == [(3, 4), (5,)]
     assert all(path.read_bytes() == content for path, content in before.items())
+    assert run(smoke(tmp_path, 1)) == []  # fewer seeds later are taken from the finished units
+    assert {c.seed for c in read_results(tmp_path / "figure1" / "results.csv")} == {0}
+    assert run(smoke(tmp_path, 6)) == []
     seeds = {curve.seed for curve in read_results(tmp_path / "figure1" / "results.csv")}
     assert seeds == set(range(6))
     assert pending_units(replace(smoke(tmp_path, 6), terminal="absorbing")) != []
-
-
-def test_fewer_seeds_later_are_taken_from_the_finished_units(tmp_path: Path) -> None:
-    run(smoke(tmp_path, 3))
-    assert run(smoke(tmp_path, 1)) == []
-    assert {c.seed for c in read_results(tmp_path / "figure1" / "results.csv")} == {0}
 
 
 def test_a_seed_that_two_runs_did_counts_once(tmp_path: Path) -> None:
