@@ -4,6 +4,7 @@ import csv
 from pathlib import Path
 
 import gymnasium as gym
+import numpy as np
 import pytest
 from data_makers import random_data, save_npz
 
@@ -60,15 +61,20 @@ def test_a_part_made_beforehand_can_be_gone_on_with(file: Path, tmp_path: Path) 
     assert main(["resume", str(tmp_path / "run")]) == 0
 
 
-def test_a_run_goes_on_from_another_folder(
-    file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_a_run_goes_on_from_another_folder_and_not_with_other_data(
+    file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    data, run = tmp_path / "own.npz", str(tmp_path / "run")
+    data.write_bytes(file.read_bytes())
+    monkeypatch.chdir(data.parent)
+    assert main(["train", "bcq", "--data", data.name, *ENV, *SMALL, "--out", run]) == 0
     monkeypatch.chdir(file.parent)
-    run = str(tmp_path / "run")
-    assert main(["train", "bcq", "--data", file.name, *ENV, *SMALL, "--out", run]) == 0
-    monkeypatch.chdir(tmp_path)
     assert main(["resume", run]) == 0
-    assert main(["train", "bcq", "--data", str(file), *ENV, *SMALL, "--out", run]) == 0
+    assert main(["train", "bcq", "--data", str(data), *ENV, *SMALL, "--out", run]) == 0
+    with np.load(file) as arrays:
+        np.savez(data, **{**arrays, "rewards": arrays["rewards"] + 1})
+    assert main(["resume", run]) == 2
+    assert "has changed since the run began" in capsys.readouterr().err
 
 
 def test_a_training_that_would_only_clone_is_refused(
