@@ -193,14 +193,12 @@ def run_with_progress(plan: Plan, units: list[Unit], place: Place) -> list[Outco
             console.print(f"{count}, about {duration(seconds)} left by the speed so far")
         bar.update(task, left=duration(seconds))
 
-    waiting = list(units)
     with (
         Live(Group(running, bar), console=console, transient=log),
-        _time_left(plan, units, waiting, tell),
+        _time_left(plan, len(units), running.left, tell),
     ):
         bar.update(task, running=running.count())
         for number, outcome in enumerate(run_units(plan, units, place), start=1):
-            waiting.remove(outcome.unit)
             running.end(outcome.unit)
             text = f"{number}/{len(units)} done: {_name(outcome.unit)}" if log else ""
             if outcome.error is not None:
@@ -214,19 +212,19 @@ def run_with_progress(plan: Plan, units: list[Unit], place: Place) -> list[Outco
 
 @contextlib.contextmanager
 def _time_left(
-    plan: Plan, units: list[Unit], waiting: list[Unit], tell: Callable[[float], None]
+    plan: Plan, total: int, left: list[Unit], tell: Callable[[float], None]
 ) -> Iterator[None]:
     """Tells the seconds left, as soon as checkpoints or finished units show the speed.
 
     Args:
         plan: The plan.
-        units: All units.
-        waiting: Those that have not ended; the caller removes the others.
+        total: The number of units.
+        left: The units that have not ended; the caller removes the others.
         tell: A function of the seconds, called in a thread.
     """
 
     def done() -> float:
-        return len(units) - len(waiting) + sum(share_done(plan, unit) for unit in list(waiting))
+        return total - len(left) + sum(share_done(plan, unit) for unit in list(left))
 
     ended = threading.Event()
 
@@ -237,7 +235,7 @@ def _time_left(
             if now > last and first is None:
                 first = now, clock  # not earlier: the beginning compiles the programs
             elif now > last and first is not None:
-                tell((clock - first[1]) * (len(units) - now) / (now - first[0]))
+                tell((clock - first[1]) * (total - now) / (now - first[0]))
             last = now
 
     thread = threading.Thread(target=look, daemon=True)
@@ -259,22 +257,21 @@ class RunningUnits(Progress):
 
     def __init__(self, units: list[Unit], place: Place) -> None:
         super().__init__(TextColumn("{task.description}", markup=False), TimeElapsedColumn())
-        self._waiting, self._place = list(map(_name, units)), place
+        self.left, self._place = list(units), place
         self._lines: dict[str, TaskID] = {}
 
     def count(self) -> int:
         """The number of running units; adds a line for each new one."""
-        names = self._waiting[: self._place.slots()]
-        for name in names[:ROWS]:
+        running = self.left[: self._place.slots()]
+        for name in map(_name, running[:ROWS]):
             if name not in self._lines:
                 self._lines[name] = self.add_task(name, total=None)
-        return len(names)
+        return len(running)
 
     def end(self, unit: Unit) -> None:
         """Removes a unit that has ended."""
-        name = _name(unit)
-        self._waiting.remove(name)
-        if name in self._lines:
+        self.left.remove(unit)
+        if (name := _name(unit)) in self._lines:
             self.remove_task(self._lines.pop(name))
 
 
