@@ -31,7 +31,7 @@ from rewardshift.lab.sweep.agents import SweptAgent
 from rewardshift.lab.sweep.constants import Constant, Constants, method_name
 from rewardshift.lab.sweep.declaration import Sweep, SweepFile, unseen_seeds
 from rewardshift.lab.sweep.trials import load_trial
-from rewardshift.shift import Shift, Terminal
+from rewardshift.shift import Shift
 from rewardshift.training.config import chosen_seeds, plain_name
 
 SEEDS = 8  # enough for a verdict
@@ -39,32 +39,23 @@ SEEDS = 8  # enough for a verdict
 
 @dataclass(frozen=True, kw_only=True)
 class TrialOptions:
-    """Settings of a sweep of a trial.
+    """Settings of a trial.
 
     Args:
-        env: A registered Gymnasium environment; for module:Name-v0 the module is imported first.
         gamma: The discount of the trial's agent, for "auto" and for --terminal. By default the
             trial's own attribute gamma, or 0.99.
-        terminal: The treatment of terminal states: "zero" as in the paper, "absorbing", or "goal".
-            The default is "zero" for numbers and "goal" for "auto".
         evaluation_episodes: The greedy episodes for each policy that the trial yields.
-        seeds: The number of seeds.
-        out: The folder for the results; by default one in `sweeps/`, named after the configuration.
     """
 
-    env: str
     gamma: Annotated[float | None, tyro.conf.arg(metavar="FLOAT")] = None
-    terminal: Annotated[Terminal | None, tyro.conf.arg(metavar="{zero,absorbing,goal}")] = None
     evaluation_episodes: int = 10
-    seeds: int = SEEDS
-    out: Annotated[Path | None, tyro.conf.arg(metavar="PATH")] = None
 
 
 class SweepJob(NamedTuple):
     """A `rewardshift sweep` command."""
 
     file: SweepFile
-    options: OnlineOptions | OfflineOptions | TrialOptions
+    options: OnlineOptions | OfflineOptions
     place: PlaceOptions
 
 
@@ -87,27 +78,32 @@ def _trial_maker(name: str) -> Callable[..., SweepJob]:
     raw_constants = unchecked(Constants)
 
     def make(
-        options: Any,
-        constants: Any = raw_constants(),  # noqa: B008  tyro's defaults
+        run: Any,
+        trial: Any = TrialOptions(),  # noqa: B008  tyro's defaults
+        constants: Any = raw_constants(),  # noqa: B008
         place: Any = PlaceOptions(),  # noqa: B008
     ) -> SweepJob:
-        chosen_seeds(options.seeds)
+        chosen_seeds(run.seeds)
         given = checked(Constants, constants)
-        settings = flags(options, without=("out",))
+        settings = (*flags(run, without=("out",)), *flags(trial))
         with needs("paper"):
             from rewardshift.report.sweeps import trial_file  # noqa: PLC0415
         file = trial_file(
             load_trial(name),
-            options.env,
+            run.env,
             given,
             command("sweep", name, *flags(given), *settings),
-            gamma=options.gamma,
-            terminal=options.terminal,
-            evaluation_episodes=options.evaluation_episodes,
+            terminal=run.terminal,
+            **vars(trial),
         )
-        return SweepJob(file, options, place)
+        return SweepJob(file, run, place)
 
-    make.__annotations__.update(options=TrialOptions, constants=raw_constants, place=PlaceOptions)
+    make.__annotations__.update(
+        run=unchecked(OnlineOptions, scale=HIDDEN, first_seed=HIDDEN, seeds=SEEDS),
+        trial=TrialOptions,
+        constants=raw_constants,
+        place=PlaceOptions,
+    )
     make.__doc__ = "A trial of your own: a function of an environment and a seed."
     return make
 
