@@ -144,7 +144,7 @@ def test_a_choice_after_a_save_without_one_is_free(tmp_path: Path) -> None:
     """Before the first reward the scale makes no difference."""
     model: Any = DQN("MlpPolicy", frozen_lake(), **small())
     model.learn(2)
-    assert model.reward_shift is None
+    assert not model.reward_shift
     model.save(tmp_path / "model")
     again = DQN.load(tmp_path / "model", env=frozen_lake(), device="cpu")
     again.learn(2, reset_num_timesteps=False)

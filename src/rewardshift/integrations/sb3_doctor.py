@@ -26,7 +26,6 @@ from rewardshift.doctor import (
 )
 from rewardshift.doctor.agent_view import same_randomness
 from rewardshift.errors import InputError, needs, one_line, shown
-from rewardshift.integrations.sb3 import KEPT, check, shifts_around
 from rewardshift.integrations.sb3_critics import (
     READABLE,
     Critics,
@@ -35,6 +34,7 @@ from rewardshift.integrations.sb3_critics import (
     frozen_critics,
     policy_actions,
 )
+from rewardshift.integrations.sb3_wrapper import KEPT, check, shifts_around
 from rewardshift.shift import Shift, as_single_shift
 
 with needs("sb3"):
@@ -201,7 +201,7 @@ def _own_shift(model: BaseAlgorithm, given: float | Shift | None) -> Shift:
     """The shift of the rewards in the replay."""
     if given is not None:
         return as_single_shift(given)
-    if (kept := getattr(model, KEPT, None)) is not None:  # what "auto" chose before it was saved
+    if kept := getattr(model, KEPT, None):  # what "auto" chose before it was saved
         return Shift(**kept)
     venv = model.get_env()
     return next(iter([] if venv is None else shifts_around(venv)), Shift(0.0))
