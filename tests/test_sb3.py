@@ -113,8 +113,7 @@ def test_environments_in_processes_of_their_own() -> None:
 
 
 def test_a_shift_in_another_process_is_found() -> None:
-    spec = ShiftReward(gym.make("CartPole-v1"), 3.0).spec
-    assert spec is not None
+    spec: Any = ShiftReward(gym.make("CartPole-v1"), 3.0).spec
     inside = SubprocVecEnv([partial(gym.make, spec)], start_method="spawn")
     with pytest.raises(ValueError, match=r"shifted already, by Shift\(bias=3\.0"):
         VecShiftReward(inside, -0.25)
