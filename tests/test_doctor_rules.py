@@ -39,8 +39,7 @@ def advice(found: Diagnosis, name: str) -> str:
 def test_what_an_optimistic_start_leaves_is_not_overestimation(updates: int) -> None:
     """Values of 0 are beyond every return, which is between -5 and -4, until they are learned."""
     one = agent(zeros, SAME, fresh=zeros, target=Target(1.0, 10, updates))
-    found = diagnose(one, corridor(), replay())
-    assert found.belief is not None
+    found: Any = diagnose(one, corridor(), replay())
     assert found.belief.estimate > found.shift.from_primal(found.signal.high)
     assert found.findings == ()
     assert "its optimistic start explains" in found.sentences[0]
@@ -135,45 +134,37 @@ def test_a_shift_that_was_not_told_shows_in_the_rewards() -> None:
     assert "or the `shift`" in advice(untold, "other rewards")
 
 
-@pytest.mark.parametrize(
-    ("bias", "words"),
-    [
-        (0.0, "Try a negative shift first: -0.1 times"),
-        (-0.5, "shift of -0.5 makes a Q of zero stand for 5 already, and fades in 20 updates"),
-        (0.5, "a negative shift first instead of 0.5: -0.1 times"),
-    ],
-)
-def test_advice_without_a_signal_knows_the_shift(bias: float, words: str) -> None:
-    found = diagnose(agent(zeros, bias, target=LATE), data=replay(reward=0.0))
-    assert words in advice(found, "no signal")
+def nothing(bias: float) -> Diagnosis:
+    return diagnose(agent(zeros, bias, target=LATE), data=replay(reward=0.0))
 
 
-@pytest.mark.parametrize(
-    ("bias", "words"),
-    [
-        (0.0, "offline, a positive one is the first to try"),
-        (-0.5, "Offline, train without the shift of -0.5"),
-        (0.5, "Its positive shift of 0.5 does not repair it"),
-    ],
-)
-def test_advice_about_overestimation_knows_the_shift(bias: float, words: str) -> None:
+def too_high(bias: float) -> Diagnosis:
     shift = Shift(bias, gamma=GAMMA)
-    found = diagnose(agent(exact(shift, 99.0), shift, target=LATE), corridor(), replay())
-    assert words in advice(found, "overestimation")
+    return diagnose(agent(exact(shift, 99.0), shift, target=LATE), corridor(), replay())
+
+
+def elsewhere(bias: float) -> Diagnosis:
+    one = agent(by_action, bias, act=lambda seen: np.ones(len(seen), np.int64))
+    return diagnose(one, data=replay(reward=-1.0))
 
 
 @pytest.mark.parametrize(
-    ("bias", "words"),
+    ("ill", "name", "bias", "words"),
     [
-        (0.0, "positive shift first, 0.1."),
-        (0.05, "positive shift first, 0.1 instead of 0.05"),
-        (-0.5, "positive shift first, 0.1 instead of -0.5"),
-        (0.5, "its shift of 0.5 is below every return already"),
+        (nothing, "no signal", 0.0, "Try a negative shift first: -0.1 times"),
+        (nothing, "no signal", -0.5, "a Q of zero stand for 5 already, and fades in 20 updates"),
+        (nothing, "no signal", 0.5, "a negative shift first instead of 0.5: -0.1 times"),
+        (too_high, "overestimation", 0.0, "offline, a positive one is the first to try"),
+        (too_high, "overestimation", -0.5, "Offline, train without the shift of -0.5"),
+        (too_high, "overestimation", 0.5, "Its positive shift of 0.5 does not repair it"),
+        (elsewhere, "untried actions", 0.0, "positive shift first, 0.1."),
+        (elsewhere, "untried actions", 0.05, "positive shift first, 0.1 instead of 0.05"),
+        (elsewhere, "untried actions", -0.5, "positive shift first, 0.1 instead of -0.5"),
+        (elsewhere, "untried actions", 0.5, "its shift of 0.5 is below every return already"),
     ],
 )
-def test_advice_about_untried_actions_knows_the_shift(bias: float, words: str) -> None:
-    one = agent(by_action, bias, act=lambda seen: np.ones(len(seen), np.int64))
-    assert words in advice(diagnose(one, data=replay(reward=-1.0)), "untried actions")
+def test_advice_knows_the_shift(ill: Any, name: str, bias: float, words: str) -> None:
+    assert words in advice(ill(bias), name)
 
 
 @pytest.mark.parametrize("above", [0.5, 5e5])

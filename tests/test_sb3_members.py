@@ -15,7 +15,7 @@ import pytest
 import torch
 from gymnasium.wrappers import TimeLimit
 from probes import short_cartpole
-from stable_baselines3 import DQN, PPO, SAC, TD3, HerReplayBuffer
+from stable_baselines3 import DQN, SAC, TD3, HerReplayBuffer
 from stable_baselines3.common.buffers import NStepReplayBuffer
 from stable_baselines3.common.callbacks import BaseCallback, EvalCallback
 from stable_baselines3.common.env_util import make_vec_env
@@ -45,7 +45,6 @@ from rewardshift.integrations.sb3 import (
 )
 from rewardshift.integrations.sb3_critics import critics_of
 from rewardshift.integrations.sb3_doctor import doctor
-from rewardshift.integrations.sb3_members import MlpPolicy
 
 PAIRS = [(TD3, RRSTD3), (SAC, RRSSAC), (DQN, RRSDQN)]
 AGENTS = [RRSTD3, RRSSAC, RRSDQN]
@@ -113,16 +112,22 @@ def assert_same(this: Any, other: Any) -> None:
     assert all(torch.equal(one, two) for one, two in pairs)
 
 
-@pytest.mark.parametrize("more", [{}, {"n_steps": 3}, {"env": 3}, {"gradient_steps": 2}])
+@pytest.mark.parametrize(
+    "more", [{}, {"n_steps": 3}, {"env": 3}, {"gradient_steps": 2}, {"around": VecNormalize}]
+)
 @pytest.mark.parametrize(("parent", "ours"), PAIRS)
 def test_one_member_without_a_shift_is_the_parent(parent: Any, ours: Any, more: Any) -> None:
-    count = more.get("env", 1)
-    more = {**more, "env": make_vec_env(partial(task, parent), n_envs=count, seed=1)}
+    count, around = more.get("env", 1), more.get("around", lambda venv: venv)
+    more = {name: value for name, value in more.items() if name != "around"}
+
+    def venv() -> Any:
+        return around(make_vec_env(partial(task, parent), n_envs=count, seed=1))
+
     if not is_discrete(parent):
         noise = {"action_noise": NormalActionNoise(np.zeros(1), 0.1 * np.ones(1))}
         more = {**more, **(noise if parent is TD3 else {"use_sde": True})}
-    theirs = made(parent, **more).learn(20 + 200 * count)
-    more["env"] = make_vec_env(partial(task, parent), n_envs=count, seed=1)
+    theirs = made(parent, **{**more, "env": venv()}).learn(20 + 200 * count)
+    more["env"] = venv()
     model = made(ours, shifts=Shift(0.0, terminal="absorbing"), **more).learn(20 + 200 * count)
     assert model._n_updates == theirs._n_updates >= 200
     assert_same(model, theirs)
@@ -316,34 +321,30 @@ class Recorder(BaseCallback):
         return True
 
 
+MANY = np.linspace(-0.5, 0.5, 20)
+
+
 @pytest.mark.parametrize("count", [1, 3])
 @pytest.mark.parametrize(("steps", "episodes"), [(20, 1), (0, 2), (7, 0)])
 def test_leaders_change_by_the_rule(count: int, steps: int, episodes: int) -> None:
     venv = make_vec_env(partial(task, RRSDQN), n_envs=count, seed=0)
     rule: dict[str, Any] = {"lead_steps": steps, "lead_episodes": episodes}
-    model = made(RRSDQN, env=venv, shifts=range_of(50), **rule, gradient_steps=0)
-    first = model.leader
-    recorder = Recorder()
+    model = made(RRSDQN, env=venv, shifts=MANY, **rule, gradient_steps=0)
+    recorder, draws = Recorder(), np.random.default_rng(0)
+    leader, led, ended = int(draws.integers(20)), 0, 0
+    assert model.leader == leader
     model.learn(150 * count, callback=recorder)
-    draws = np.random.default_rng(0)
-    leader, led, ended = int(draws.integers(50)), 0, 0
-    assert first == leader
     for seen, ends in zip(recorder.leaders, recorder.ends, strict=True):
         assert seen == leader
         led, ended = led + count, ended + ends
         if led >= steps and ended >= episodes and (ends or not episodes):
-            leader, led, ended = int(draws.integers(50)), 0, 0
-    assert model.leader == leader
-    assert len(set(recorder.leaders)) > 4
-    assert int(model.q_net.leader) == leader
-
-
-def range_of(count: int) -> np.ndarray:
-    return np.linspace(-0.5, 0.5, count)
+            leader, led, ended = int(draws.integers(20)), 0, 0
+    assert model.leader == int(model.q_net.leader) == leader
+    assert len(set(recorder.leaders)) > 3
 
 
 def test_the_leader_of_a_q_network_chooses_the_actions() -> None:
-    model = made(RRSDQN, shifts=range_of(20)).learn(60)
+    model = made(RRSDQN, shifts=MANY).learn(60)
     observations = np.random.default_rng(0).normal(size=(50, 4)).astype(np.float32)
     batch = torch.as_tensor(observations)
     for leader in range(20):
@@ -448,12 +449,6 @@ def test_callbacks_and_another_environment() -> None:
     assert np.isfinite(reward)
 
 
-def test_a_normaliser_of_observations_and_rewards() -> None:
-    venv = VecNormalize(make_vec_env(partial(task, RRSTD3), seed=0))
-    theirs = made(TD3, env=VecNormalize(make_vec_env(partial(task, TD3), seed=0))).learn(100)
-    assert_same(theirs, made(RRSTD3, env=venv, shifts=0.0).learn(100))
-
-
 @pytest.mark.parametrize("algorithm", AGENTS)
 def test_the_doctor_and_the_callback_read_each_member_on_the_primal_scale(algorithm: Any) -> None:
     shifts = [Shift(bias, 2.0, terminal="absorbing") for bias in SHIFTS]
@@ -482,80 +477,56 @@ def test_the_doctor_and_the_callback_read_each_member_on_the_primal_scale(algori
     assert found.scalars()
 
 
-def shifted_venv(algorithm: Any) -> Any:
-    return VecShiftReward(make_vec_env(partial(task, algorithm)), 3.0)
+ENDS = Shift(1.0, terminal="absorbing")
+GOALS = Shift(1.0, terminal="goal")
 
 
-@pytest.mark.parametrize("algorithm", AGENTS)
 @pytest.mark.parametrize(
-    ("more", "match"),
+    ("algorithm", "more", "match"),
     [
-        ({}, r"needs a shift for each member, as shifts=\(-0\.5, 0\.0, 0\.5\)"),
-        ({"shifts": []}, "needs a shift for each member"),
-        ({"shifts": "auto"}, "'auto'"),
-        ({"shifts": [0.0, "x"]}, "'x'"),
-        ({"shifts": [np.zeros(2)]}, "number"),
-        ({"shifts": [Shift(np.zeros(2))]}, "one bias"),
-        ({"shifts": [0.0, float("nan")]}, "nan"),
-        ({"shifts": [0.0, Shift(1.0, gamma=0.9)]}, r"gamma=0\.99, or left out, got Shift\(bias=1"),
-        ({"shifts": [Shift(1.0, terminal="absorbing")], "gamma": 1.0}, "discount"),
-        ({"shifts": [Shift(1.0, terminal="goal")], "n_steps": 2}, "goal"),
-        ({"shifts": [1.0], "n_steps": 2, "gamma": 1.0}, "discount"),
+        (RRSTD3, {}, r"needs a shift for each member, as shifts=\(-0\.5, 0\.0, 0\.5\)"),
+        (RRSSAC, {"shifts": []}, "needs a shift for each member"),
+        (RRSDQN, {"shifts": "auto"}, "'auto'"),
+        (RRSDQN, {"shifts": [0.0, "x"]}, "'x'"),
+        (RRSDQN, {"shifts": [np.zeros(2)]}, "number"),
+        (RRSDQN, {"shifts": [Shift(np.zeros(2))]}, "one bias"),
+        (RRSDQN, {"shifts": [0.0, float("nan")]}, "nan"),
         (
-            {
-                "shifts": [Shift(1.0, terminal="goal")],
-                "replay_buffer_class": CuriousReplayBuffer,
-            },
-            "goals by their rewards",
+            RRSTD3,
+            {"shifts": [Shift(1.0, gamma=0.9)]},
+            r"gamma=0\.99, or left out, got Shift\(bias=1",
         ),
-        ({"shifts": 0.0, "lead_steps": -1}, "lead_steps"),
-        ({"shifts": 0.0, "lead_episodes": 1.5}, "lead_episodes"),
-        ({"shifts": 0.0, "policy": OnPolicy}, "got <class.*ActorCriticPolicy"),
-        ({"shifts": 0.0, "env": shifted_venv}, r"shifted already, by Shift\(bias=3\.0"),
+        (RRSTD3, {"shifts": [ENDS], "gamma": 1.0}, "discount"),
+        (RRSSAC, {"shifts": [GOALS], "n_steps": 2}, "goal"),
+        (RRSDQN, {"shifts": [1.0], "n_steps": 2, "gamma": 1.0}, "discount"),
+        (RRSDQN, {"shifts": [GOALS], "replay_buffer_class": CuriousReplayBuffer}, "goals by their"),
+        (RRSDQN, {"shifts": 0.0, "lead_steps": -1}, "lead_steps"),
+        (RRSDQN, {"shifts": 0.0, "lead_episodes": 1.5}, "lead_episodes"),
+        (RRSTD3, {"shifts": 0.0, "policy": OnPolicy}, "got <class.*ActorCriticPolicy"),
+        (
+            RRSDQN,
+            {"shifts": 0.0, "policy": DQN.policy_aliases["MlpPolicy"]},
+            r"extends .*MlpPolicy",
+        ),
     ],
 )
 def test_what_is_refused_before_any_training(algorithm: Any, more: Any, match: str) -> None:
-    if "env" in more:
-        more = {**more, "env": more["env"](algorithm)}
     with pytest.raises(InputError, match=match) as refused:
         made(algorithm, **more)
     assert "\n" not in str(refused.value)
 
 
-def test_a_shifted_environment_is_refused_later_too(tmp_path: Path) -> None:
+def test_a_shifted_environment_is_refused(tmp_path: Path) -> None:
+    """At first, by `set_env` and by `load`."""
     model = made(RRSDQN, shifts=SHIFTS)
     inside, model_env = ShiftReward(short_cartpole(), 3.0), model.get_env()
-    with pytest.raises(InputError, match="shifted already"):
-        model.set_env(inside)
-    assert model.get_env() is model_env
+    around = VecShiftReward(make_vec_env(short_cartpole), 3.0)
     model.save(tmp_path / "model")
-    with pytest.raises(InputError, match="shifted already"):
-        RRSDQN.load(tmp_path / "model", env=inside, device="cpu")
-
-
-def test_a_policy_of_the_parent_has_no_members() -> None:
-    with pytest.raises(InputError, match=r"a class that extends .*sb3_members\.MlpPolicy"):
-        made(RRSDQN, DQN.policy_aliases["MlpPolicy"], shifts=0.0)
-    assert isinstance(made(RRSDQN, MlpPolicy, shifts=0.0).policy, MlpPolicy)
-    assert not issubclass(PPO, tuple(AGENTS))
-
-
-def test_it_learns_pendulum() -> None:
-    model = RRSTD3(
-        "MlpPolicy",
-        make_vec_env("Pendulum-v1", seed=0),
-        shifts=SHIFTS,
-        action_noise=NormalActionNoise(np.zeros(1), 0.1 * np.ones(1)),
-        learning_rate=2e-3,
-        learning_starts=500,
-        batch_size=128,
-        tau=0.02,
-        gamma=0.95,
-        policy_kwargs={"net_arch": [64, 64]},
-        seed=0,
-        device="cpu",
-    )
-    model.learn(4000)
-    test = make_vec_env("Pendulum-v1", seed=100)
-    reward: Any = evaluate_policy(model, test, n_eval_episodes=10)[0]
-    assert reward > -400  # a random policy has -1200
+    for use in (
+        lambda: made(RRSDQN, shifts=SHIFTS, env=around),
+        lambda: model.set_env(inside),
+        lambda: RRSDQN.load(tmp_path / "model", env=inside, device="cpu"),
+    ):
+        with pytest.raises(InputError, match=r"shifted already, by Shift\(bias=3\.0"):
+            use()
+    assert model.get_env() is model_env

@@ -108,21 +108,16 @@ def test_a_loaded_model_restores_the_unit(tmp_path: Path, kind: Any, around: Any
     assert second.shift.scale != 1
 
 
-@pytest.mark.parametrize("again", [True, False])
-def test_the_unit_is_restored_before_the_first_step(tmp_path: Path, again: bool) -> None:
-    """Also if `learn` goes on without a reset."""
+def goes_on(model: Any) -> None:
+    model.learn(2, reset_num_timesteps=False)
+
+
+@pytest.mark.parametrize("begins", [goes_on, check])
+def test_the_unit_is_restored_without_a_reset(tmp_path: Path, begins: Any) -> None:
     first, second = pendulum(), pendulum(seed=5)
     saved(tmp_path, first)
     second.venv.reset()
-    model = loaded(tmp_path, second, force_reset=again)
-    model.learn(2, reset_num_timesteps=False)
-    assert second.shift == first.shift
-
-
-def test_check_restores_the_unit_too(tmp_path: Path) -> None:
-    first, second = pendulum(), pendulum(seed=5)
-    saved(tmp_path, first)
-    check(loaded(tmp_path, second))
+    begins(loaded(tmp_path, second, force_reset=False))
     assert second.shift == first.shift
 
 
@@ -152,24 +147,24 @@ def test_a_choice_after_a_save_without_one_is_free(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("shift", "gamma"),
-    [(Auto(1.0), GAMMA), (-0.5, None), (Shift(-0.5, gamma=GAMMA), None)],
+    ("first", "second", "match"),
+    [
+        (FIRST, lambda: pendulum(Auto(1.0)), "put VecShiftReward"),
+        (FIRST, lambda: pendulum(-0.5, None), "put VecShiftReward"),
+        (FIRST, lambda: pendulum(Shift(-0.5, gamma=GAMMA), None), "put VecShiftReward"),
+        (FIRST, lambda: make_vec_env("Pendulum-v1", n_envs=2), "have none: put VecShiftReward"),
+        (-0.5, pendulum, "50 stored steps, and no record .* in place of 'auto'"),
+    ],
 )
-def test_another_shift_than_the_chosen_one_is_refused(
-    tmp_path: Path, shift: Any, gamma: float | None
+def test_another_shift_than_that_of_the_buffer_is_refused(
+    tmp_path: Path, first: Any, second: Any, match: str
 ) -> None:
-    chosen = saved(tmp_path, pendulum()).env.shift
-    model = loaded(tmp_path, pendulum(shift, gamma, seed=5))
-    with pytest.raises(InputError, match=rf"'scale': {chosen.scale}"):
-        model.learn(10, reset_num_timesteps=False)
+    chosen = saved(tmp_path, pendulum(first, GAMMA if first is FIRST else None)).env.shift
+    model = loaded(tmp_path, second())
+    with pytest.raises(InputError, match=match) as refused:
+        model.learn(10, callback=OverestimationCallback(), reset_num_timesteps=False)
+    assert first is not FIRST or f"'scale': {chosen.scale}" in str(refused.value)
     assert model.replay_buffer.size() == 50
-
-
-def test_a_model_without_its_shift_is_refused(tmp_path: Path) -> None:
-    saved(tmp_path, pendulum())
-    model = loaded(tmp_path, make_vec_env("Pendulum-v1", n_envs=2))
-    with pytest.raises(InputError, match=r"environments have none: put VecShiftReward"):
-        model.learn(10, callback=OverestimationCallback())
 
 
 def test_the_chosen_shift_may_be_given_as_a_number(tmp_path: Path) -> None:
@@ -177,13 +172,6 @@ def test_the_chosen_shift_may_be_given_as_a_number(tmp_path: Path) -> None:
     venv = pendulum(chosen, None)
     loaded(tmp_path, venv).learn(10, reset_num_timesteps=False)
     assert venv.shift == chosen
-
-
-def test_a_model_that_learned_without_auto_needs_the_number(tmp_path: Path) -> None:
-    saved(tmp_path, pendulum(-0.5, None))
-    model = loaded(tmp_path, pendulum())
-    with pytest.raises(InputError, match=r"50 stored steps, and no record .* in place of 'auto'"):
-        model.learn(10, reset_num_timesteps=False)
 
 
 def test_one_wrapper_serves_several_new_models() -> None:
@@ -257,15 +245,6 @@ def test_a_relabelled_reward_may_be_the_first_one() -> None:
     info = {"terminated": False}
     assert venv.env_method("compute_reward", *goals, info) == [-1.5]
     assert venv.shift == Shift(-0.5, 1.0, 0.5, "goal")
-
-
-@pytest.mark.parametrize("kind", [DQN, sbx.DQN])
-def test_a_model_that_does_not_fit_is_refused_when_it_begins_to_learn(kind: Any) -> None:
-    venv = VecNormalize(VecShiftReward(DummyVecEnv([short_cartpole]), EXACT), norm_reward=False)
-    model = kind("MlpPolicy", venv, **small(gamma=0.99))
-    with pytest.raises(InputError, match=r"gamma=0.99.*needs the same discount"):
-        model.learn(10)
-    assert model.num_timesteps == 0
 
 
 @pytest.mark.parametrize("callback", [None, OverestimationCallback()])
