@@ -142,7 +142,7 @@ def _made(env: str | MakeEnv) -> gym.Env[Any, Any]:
     except (gym.error.Error, ImportError) as error:
         raise InputError(f"no environment {name!r}: {one_line(error)}") from error
     if not isinstance(made, gym.Env):
-        raise InputError(f"the {name} must make a gymnasium.Env, it made {shown(made)}")
+        raise InputError(f"env must make a gymnasium.Env, the {name} made {shown(made)}")
     if METADATA_KEY in made.metadata:
         raise InputError(
             f"{made} is shifted already, by {made.metadata[METADATA_KEY]}: leave it as it is"
