@@ -177,11 +177,12 @@ def single_auto() -> gym.Env[Any, Any]:
     return ShiftReward(gym.make("CartPole-v1"), "auto", gamma=GAMMA)
 
 
-@pytest.mark.parametrize(
-    ("kind", "how"), [(DummyVecEnv, {}), (SubprocVecEnv, {"start_method": "spawn"})]
-)
-def test_environments_that_choose_one_by_one_choose_the_same(kind: Any, how: Any) -> None:
-    venv = kind([single_auto] * 2, **how)
+SPAWNED = partial(SubprocVecEnv, start_method="spawn")
+
+
+@pytest.mark.parametrize("kind", [DummyVecEnv, SPAWNED])
+def test_environments_that_choose_one_by_one_choose_the_same(kind: Any) -> None:
+    venv = kind([single_auto] * 2)
     first, second = (metadata["reward_shift"] for metadata in venv.get_attr("metadata"))
     assert first == second == Shift(-0.5, 1.0, GAMMA, "goal")
     DQN("MlpPolicy", venv, **small()).learn(30)
