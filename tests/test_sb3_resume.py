@@ -5,6 +5,7 @@ The first reward is another after every reset, so a unit of the training itself 
 
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 from typing import Any
 
