@@ -3,7 +3,8 @@
 In MiniGrid's LavaGap the goal pays, and lava ends the episode with 0. A negative shift makes an
 agent explore. But if the shift stops where the episode ends, lava is the shortest way out of its
 cost. With `terminal="goal"` only the goal ends the cost. `"auto"` does so too and chooses the
-constant. Each line is the mean of the greedy returns over a whole training.
+constant. Each line is the mean of the greedy returns over a whole training. `--env` takes another
+MiniGrid, or a task with plain numbers such as CartPole-v1.
 """
 
 import argparse
@@ -45,7 +46,9 @@ def options() -> argparse.Namespace:
 
 
 def make(env: str) -> gym.Env[Any, Any]:
-    """The view of 7 x 7 fields as 147 numbers from 0 to 1: kinds of objects, colours, states."""
+    """A MiniGrid as 147 numbers from 0 to 1, the objects, colours and states of 7 x 7 fields."""
+    if not env.startswith("MiniGrid"):
+        return gym.make(env)
     flat = gym.wrappers.FlattenObservation(ImgObsWrapper(gym.make(env)))
     space = gym.spaces.Box(0.0, 1.0, flat.observation_space.shape, np.float32)
     return gym.wrappers.TransformObservation(flat, lambda o: np.float32(o) / 10, space)

@@ -3,6 +3,7 @@
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +28,10 @@ from rewardshift import (
 from rewardshift.auto import RULE
 from rewardshift.cli import main
 from rewardshift.cli.suggest import TARGETS
+from rewardshift.envs import SPARSE_CHEETAH
+from rewardshift.lab import Budget
+from rewardshift.lab.trainings import configured
+from rewardshift.paper.auto import AUTO, AUTO_CONTROL
 from rewardshift.suggestion import code
 
 ROOT = Path(__file__).parents[1]
@@ -48,6 +53,28 @@ def test_each_kind_of_task_has_its_answer(env: str, shift: Shift, words: str) ->
     assert found.shift == shift
     assert words in str(found)
     assert RULE in str(found)
+
+
+CHOSEN = {
+    **dict.fromkeys(("DeepSea-20", "MultiRoom", "FourRooms-7", "FourRooms-9"), "auto"),
+    **dict.fromkeys(("MountainCar", "Acrobot", "MountainCarContinuous"), "none"),
+    "SparsePendulum": "paper",
+}
+
+
+@pytest.mark.parametrize("name", CHOSEN)
+def test_the_rule_chooses_a_measured_shift_on_each_development_task(name: str) -> None:
+    """So its curve there is one of results/auto or results/auto-control."""
+    task = {**AUTO.tasks, **AUTO_CONTROL.tasks}[name]
+    measured = configured(AUTO.methods[0], replace(task, methods={}), Budget(1))
+    found = suggest_shift(task.env, measured.gamma).shift
+    given: Any = task.methods[CHOSEN[name]]["shift"]
+    expected = given if isinstance(given, Shift) else Shift(given)
+    assert (found.bias, found.scale) == (expected.bias, expected.scale)
+
+
+def test_the_rule_chooses_the_papers_shift_on_the_sparse_half_cheetah() -> None:
+    assert suggest_shift(SPARSE_CHEETAH).shift.bias == -0.5
 
 
 def test_a_wrapper_with_auto_takes_what_is_suggested() -> None:

@@ -73,7 +73,8 @@ class Suggestion:
         if self.shift.bias:
             return (
                 "Here nothing has paid yet, so the rule expects a goal that pays 1, once.\nIt is"
-                " wrong if the goal pays far more or less: multiply the bias by what it pays."
+                " wrong if the goal pays far more or less: multiply the bias by what it pays. If"
+                " the episode goes on there, give Shift(-r / 2) for a reward of r."
             )
         return (
             "Here every step costs something.\nIt is wrong if a goal that random play does not find"

@@ -138,6 +138,8 @@ class Claim:
         source: The source of the claim: the paper, or us.
         alike: If given, the claim is that the two are alike: their difference is smaller than
             this share of the range of the panel's values.
+        allowance: If given, the claim is that `better` is not worse by more than this share of the
+            range of the panel's values.
         bound: If given, the claim is that the metric is nearer to 0 than this, in the panel's
             units. The curve is that of `better`, minus that of `worse` with the same seed if there
             is one.
@@ -153,6 +155,7 @@ class Claim:
     metric: Metric = "auc"
     source: Source = "paper"
     alike: float | None = None
+    allowance: float | None = None
     bound: float | None = None
     until: int | None = None
     end: float = 0.1

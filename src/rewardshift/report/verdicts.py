@@ -1,6 +1,7 @@
 """From the curves of a figure to a verdict on each of its claims."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -36,7 +37,7 @@ CLAIMED: dict[str, Any] = {
     "metric": Metric,
     "until": Natural | None,
     "end": Share,
-    **dict.fromkeys(("alike", "bound"), Finite | None),
+    **dict.fromkeys(("alike", "allowance", "bound"), Finite | None),
 }
 DECLARED: dict[str, Any] = {
     **CLAIMED,
@@ -104,6 +105,8 @@ def comparison(claim: dict[str, Any]) -> str:
     if claim["bound"] is not None:
         return f"{claim['better']} within {claim['bound']:g} of {claim['worse'] or 0} {how}"
     relation = "better than" if claim["alike"] is None else "like"
+    if claim["allowance"] is not None:
+        relation = f"not worse by {claim['allowance']:.0%} of the range than"
     return f"{claim['better']} {relation} {claim['worse']} {how}"
 
 
@@ -194,10 +197,12 @@ def _reason_of_margin(claim: dict[str, Any], better: str, worse: str) -> str:
 def _reason_of_better(claim: dict[str, Any], better: str, worse: str) -> str:
     share = f"{claim['probability']:.0%} of the pairs of seeds"
     wins = f"In {share}, {better} beats {worse}"
+    if claim["allowance"] is not None:
+        wins += f" or is worse by less than {claim['allowance']:.0%} of the range"
     if claim["verdict"] == "supported":
         return f"{wins}."
     if claim["verdict"] == "contradicted":
-        return f"In only {share}, {better} beats {worse}: the opposite holds."
+        return f"{wins.replace('In', 'In only', 1)}: the opposite holds."
     p = _corrected(claim)
     if p < ALPHA:
         return f"{wins}; p is {p:.2g}, but the interval of P still includes 0.5."
@@ -246,7 +251,9 @@ def _compare(panel: Panel, claim: Claim, curves: Sequence[Curve]) -> Comparison 
     if not (better.size and worse.size):
         return None
     margin = None if claim.alike is None else claim.alike * value_range(panel, curves)
-    return compare(_sign(panel) * better, _sign(panel) * worse, margin)
+    allowed = 0.0 if claim.allowance is None else claim.allowance * value_range(panel, curves)
+    found = compare(_sign(panel) * better + allowed, _sign(panel) * worse, margin)
+    return replace(found, difference=found.difference - allowed, x_iqm=found.x_iqm - allowed)
 
 
 def _both_scores(claim: Claim, curves: Sequence[Curve]) -> tuple[np.ndarray, np.ndarray]:
@@ -267,17 +274,18 @@ def _differences(claim: Claim, curves: Sequence[Curve]) -> Sequence[Curve]:
 
 
 def _edge(panel: Panel, claim: Claim, curves: Sequence[Curve]) -> str | None:
-    """The end of the task's range where all seeds of two methods are that are claimed alike.
+    """The end of the task's range where all seeds of two methods are.
 
-    Methods that all fail, or all succeed, are no evidence that they are alike.
+    Methods that all fail, or all succeed, are no evidence that they are alike. Methods that all
+    fail are none that one is not worse.
     """
-    if claim.alike is None or panel.y_range is None:
+    if (claim.alike is None and claim.allowance is None) or panel.y_range is None:
         return None
     low, high = panel.y_range
     share = (np.concatenate(_both_scores(claim, curves)) - low) / (high - low)
     if (share <= EDGE).all():
         return "lowest"
-    return "highest" if (share >= 1 - EDGE).all() else None
+    return "highest" if claim.alike is not None and (share >= 1 - EDGE).all() else None
 
 
 def _sign(panel: Panel) -> float:
