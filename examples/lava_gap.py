@@ -40,6 +40,7 @@ def options() -> argparse.Namespace:
     parser.add_argument("--shifts", nargs="+", choices=SHIFTS, default=list(SHIFTS))
     parser.add_argument("--seeds", type=int, nargs="+", default=[0])
     parser.add_argument("--steps", type=int, default=40_000)
+    parser.add_argument("--tau", type=float, default=0.05, help="of the target network")
     parser.add_argument("--evaluations", type=int, default=20)
     parser.add_argument("--out", type=Path, help="a csv to which every evaluation is added")
     return parser.parse_args()
@@ -85,7 +86,7 @@ def learning_curve(args: argparse.Namespace, name: str, seed: int) -> list[tuple
         buffer_size=args.steps,
         learning_starts=64,
         train_freq=1,
-        tau=0.05,
+        tau=args.tau,
         target_update_interval=1,
         exploration_initial_eps=0.9,
         exploration_final_eps=0.05,

@@ -252,8 +252,8 @@ def _compare(panel: Panel, claim: Claim, curves: Sequence[Curve]) -> Comparison 
         return None
     margin = None if claim.alike is None else claim.alike * value_range(panel, curves)
     allowed = 0.0 if claim.allowance is None else claim.allowance * value_range(panel, curves)
-    found = compare(_sign(panel) * better + allowed, _sign(panel) * worse, margin)
-    return replace(found, difference=found.difference - allowed, x_iqm=found.x_iqm - allowed)
+    result = compare(_sign(panel) * better + allowed, _sign(panel) * worse, margin)
+    return replace(result, difference=result.difference - allowed, x_iqm=result.x_iqm - allowed)
 
 
 def _both_scores(claim: Claim, curves: Sequence[Curve]) -> tuple[np.ndarray, np.ndarray]:
