@@ -40,9 +40,10 @@ TOP = """# Results
 
 <!-- Made by `make tables`. -->
 
-Every figure that was run: what it says, its picture, its means, and its claims with their verdicts.
-[What we found](experiments.md) is the short form, and [how we judge](methods.md) explains the words. The same
-results are an interactive page, in which curves can be compared and claims filtered:
+Every figure that was run: what it says, its picture, its means, and its claims with their
+verdicts. [What we found](experiments.md) is the short form, and [how we judge](methods.md) explains
+the words. The same results are an interactive page, in which you can compare curves and filter
+claims:
 
 ```{raw} html
 <p><a href="report.html">Open the interactive page</a>
@@ -116,7 +117,9 @@ FINDINGS = (
 )
 ABSORBING = """## With absorbing terminal states
 
-The same shifts with `--terminal absorbing`, where a shift is exactly another initial value. The maze is not solved then: [why](experiments.md#what-the-constant-does-depends-on-the-terminal-treatment).
+The same shifts with `--terminal absorbing`, where a shift is exactly another initial value. The
+maze is not solved then:
+[why](experiments.md#what-the-constant-does-depends-on-the-terminal-treatment).
 """
 
 
