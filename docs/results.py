@@ -127,12 +127,20 @@ def results_page() -> str:
     """The text of results.md."""
     return TOP + "\n".join(
         (
-            "## Verdicts\n\n" + markdown(summary(RESULTS)) + "\n",
+            "## Verdicts\n\n" + _linked(markdown(summary(RESULTS))) + "\n",
             *map(_figure, judged_folders(RESULTS)),
             ABSORBING,
             *map(_figure, judged_folders(RESULTS / "absorbing")),
         )
     )
+
+
+def _linked(table: str) -> str:
+    """The table with a link from the name of each figure that was run to its section."""
+    for folder in judged_folders(RESULTS):
+        link = f"[{folder.name}](#{_anchor(FIGURES[folder.name].title)})"
+        table = table.replace(f"| {folder.name} |", f"| {link} |")
+    return table
 
 
 def readme() -> str:
