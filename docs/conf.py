@@ -20,6 +20,7 @@ extensions = [
     "sphinx.ext.autodoc",
     "sphinx.ext.napoleon",
     "mathml",
+    "command_help",
 ]
 html_math_renderer = "mathml"
 exclude_patterns = ["_build"]

@@ -145,11 +145,11 @@ class ShiftReward(Shifting, gym.Wrapper[ObsType, ActType, ObsType, ActType], Rec
             reward that is not positive, or a positive bias where it is.
 
     >>> import gymnasium as gym
-    >>> env = ShiftReward(gym.make("MountainCar-v0"), -0.5)
+    >>> env = ShiftReward(gym.make("CartPole-v1"), -0.5)
     >>> _ = env.reset(seed=1)
     >>> _, reward, _, _, info = env.step(0)
     >>> reward, info["primal_reward"]
-    (-1.5, -1.0)
+    (0.5, 1.0)
     """
 
     def __init__(
