@@ -206,7 +206,7 @@ SPARSE_STEPS = 100_000  # the steps in which the paper's curves differ
 
 SPARSE_CHEETAH_FIGURE = Figure(
     name="sparse-cheetah",
-    title="Sparse HalfCheetah: optimism finds the reward sooner, caution later",
+    title="Sparse HalfCheetah: does a negative shift find the reward sooner?",
     scenario="S2 control",
     wording=(
         "a negative reward shift lead to more explorative behavior and improves the learning"
@@ -252,7 +252,7 @@ SPARSE_CHEETAH_FIGURE = Figure(
 HUMANOID = replace(
     SPARSE_CHEETAH_FIGURE,
     name="humanoid",
-    title="Humanoid: a shift of one size larger",
+    title="Humanoid: a negative and a positive shift of 5",
     wording=(
         "using a reward shift can drastically improve the asymptotic performance by ~+60%,"
         " while learning with a positive reward shift retard the learning and converge to a"

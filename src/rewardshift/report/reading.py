@@ -15,7 +15,7 @@ from rewardshift.lab.figure import Figure, Source, rounded
 from rewardshift.lab.results import SEAL, command_again
 from rewardshift.report.statistics import MIN_SEEDS
 from rewardshift.report.verdicts import DECLARED, MEASURED, SOURCES, VERDICTS, judge
-from rewardshift.shift import Terminal
+from rewardshift.shift import Shift, Terminal
 
 Claims = Mapping[str, list[dict[str, Any]]]
 
@@ -54,6 +54,19 @@ def read_provenance(folder: Path, figure: Figure) -> Provenance:
         return provenance
     except DAMAGE as error:
         raise InputError(f"{str(path)!r} cannot be read: {one_line(error)}") from error
+
+
+def treatments(figure: Figure, terminal: Terminal) -> str:
+    """The treatment of terminal states in words, with those of methods that have their own."""
+    words = [f"terminal {terminal}"]
+    for method in figure.methods:
+        settings = [
+            getattr(task, "methods", {}).get(method.name, {}) for task in figure.tasks.values()
+        ]
+        shifts = [getattr(method.agent, "shift", method.agent), *(s.get("shift") for s in settings)]
+        own = {getattr(shift, "terminal", Shift.terminal) for shift in shifts} - {Shift.terminal}
+        words += [f"{one} for {method.name}" for one in sorted(own)]
+    return ", ".join(words)
 
 
 def differences(figure: Figure, provenance: Provenance) -> str:

@@ -55,6 +55,15 @@ MEASURED: dict[str, Any] = {
 }
 
 
+METRICS: dict[Metric, str] = {
+    "auc": "the mean of the curve",
+    "final": "the end of the curve",
+    "best": "the best point of the curve",
+    "drop": "the loss from the best point to the end",
+    "deviation": "the largest deviation at any step",
+}
+
+
 def score(curve: Curve, metric: Metric, until: int | None = None, end: float = 0.1) -> float:
     """One number for a curve up to a step; see `Claim`."""
     pairs = zip(curve.steps, curve.values, strict=True)
@@ -105,6 +114,11 @@ def comparison(claim: dict[str, Any]) -> str:
         return f"{claim['better']} within {claim['bound']:g} of {claim['worse'] or 0} {how}"
     relation = "better than" if claim["alike"] is None else "like"
     return f"{claim['better']} {relation} {claim['worse']} {how}"
+
+
+def short(number: float) -> str:
+    """A number with three significant digits, so that a small one is not 0.00."""
+    return np.format_float_positional(number, 3, fractional=False, trim="-")
 
 
 def verdict_words(claim: dict[str, Any]) -> str:
