@@ -39,13 +39,13 @@ def as_canvas(figure: Figure, curves: Sequence[Curve], caption: str) -> Canvas:
         canvas, axes = new_canvas(len(plots), figure.columns)
         for axis, (title, panels) in zip(axes, plots.items(), strict=True):
             _draw_panels(axis, figure, panels, curves)
-            axis.set_title(textwrap.fill(title, 90 // figure.columns))
+            axis.set_title(textwrap.fill(title, 90 // min(figure.columns, len(axes))))
         _label(axes, figure.columns, figure.constants, [found[0] for found in plots.values()])
     else:
         canvas, axes = new_canvas(len(figure.panels), figure.columns)
         for axis, panel in zip(axes, figure.panels, strict=True):
             _draw_curves(axis, figure, panel, curves)
-            axis.set_title(textwrap.fill(panel.title, 90 // figure.columns))
+            axis.set_title(textwrap.fill(panel.title, 90 // min(figure.columns, len(axes))))
             axis.xaxis.set_major_formatter(EngFormatter(sep=""))
         _label(axes, figure.columns, figure.x_label, figure.panels)
     finish(canvas, figure.title, caption, [method.label for method in figure.methods])
