@@ -21,6 +21,7 @@ copyright = "2026, the rewardshift authors"
 extensions = [
     "myst_nb",
     "sphinx.ext.autodoc",
+    "sphinx.ext.githubpages",  # the file without which some hosts leave out _static
     "sphinx.ext.napoleon",
     "mathml",
 ]

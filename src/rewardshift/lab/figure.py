@@ -204,6 +204,12 @@ class Figure:
         panels, methods, claims: See `Panel`, `Method` and `Claim`.
         presets: The presets by name.
         x_label: The label of the steps.
+        form: What the picture shows. `"curves"`: a plot of learning curves for each panel. The
+            others show one number for each curve, that by which the first claim compares:
+            `"constants"` its mean and interval against the constants of the methods, `"table"`
+            its mean, with a row for each panel and a column for each method.
+        constants: The words for the methods' constants, in the picture against them.
+        columns: The number of plots side by side.
         run: A function of your own that trains the methods on the tasks of a `Unit` for its seeds
             and returns the curves. A curve must not depend on the rest of the unit. The function
             may store in the given folder the files that it needs to continue after an interruption.
@@ -221,12 +227,6 @@ class Figure:
             False if its tasks or methods have their own.
         lifetimes: A function that returns a task's budget in lifetimes of a shift (see
             `rewardshift.lifetime`), if its agents have target networks: `budget_lifetimes`.
-        form: What the picture shows. `"curves"`: a plot of learning curves for each panel. The
-            others show one number for each curve, that by which the first claim compares:
-            `"constants"` its mean and interval against the constants of the methods, `"table"`
-            its mean, with a row for each panel and a column for each method.
-        constants: The words for the methods' constants, in the picture against them.
-        columns: The number of plots side by side.
     """
 
     name: str
@@ -237,6 +237,9 @@ class Figure:
     claims: tuple[Claim, ...]
     presets: Mapping[str, Preset]
     x_label: str = "environment steps"
+    form: Literal["curves", "constants", "table"] = "curves"
+    constants: str = "constant b"
+    columns: int = 3
     run: Callable[["Figure", "Unit", Path], list[Curve]] | None = None
     unit_spans: tuple[Literal["task", "method"], ...] = ()
     seeds_per_unit: int = 8
@@ -246,9 +249,6 @@ class Figure:
     differs: str = ""
     takes_terminal: bool = True
     lifetimes: Callable[["Figure", str, str], float] | None = None
-    form: Literal["curves", "constants", "table"] = "curves"
-    constants: str = "constant b"
-    columns: int = 3
 
     def at(self, preset: str) -> "Figure":
         """The figure with only the tasks of a preset, but with all claims."""

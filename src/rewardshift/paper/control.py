@@ -206,7 +206,7 @@ SPARSE_STEPS = 100_000  # the steps in which the paper's curves differ
 
 SPARSE_CHEETAH_FIGURE = Figure(
     name="sparse-cheetah",
-    title="Sparse HalfCheetah: does a negative shift find the reward sooner?",
+    title="Sparse HalfCheetah: optimism finds the reward sooner",
     scenario="S2 control",
     wording=(
         "a negative reward shift lead to more explorative behavior and improves the learning"

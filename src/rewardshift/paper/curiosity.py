@@ -128,6 +128,7 @@ CURIOSITY = Figure(
     ),
     tasks=TASKS,
     panels=tuple(panel for task in TASKS for panel in _return_panels(task)),
+    columns=2,
     methods=(
         UNSHIFTED,
         _rnd(0.0),
@@ -176,7 +177,6 @@ CURIOSITY = Figure(
     seeds_per_unit=10,
     revision=4,
     lifetimes=budget_lifetimes,
-    columns=2,
 )
 
 ABLATION = (-0.05, -0.15, -1.0, -1.5, -2.0, -2.5, -5.0, -10.0)

@@ -116,6 +116,8 @@ OFFLINE_MECHANISM = Figure(
     scenario="S1 offline",
     tasks=TASKS,
     panels=tuple(map(_beside, titled_panels(TASKS))),
+    form="constants",
+    constants="optimism",
     methods=tuple(
         Method(_name(optimism), f"optimism {optimism:g}", style=style, constant=optimism)
         for optimism, style in zip(OPTIMISM, STYLES, strict=True)
@@ -146,6 +148,4 @@ OFFLINE_MECHANISM = Figure(
     x_label="updates",
     seeds_per_unit=10,
     lifetimes=budget_lifetimes,
-    form="constants",
-    constants="optimism",
 )

@@ -33,8 +33,8 @@ from rewardshift.report.verdicts import (
     SOURCES,
     SYMBOLS,
     evidence,
+    measured,
     reason,
-    short,
     verdict_words,
 )
 
@@ -56,6 +56,7 @@ def render_page(folders: Sequence[Path], figures: Mapping[str, Figure] = FIGURES
     claims = read_claims(folders, figures)
     drawn = {folder.name for folder in folders}
     rows = {name: [_row(figures[name], claim) for claim in found] for name, found in claims.items()}
+    effects = [row["detectable"] for of in rows.values() for row in of if row["detectable"]]
     style, script = ((TEMPLATES / name).read_text() for name in ("page.css", "page.js"))
     return (
         _environment()
@@ -67,7 +68,7 @@ def render_page(folders: Sequence[Path], figures: Mapping[str, Figure] = FIGURES
             script_hash=_hash(script),
             is_sweep=SWEEP in figures,
             summary=count_all(claims, figures),
-            detectable=_median_detectable(claims),
+            detectable=median(effects) if effects else None,
             scenarios=_scenarios(folders, claims, rows, figures),
             rows={
                 source: [row for of in rows.values() for row in of if row["source"] == source]
@@ -95,13 +96,6 @@ def _environment() -> Environment:
 def _hash(text: str) -> str:
     """The hash by which the page's policy allows its script and its style, and no others."""
     return f"sha256-{base64.b64encode(sha256(text.encode()).digest()).decode()}"
-
-
-def _median_detectable(claims: Claims) -> float | None:
-    """The effect that the seeds of half of the tested claims can find."""
-    found = [claim["detectable"] for judged in claims.values() for claim in judged]
-    effects = [effect for effect in found if effect is not None]
-    return median(effects) if effects else None
 
 
 def _scenarios(
@@ -158,21 +152,9 @@ def _row(figure: Figure, claim: dict[str, Any]) -> dict[str, Any]:
         "verdict_words": verdict_words(claim),
         "why": reason(claim, {method.name: method.label for method in figure.methods}),
         "numbers": "-" if claim["seeds"] is None else evidence(claim),
-        "effect": _effect(claim),
+        "effect": "-" if claim["seeds"] is None else measured(claim),
         "bar": _bar(claim),
     }
-
-
-def _effect(claim: dict[str, Any]) -> str:
-    """P, or for a claim with a margin the difference, with its interval."""
-    if claim["seeds"] is None:
-        return "-"
-    low, high = claim["low"], claim["high"]
-    if claim["margin"] is None:
-        return f"P {claim['probability']:.2f} [{low:.2f}, {high:.2f}]"
-    name = "difference" if claim["bound"] is None else "mean"
-    interval = "" if low is None else f" [{short(low)}, {short(high)}]"
-    return f"{name} {short(claim['difference'])}{interval}"
 
 
 def _bar(claim: dict[str, Any]) -> dict[str, Any] | None:

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from rewardshift.errors import needs, plain
-from rewardshift.lab.figure import Curve, Figure, Method, Panel, Style
+from rewardshift.lab.figure import Curve, Figure, Panel, Style
 from rewardshift.pictures import BLUE, GREEN, WIDTH, as_file, drawing
 from rewardshift.report.statistics import Interval, mean_interval
 from rewardshift.report.verdicts import METRICS, score, short
@@ -34,22 +34,31 @@ def as_canvas(figure: Figure, curves: Sequence[Curve], caption: str) -> Canvas:
     if figure.form == "table":
         canvas, (axis,) = new_canvas(1, 1, 0.8 + 0.24 * len(figure.panels))
         _draw_table(axis, figure, curves)
-    elif figure.form == "constants":
-        plots = _shared(figure)
-        canvas, axes = new_canvas(len(plots), figure.columns)
-        for axis, (title, panels) in zip(axes, plots.items(), strict=True):
-            _draw_panels(axis, figure, panels, curves)
-            axis.set_title(textwrap.fill(title, 90 // min(figure.columns, len(axes))))
-        _label(axes, figure.columns, figure.constants, [found[0] for found in plots.values()])
     else:
-        canvas, axes = new_canvas(len(figure.panels), figure.columns)
-        for axis, panel in zip(axes, figure.panels, strict=True):
-            _draw_curves(axis, figure, panel, curves)
-            axis.set_title(textwrap.fill(panel.title, 90 // min(figure.columns, len(axes))))
-            axis.xaxis.set_major_formatter(EngFormatter(sep=""))
-        _label(axes, figure.columns, figure.x_label, figure.panels)
-    finish(canvas, figure.title, caption, [method.label for method in figure.methods])
+        plots = _plots(figure)
+        canvas, axes = new_canvas(len(plots), figure.columns)
+        columns = min(figure.columns, len(plots))
+        for place, (axis, (title, panels)) in enumerate(zip(axes, plots, strict=True)):
+            if figure.form == "curves":
+                _draw_curves(axis, figure, panels[0], curves)
+            else:
+                _draw_constants(axis, figure, panels, curves)
+            axis.set_title(textwrap.fill(title, 90 // columns))
+            # Plots that stand in a row or in a column name their axes once.
+            if place + columns >= len(plots):
+                axis.set_xlabel(figure.x_label if figure.form == "curves" else figure.constants)
+            if place % columns == 0 or panels[0].y_label != plots[place - 1][1][0].y_label:
+                axis.set_ylabel(textwrap.fill(panels[0].y_label, 20))
+    finish(canvas, figure.title, caption)
     return canvas
+
+
+def _plots(figure: Figure) -> list[tuple[str, list[Panel]]]:
+    """The plots with their titles: one for each panel, or shared by the panels that say so."""
+    plots: dict[str, list[Panel]] = {}
+    for panel in figure.panels:
+        plots.setdefault(panel.plot or panel.name, []).append(panel)
+    return [(found[0].plot or found[0].title, found) for found in plots.values()]
 
 
 def new_canvas(plots: int, columns: int, height: float = 0.0) -> tuple[Canvas, list[Axes]]:
@@ -62,7 +71,7 @@ def new_canvas(plots: int, columns: int, height: float = 0.0) -> tuple[Canvas, l
     """
     columns = min(plots, columns)
     rows = -(-plots // columns)
-    height = height or HEIGHTS[columns - 1]
+    height = height or HEIGHTS[min(columns, len(HEIGHTS)) - 1]
     canvas = Canvas(figsize=(WIDTH, height * rows + 1.0), layout="constrained")
     axes = canvas.subplots(rows, columns, squeeze=False).flatten()
     for axis in axes[plots:]:
@@ -70,19 +79,11 @@ def new_canvas(plots: int, columns: int, height: float = 0.0) -> tuple[Canvas, l
     return canvas, list(axes[:plots])
 
 
-def finish(canvas: Canvas, title: str, caption: str, labels: Sequence[str] = ()) -> None:
-    """Writes the title above the plots, and the caption and the legend below.
-
-    Args:
-        canvas: The canvas.
-        title: The title.
-        caption: The caption.
-        labels: The order of the lines; others follow.
-    """
+def finish(canvas: Canvas, title: str, caption: str) -> None:
+    """Writes the title above the plots, and the caption and the legend below."""
     canvas.suptitle(textwrap.fill(plain(title), 84))
     lines = {str(line.get_label()): line for axis in canvas.axes for line in axis.lines}
-    found = {label: lines[label] for label in (*labels, *lines) if label in lines}
-    shown = {label: line for label, line in found.items() if not label.startswith("_")}
+    shown = {label: line for label, line in lines.items() if not label.startswith("_")}
     longest = max(map(len, shown), default=0)
     in_one = len(shown) if sum(len(label) + 8 for label in shown) < 110 else 0
     canvas.legend(
@@ -97,7 +98,8 @@ def finish(canvas: Canvas, title: str, caption: str, labels: Sequence[str] = ())
 def in_caption(figure: Figure) -> str:
     """What the picture shows of the seeds."""
     if figure.form == "curves":
-        crowded = [len(_methods(figure, panel)) > MOST_BANDS for panel in figure.panels]
+        shown = [[panel.shows(method.name) for method in figure.methods] for panel in figure.panels]
+        crowded = [sum(methods) > MOST_BANDS for methods in shown]
         where = "as bars at the end" if all(crowded) else "as bands, or bars at the end"
         return f"mean, and 25-75% of the seeds {where if any(crowded) else 'as bands'}"
     claim = figure.claims[0]
@@ -130,23 +132,10 @@ def in_words(figure: Figure, curves: Sequence[Curve]) -> str:
     return " ".join(sentences)
 
 
-def _methods(figure: Figure, panel: Panel) -> list[Method]:
-    return [method for method in figure.methods if panel.shows(method.name)]
-
-
 def _scores(figure: Figure, curves: Sequence[Curve]) -> np.ndarray:
     """The number of each curve by which the figure's claims compare."""
     claim = figure.claims[0]
     return np.array([score(curve, claim.metric, claim.until, claim.end) for curve in curves])
-
-
-def _label(axes: Sequence[Axes], columns: int, x_label: str, panels: Sequence[Panel]) -> None:
-    """Names the axes of plots, once for those that stand in a row or in a column."""
-    for place, (axis, panel) in enumerate(zip(axes, panels, strict=True)):
-        if place + columns >= len(axes):
-            axis.set_xlabel(x_label)
-        if place % columns == 0 or panel.y_label != panels[place - 1].y_label:
-            axis.set_ylabel(textwrap.fill(panel.y_label, 20))
 
 
 # Learning curves.
@@ -170,6 +159,7 @@ def _draw_curves(axis: Axes, figure: Figure, panel: Panel, curves: Sequence[Curv
             beside = steps[-1] + (0.04 + 0.025 * place) * (steps[-1] - steps[0])
             axis.vlines(beside, low[-1], high[-1], color=style.color, linewidth=1.2)
             axis.plot(beside, mean[-1], "o", color=style.color, markersize=2.5)
+    axis.xaxis.set_major_formatter(EngFormatter(sep=""))
     if panel.y_range is not None:
         room = 0.03 * (panel.y_range[1] - panel.y_range[0])
         low, high = axis.get_ylim()  # a curve may leave the range
@@ -201,15 +191,7 @@ def draw_points(axis: Axes, ticks: Sequence[str], lines: Sequence[Points]) -> No
         axis.tick_params(axis="x", rotation=45)
 
 
-def _shared(figure: Figure) -> dict[str, list[Panel]]:
-    """The panels by the title of their plot."""
-    plots: dict[str, list[Panel]] = {}
-    for panel in figure.panels:
-        plots.setdefault(panel.plot or panel.title, []).append(panel)
-    return plots
-
-
-def _draw_panels(
+def _draw_constants(
     axis: Axes, figure: Figure, panels: Sequence[Panel], curves: Sequence[Curve]
 ) -> None:
     lines = []

@@ -60,9 +60,13 @@ def points_of(
     sweep: Sweep, curves: Sequence[Curve], claims: Sequence[Mapping[str, Any]]
 ) -> list[Point]:
     """The constants with results: numbers from the least to the most optimistic, then others."""
+
+    def place(constant: Constant) -> float:
+        return -constant if isinstance(constant, float) else np.inf
+
     verdicts = {(claim["better"], claim["metric"]): str(claim["verdict"]) for claim in claims}
     points = []
-    for constant in sorted(sweep.constants, key=_place):
+    for constant in sorted(sweep.constants, key=place):
         name = method_name(constant)
         mine = [curve for curve in curves if curve.method == name]
         if mine:
@@ -79,10 +83,6 @@ def points_of(
                 )
             )
     return points
-
-
-def _place(constant: Constant) -> float:
-    return -constant if isinstance(constant, float) else np.inf
 
 
 def findings(
@@ -192,16 +192,6 @@ def draw_response(points: Sequence[Point], title: str, caption: str) -> dict[str
         return {kind: as_file(canvas, kind) for kind in ("png", "svg")}
 
 
-def in_words(points: Sequence[Point]) -> str:
-    """A text alternative of the picture."""
-    said = [
-        f"{when.capitalize()}: "
-        + "; ".join(f"{point.label} {_said(point.returns[metric])}" for point in points)
-        for metric, when in METRICS.items()
-    ]
-    return f"Return against the constant, the mean with its 95% interval. {'. '.join(said)}."
-
-
 def answer_of(
     file: SweepFile, curves: Sequence[Curve], claims: Sequence[Mapping[str, Any]], picture: str
 ) -> dict[str, Any]:
@@ -220,7 +210,6 @@ def answer_of(
         "training": [text for text in dict.fromkeys(one.training for one in found) if text],
         "warning": few_seeds(points),
         "picture": picture,
-        "words": in_words(points),
         "heads": HEADS,
         "rows": cells(points),
     }
