@@ -60,8 +60,7 @@ def test_alike_claims_use_a_share_of_the_range() -> None:
     found = judged(figure, known_curves())
     assert found["alike"]["margin"] == found["apart"]["margin"] == 0.1
     assert comparison(found["alike"]) == "count like count+shift (auc)"
-    assert "interval -0.0" in evidence(found["alike"])
-    assert "margin 0.1; p = " in evidence(found["alike"])
+    assert "difference 0 [-0.0216, 0.0216], margin 0.1; p = " in evidence(found["alike"])
     assert "p of the opposite = " in evidence(found["apart"])
 
 

@@ -207,6 +207,7 @@ AUTO_OFFLINE = replace(
     OFFLINE_MECHANISM,
     name="auto-offline",
     title="Offline: the shift that a data set chooses",
+    form="curves",
     scenario="auto",
     tasks=DATA_TASKS,
     panels=titled_panels(DATA_TASKS),

@@ -251,7 +251,7 @@ SPARSE_CHEETAH_FIGURE = Figure(
 HUMANOID = replace(
     SPARSE_CHEETAH_FIGURE,
     name="humanoid",
-    title="Humanoid: a shift of one size larger",
+    title="Humanoid: a negative and a positive shift of 5",
     wording=(
         "using a reward shift can drastically improve the asymptotic performance by ~+60%,"
         " while learning with a positive reward shift retard the learning and converge to a"

@@ -56,6 +56,15 @@ MEASURED: dict[str, Any] = {
 }
 
 
+METRICS: dict[Metric, str] = {
+    "auc": "the mean of the curve",
+    "final": "the end of the curve",
+    "best": "the best point of the curve",
+    "drop": "the loss from the best point to the end",
+    "deviation": "the largest deviation at any step",
+}
+
+
 def score(curve: Curve, metric: Metric, until: int | None = None, end: float = 0.1) -> float:
     """One number for a curve up to a step; see `Claim`."""
     pairs = zip(curve.steps, curve.values, strict=True)
@@ -110,6 +119,11 @@ def comparison(claim: dict[str, Any]) -> str:
     return f"{claim['better']} {relation} {claim['worse']} {how}"
 
 
+def short(number: float) -> str:
+    """A number with three significant digits, so that a small one is not 0.00."""
+    return np.format_float_positional(number, 3, fractional=False, trim="-")
+
+
 def verdict_words(claim: dict[str, Any]) -> str:
     """The verdict with its symbol, and whether it is a close call."""
     close = " (close call)" if _is_close(claim) else ""
@@ -121,20 +135,24 @@ def _is_close(claim: dict[str, Any]) -> bool:
     return claim["verdict"] in ("supported", "contradicted") and _corrected(claim) >= CLOSE
 
 
+def measured(claim: dict[str, Any]) -> str:
+    """P, or for a claim with a margin the difference, with its interval."""
+    low, high = claim["low"], claim["high"]
+    if claim["margin"] is None:
+        return f"P {claim['probability']:.2f} [{low:.2f}, {high:.2f}]"
+    name = "difference" if claim["bound"] is None else "mean"
+    interval = "" if low is None else f" [{short(low)}, {short(high)}]"
+    return f"{name} {short(claim['difference'])}{interval}"
+
+
 def evidence(claim: dict[str, Any]) -> str:
     """The numbers behind a verdict, in one line."""
     if claim["verdict"] == "not tested":
         return f"no results; takes about {rounded(claim['core_hours'])} core-hours"
-    low, high = claim["low"], claim["high"]
-    interval = "" if low is None else f", interval {low:.3g} to {high:.3g}"
-    if claim["margin"] is None:
-        measured = f"P = {claim['probability']:.3g}{interval}"
-    else:
-        name = "difference" if claim["bound"] is None else "mean"
-        measured = f"{name} {claim['difference']:.2g}{interval}, margin {claim['margin']:.3g}"
+    margin = "" if claim["margin"] is None else f", margin {short(claim['margin'])}"
     tested = "p" if _leans_towards(claim) else "p of the opposite"
     p = min(claim["p_value"], claim["p_opposite"])
-    return f"{measured}; {tested} = {p:.2g}, corrected {_corrected(claim):.2g}"
+    return f"{measured(claim)}{margin}; {tested} = {p:.2g}, corrected {_corrected(claim):.2g}"
 
 
 def _leans_towards(claim: dict[str, Any]) -> bool:
@@ -310,20 +328,14 @@ def _measured(panel: Panel, result: Comparison, decision: Decision) -> dict[str,
     sign, low, high = _sign(panel), result.low, result.high
     if result.margin is not None and sign < 0 and low is not None and high is not None:
         low, high = -high, -low
+    found = {name: value for name, value in vars(result).items() if name in MEASURED}
     return {
-        "verdict": decision.verdict,
+        **found,
+        **vars(decision),
         "core_hours": None,
-        "margin": result.margin,
-        "probability": result.probability,
         "low": low,
         "high": high,
-        "p_value": result.p_value,
-        "p_corrected": decision.p_corrected,
-        "p_opposite": result.p_opposite,
-        "p_opposite_corrected": decision.p_opposite_corrected,
         "difference": sign * result.difference,
         "better_iqm": sign * result.x_iqm,
         "worse_iqm": None if result.y_iqm is None else sign * result.y_iqm,
-        "seeds": result.seeds,
-        "detectable": decision.detectable,
     }
