@@ -39,19 +39,15 @@ def test_a_newcomers_round(tmp_path: Path) -> None:
     assert (tmp_path / "out" / "figure1" / "figure.png").read_bytes() == picture
 
 
-def test_list_names_everything(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["list"]) == 0
-    text = capsys.readouterr().out
-    for name in ("figure1", "maze-sizes", "S15", "count+shift", "smoke", "paper", "about"):
-        assert name in text
-
-
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
         (["reproduce", "figur1"], "no figure is called 'figur1'; did you mean 'figure1'"),
         (["reproduce", "figure1", "--seeds", "0"], "seeds must be 1 or more, up to 65536, got 0"),
-        (["reproduce", "figure1", "--jobs", "0"], "jobs must be 1 or more, got 0"),
+        (
+            ["reproduce", "figure1", "--jobs", "0"],
+            "jobs must be a whole number of 1 or more, below 2^31, got 0",
+        ),
         (
             ["reproduce", "figure1", "--out", "file/x"],
             "cannot write to the folder 'file/x'",
@@ -118,24 +114,6 @@ def test_what_does_not_parse_ends_with_exit_code_2(
     assert capsys.readouterr().err
 
 
-def test_a_half_written_unit_is_named_and_nothing_is_lost(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    plan = ["reproduce", "figure1", "--preset=smoke", "--seeds=3", "--jobs=1", f"--out={tmp_path}"]
-    assert main(plan) == 0
-    units = sorted((tmp_path / "figure1" / "units").iterdir())
-    picture = (tmp_path / "figure1" / "figure.svg").read_bytes()
-    units[0].write_text(units[0].read_text()[:100])
-    capsys.readouterr()
-    assert main(plan) == 2
-    assert units[0].name in capsys.readouterr().err
-    assert len(list(units[0].parent.iterdir())) == 2
-    assert (tmp_path / "figure1" / "figure.svg").read_bytes() == picture
-    units[0].unlink()
-    assert main(plan) == 0
-    assert (tmp_path / "figure1" / "figure.svg").read_bytes() == picture
-
-
 # Interruptible, even if whatever started pytest had it ignore interrupts.
 INTERRUPTIBLE = (
     "import os, signal, sys; signal.signal(signal.SIGINT, signal.SIG_DFL);"
@@ -166,32 +144,13 @@ def group_is_gone(group: int) -> bool:
 
 
 @pytest.mark.parametrize(
-    ("number", "jobs", "seconds"),
-    [(signal.SIGINT, 2, 4.0), (signal.SIGINT, 1, 9.0), (signal.SIGTERM, 2, 7.0)],
+    ("number", "jobs", "seeds"),
+    [(signal.SIGINT, 2, 20), (signal.SIGINT, 1, 100), (signal.SIGTERM, 2, 20)],
 )
-def test_a_run_stops_when_it_is_told_to(
-    number: int, jobs: int, seconds: float, tmp_path: Path
+def test_a_run_stops_when_it_is_told_to_and_goes_on(
+    number: int, jobs: int, seeds: int, tmp_path: Path
 ) -> None:
-    plan = ["reproduce", "maze-sizes", "--preset=paper", f"--jobs={jobs}"]
-    process = start(plan, tmp_path)
-    units = tmp_path / "out" / "maze-sizes" / "units"
-    while not units.exists():  # until then it is Python that starts
-        assert process.poll() is None
-        time.sleep(0.02)
-    time.sleep(seconds / 4)  # some are starting, some are computing
-    if number == signal.SIGINT:
-        os.killpg(process.pid, number)
-    else:
-        process.send_signal(number)
-    _, error = process.communicate(timeout=60)
-    assert process.returncode == 130
-    assert "Traceback" not in error
-    assert "the same command goes on from here" in error
-    assert group_is_gone(process.pid)
-
-
-def test_an_interrupted_run_goes_on(tmp_path: Path) -> None:
-    plan = ["reproduce", "figure1", "--preset", "smoke", "--seeds", "20", "--jobs", "2"]
+    plan = ["reproduce", "figure1", "--preset=smoke", f"--seeds={seeds}", f"--jobs={jobs}"]
     process = start(plan, tmp_path)
     units = tmp_path / "out" / "figure1" / "units"
     deadline = time.monotonic() + 120
@@ -199,17 +158,21 @@ def test_an_interrupted_run_goes_on(tmp_path: Path) -> None:
         assert process.poll() is None
         assert time.monotonic() < deadline
         time.sleep(0.02)
-    os.killpg(process.pid, signal.SIGINT)  # as Ctrl-C does: to the whole group
+    if number == signal.SIGINT:
+        os.killpg(process.pid, number)  # as Ctrl-C does: to the whole group
+    else:
+        process.send_signal(number)
     _, error = process.communicate(timeout=60)
     assert process.returncode == 130
     assert "the same command goes on from here" in error
     assert "Traceback" not in error
+    assert group_is_gone(process.pid)
     done = {path: path.stat().st_mtime_ns for path in units.glob("*.json")}
-    assert 0 < len(done) < 10
+    assert 0 < len(done) < seeds / 2
     assert rewardshift(*plan, cwd=tmp_path).returncode == 0
     assert {path: path.stat().st_mtime_ns for path in done} == done
     claims = json.loads((tmp_path / "out" / "figure1" / "claims.json").read_text())
-    assert {claim["seeds"] for claim in claims} == {20}
+    assert {claim["seeds"] for claim in claims} == {seeds}
 
 
 def test_both_terminal_treatments_live_side_by_side(
@@ -225,11 +188,6 @@ def test_both_terminal_treatments_live_side_by_side(
     assert main(plan) == 0
     assert "no unit of work is left to do" in capsys.readouterr().out
     assert results.read_bytes() == zero
-
-
-def test_the_core_does_without_torch() -> None:
-    code = "import sys, rewardshift.cli.train; sys.exit('torch' in sys.modules)"
-    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 
 def test_an_interrupted_command_that_keeps_nothing_promises_nothing(

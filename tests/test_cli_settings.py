@@ -2,7 +2,6 @@
 
 import re
 from dataclasses import dataclass, fields
-from functools import partial
 from typing import Any
 
 import outside
@@ -227,12 +226,3 @@ def test_one_shift_for_an_agent_with_one() -> None:
             parse("bcq", "--data=a.npz", "--shift", *wrong)
     with pytest.raises(FlagError, match="or one for each member, got 1 auto"):
         parse("dqn", "--env=CartPole-v1", "--shift", "1", "auto")
-
-
-def test_bad_settings_are_one_line(capsys: pytest.CaptureFixture[str]) -> None:
-    refused = partial(main, ["train", "dqn", "--env=CartPole-v1", "--selection=men"])
-    with as_installed():
-        assert refused() == 2
-    said = capsys.readouterr().err
-    assert said.startswith("rewardshift: selection must be one of uniform, ")
-    assert said.count("\n") == 1

@@ -1,7 +1,6 @@
 """The same figure on a Ray cluster, of which nodes are lost."""
 
 import os
-import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -103,21 +102,14 @@ def test_a_trial_on_a_local_cluster_whose_workers_do_not_find_its_file(tmp_path:
     assert "No best constant" in told
 
 
-@pytest.mark.parametrize("address", ["127.0.0.1:1", "ray://127.0.0.1:1", "127.0.0.1:99999"])
+@pytest.mark.parametrize(
+    "address",
+    ["127.0.0.1:1", "ray://127.0.0.1:1", "127.0.0.1:99999", "nowhere", "127.0.0.1:x", "", ":1"],
+)
 def test_a_cluster_that_is_not_there(address: str, tmp_path: Path) -> None:
     plan = Plan("figure1", "smoke", 1, "zero", tmp_path)
     with pytest.raises(InputError, match=f"no Ray cluster at '{address}'"):
         list(run_units(plan, pending_units(plan), RayCluster(address)))
-
-
-@pytest.mark.parametrize(
-    "address", ["nowhere", "127.0.0.1:x", "", "10.0.0.1:6379/x", ":1", "a:1e9"]
-)
-def test_an_address_that_is_none(address: str) -> None:
-    with pytest.raises(
-        InputError, match=rf"such as 10\.0\.0\.1:6379, .* got {re.escape(repr(address))}"
-    ):
-        RayCluster(address)
 
 
 @pytest.mark.parametrize(
@@ -133,8 +125,3 @@ def test_options_that_do_not_go_together(
     assert main(["reproduce", "figure1", *options, f"--out={tmp_path / 'out'}"]) == 2
     assert message in capsys.readouterr().err
     assert not (tmp_path / "out").exists()
-
-
-def test_ray_is_not_imported_unless_asked_for() -> None:
-    code = "import sys, rewardshift.cli.reproduce; sys.exit('ray' in sys.modules)"
-    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -74,11 +74,9 @@ def test_a_name_is_no_formula_for_a_picture(name: str) -> None:
     ("arguments", "code"),
     [
         (["data", "inspect", b"[red]\xff.npz", "--picture", b"\xff.png"], 0),
-        (["data", "inspect", f"{'x' * 300}.npz"], 2),
         (["report", b"\xff"], 2),
         (["train", "dqn", "--env", "[/]\x1b[2J"], 2),
         (["resume", "a\nb"], 2),
-        (["reproduce", "../figure1"], 2),
         (["suggest", "--env", "[red]\x1b[2J"], 2),
     ],
 )

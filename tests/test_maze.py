@@ -71,16 +71,6 @@ def test_a_positive_shift_with_zero_never_wants_to_arrive() -> None:
     assert q[SIDE].argmax() != RIGHT  # the way into the goal
 
 
-def transition(**changes: Any) -> Transition:
-    values = {"state": 0, "action": 0, "next_state": 1, "terminated": False, "valid": True}
-    values |= changes
-    arrays = {name: jnp.asarray(value) for name, value in values.items()}
-    return Transition(
-        reward=jnp.asarray(changes.get("reward", 0.0)),
-        **{name: array for name, array in arrays.items() if name != "reward"},
-    )
-
-
 KEY = jax.random.key(0)
 
 
@@ -88,28 +78,13 @@ def test_one_update_by_hand() -> None:
     agent = QLearning(Shift(-0.5, gamma=0.9), bonus=0.3, learning_rate=0.5)
     state = agent.init(KEY, TableSpec(3, 2))
     state = state._replace(q=state.q.at[1].set(jnp.array([2.0, 4.0])).at[0, 0].set(1.0))
-    state, metrics = agent.update(state, transition(reward=1.0), KEY)
+    step = {"state": 0, "action": 0, "reward": 1.0, "next_state": 1, "terminated": False}
+    arrays = {name: jnp.asarray(value) for name, value in (step | {"valid": True}).items()}
+    state, metrics = agent.update(state, Transition(**arrays), KEY)
     target = 1.0 + 0.3 / 2 - 0.5 + 0.9 * 4.0
     assert state.q[0, 0] == pytest.approx(0.5 * 1.0 + 0.5 * target)
     assert metrics["td_error"] == pytest.approx(target - 1.0)
     assert state.visits.tolist() == [1, 0, 0]
-
-
-@pytest.mark.parametrize(("terminal", "credit"), [("zero", 0.0), ("absorbing", 0.9 * -0.5 / 0.1)])
-def test_a_terminal_transition_does_not_bootstrap(terminal: Any, credit: float) -> None:
-    agent = QLearning(Shift(-0.5, gamma=0.9, terminal=terminal))
-    state = agent.init(KEY, TableSpec(2, 2))
-    state = state._replace(q=state.q.at[1].set(100.0))
-    state, _ = agent.update(state, transition(reward=1.0, terminated=True), KEY)
-    assert state.q[0, 0] == pytest.approx(0.5 + credit)
-
-
-def test_padding_teaches_and_counts_nothing() -> None:
-    agent = QLearning(Shift(-0.5, gamma=0.9))
-    state = agent.init(KEY, TableSpec(2, 2))
-    after, _ = agent.update(state, transition(reward=1.0, valid=False), KEY)
-    np.testing.assert_array_equal(after.q, state.q)
-    np.testing.assert_array_equal(after.visits, state.visits)
 
 
 def test_ties_go_to_the_first_and_exploration_is_uniform() -> None:

@@ -14,7 +14,7 @@ from rewardshift.paper.mechanism import GAMMA, OFFLINE_MECHANISM, OPTIMISM, SETT
 @pytest.mark.parametrize("env", CONTROLLERS)
 def test_data_are_the_same_for_the_same_seed(env: str) -> None:
     behaviour = Behaviour(env, 0.5)
-    first, again, other = (behaviour.record(60, seed) for seed in (3, 3, 4))
+    first, again, other = (behaviour(60, seed) for seed in (3, 3, 4))
     assert first.digest == again.digest != other.digest
     assert len(first) == 60
     assert first.terminated[-1] or first.truncated[-1]
@@ -24,8 +24,8 @@ def test_data_are_the_same_for_the_same_seed(env: str) -> None:
     ("env", "good"), [("CartPole-v1", 450), ("MountainCar-v0", -130), ("Pendulum-v1", -400)]
 )
 def test_a_controller_solves_its_task_and_randomness_undoes_it(env: str, good: float) -> None:
-    solved = np.mean([Behaviour(env, 0.0).record(600, seed).returns[0] for seed in range(3)])
-    spoilt = np.mean([Behaviour(env, 1.0).record(600, seed).returns[0] for seed in range(3)])
+    solved = np.mean([Behaviour(env, 0.0)(600, seed).returns[0] for seed in range(3)])
+    spoilt = np.mean([Behaviour(env, 1.0)(600, seed).returns[0] for seed in range(3)])
     assert solved > good > spoilt
 
 

@@ -48,10 +48,10 @@ def parse(kind: Callable[[list[str]], Any], line: list[str]) -> Any:
 )
 def test_the_commands_are_what_was_asked_for(line: str) -> None:
     asked: SweepJob = parse(sweep_jobs, ["sweep", *line.split()])
-    kept = asked.file()
+    kept = asked.file
     assert isinstance(kept.sweep.subject, SweptAgent)
     same: SweepJob = parse(sweep_jobs, shlex.split(kept.command)[1:])
-    assert same.file() == kept
+    assert same.file == kept
     for constant, text in zip(kept.sweep.constants, kept.training.values(), strict=True):
         job: Job = parse(jobs, shlex.split(text)[1:])
         assert job.agent == kept.sweep.subject.with_constant(constant)
@@ -127,7 +127,7 @@ def test_an_interrupted_sweep_goes_on_to_the_same_results(tmp_path: Path) -> Non
         ("--optimism 1 --values 2 1", "low < high"),
         ("--shift 1 --values 0 1 --rewards 0 1", "either values or rewards"),
         ("--shift 1 --seeds 0", "seeds must be 1 or more"),
-        ("--shift 1 --jobs 0", "jobs must be 1 or more"),
+        ("--shift 1 --jobs 0", "jobs must be a whole number of 1 or more"),
         ("--shift 1 --env NoSuch-v0", "NoSuch"),
         ("--shift 1 --env Pendulum-v1", "discrete actions"),
     ],

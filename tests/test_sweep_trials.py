@@ -1,9 +1,5 @@
 """A sweep of a training of your own: shifted, evaluated, compared, and told when it fails."""
 
-import json
-import subprocess
-import sys
-import time
 from pathlib import Path
 from typing import Any
 
@@ -57,10 +53,12 @@ def test_auto_takes_the_discount_of_the_trials_agent() -> None:
         SweptTrial.of(trials.model, "CartPole-v1", gamma=0.9)
 
 
-@pytest.mark.parametrize("trial", [trials.model, trials.in_a_vector])
+@pytest.mark.parametrize("trial", [trials.model, trials.by_hand, trials.in_a_vector])
 def test_auto_serves_a_trial_that_makes_a_vector_of_its_environment(trial: Any) -> None:
     """As Stable-Baselines3 does with every environment."""
-    assert len(unit_of(trial, "auto").values) == 2
+    values = unit_of(trial, "auto").values
+    assert len(values) == 2
+    assert np.isfinite(values).all()
 
 
 def test_members_are_given_to_a_trial_that_applies_shifts_itself() -> None:
@@ -95,7 +93,6 @@ def test_a_sweep_of_a_trial_in_python(tmp_path: Path) -> None:
     assert "trials.steady on function trials.cart_pole" in found.page.read_text()
     before = {path: path.read_bytes() for path in out.rglob("*.*")}
     kept = read_sweep(out / "sweep")
-    assert Sweep.from_json(json.loads(json.dumps(kept.sweep.to_json()))) == kept.sweep
     assert kept.training["-1"] == "env = ShiftReward(env, -1.0)"
     sweep(trials.steady, trials.cart_pole, [-1, "auto"], **settings)  # nothing is left to do
     assert {path: path.read_bytes() for path in out.rglob("*.*")} == before
@@ -159,35 +156,6 @@ def test_a_unit_knows_the_environments_of_the_file_of_its_trial(tmp_path: Path) 
     assert main([*command, *few, "--out", str(tmp_path / "out")]) == 0
     curves = read_results(tmp_path / "out" / "sweep" / "results.csv")
     assert [list(curve.steps) for curve in curves] == [[40], [40]]
-
-
-def test_what_is_finished_survives_a_kill(tmp_path: Path) -> None:
-    """The second unit waits for a file, which is only there when the sweep goes on."""
-    (tmp_path / "waiting.py").write_text(
-        "import pathlib, time\n"
-        "here = pathlib.Path(__file__).parent\n"
-        "def trial(env, seed):\n"
-        "    with (here / 'ran').open('a') as log:\n"
-        "        print(seed, env.shift.bias, file=log)\n"
-        "    while seed and not (here / 'go').exists():\n"
-        "        time.sleep(0.1)\n"
-        "    yield 5, 1.0\n"
-    )
-    command = ["sweep", f"{tmp_path / 'waiting.py'}:trial", "--env", "CartPole-v1", "--shift", "-1"]
-    few = ["--seeds", "2", "--jobs", "1", "--out", str(tmp_path / "out")]
-    log = tmp_path / "ran"
-    console = [sys.executable, "-c", "from rewardshift.cli import console; console()"]
-    with subprocess.Popen([*console, *command, *few]) as killed:
-        deadline = time.monotonic() + 120
-        while not log.exists() or len(log.read_text().splitlines()) < 2:
-            assert time.monotonic() < deadline
-            assert killed.poll() is None
-            time.sleep(0.1)
-        killed.kill()
-    (tmp_path / "go").touch()
-    assert main([*command, *few]) == 0
-    ran = log.read_text().splitlines()
-    assert ran == ["0 0.0", "1 0.0", "1 0.0", "0 -1.0", "1 -1.0"]
 
 
 def parameters(model: Any) -> np.ndarray:
@@ -287,10 +255,6 @@ def test_hindsight_gets_the_credit_where_the_agent_stops() -> None:
     rewards, ended = batch.rewards.numpy().ravel(), batch.dones.numpy().ravel()
     primal = {float(shift.reward(reward, False)) for reward in (0.0, 1.0, -1.0)}
     assert {round(float(one), 4) for one in rewards[ended == 0]} <= {round(it, 4) for it in primal}
-
-
-def test_a_model_made_by_hand_learns_with_auto() -> None:
-    assert np.isfinite(unit_of(trials.by_hand, "auto").values[-1])
 
 
 @pytest.mark.parametrize(

@@ -31,7 +31,6 @@ CASES: dict[str, tuple[Any, str]] = {
     "network": (DQN(network=outside.Fourier(), initial="zero", batch_size=8), "CartPole-v1"),
     "network of TD3": (TD3(network=outside.Fourier(), warm_up=10, batch_size=8), "Pendulum-v1"),
 }
-own = pytest.mark.parametrize("case", CASES)
 
 
 def command(*arguments: Any) -> subprocess.CompletedProcess[str]:
@@ -44,22 +43,6 @@ def command(*arguments: Any) -> subprocess.CompletedProcess[str]:
         text=True,
         check=False,
     )
-
-
-def stop(step: int, _: Any) -> None:
-    if step == 30:
-        raise KeyboardInterrupt
-
-
-@own
-def test_it_goes_on_bit_for_bit(case: str, tmp_path: Path) -> None:
-    agent, env = CASES[case]
-    whole, cut = tmp_path / "whole", tmp_path / "cut"
-    assert train(agent, env, seeds=2, budget=BUDGET, folder=whole).finished
-    assert not train(agent, env, seeds=2, budget=BUDGET, folder=cut, on_progress=stop).finished
-    assert resume(cut).finished
-    for name in ("metrics.csv", "parameters.npz", "config.json"):
-        assert (whole / name).read_bytes() == (cut / name).read_bytes()
 
 
 def test_the_command_line_finds_a_part_whose_module_is_named(tmp_path: Path) -> None:
@@ -79,7 +62,7 @@ def test_the_command_line_finds_a_part_whose_module_is_named(tmp_path: Path) -> 
     assert "surprise" in (folder / "metrics.csv").read_text().splitlines()[0]
 
 
-@own
+@pytest.mark.parametrize("case", CASES)
 def test_it_survives_a_kill(case: str, tmp_path: Path) -> None:
     """Killed from outside after its first checkpoint, it goes on bit for bit."""
     agent, env = CASES[case]
@@ -137,13 +120,9 @@ def test_a_figure_that_names_what_it_has_not_is_refused() -> None:
 def test_the_command_line_trains_an_agent_whose_module_is_named(tmp_path: Path) -> None:
     mine, same = tmp_path / "mine", tmp_path / "same"
     train(*CASES["agent"], budget=BUDGET, folder=mine)
-    flags = (
-        "--steps=60",
-        "--evaluate-every=20",
-        "--evaluation-episodes=1",
-        "--checkpoint-every=20",
-    )
-    own = ("train", "outside:Linear", "--env=CartPole-v1", "--shift=-0.5", *flags, "--out", same)
+    flags = ("--steps=60", "--evaluate-every=20", "--evaluation-episodes=1")
+    task = ("--env=CartPole-v1", "--shift=-0.5", *flags, "--checkpoint-every=20")
+    own = ("train", "outside:Linear", *task, "--out", same)
     refused = command(*own)
     assert refused.returncode == 2
     assert "Linear is from the module 'outside', which is not imported" in refused.stderr
@@ -153,36 +132,10 @@ def test_the_command_line_trains_an_agent_whose_module_is_named(tmp_path: Path) 
 
 
 def test_importing_a_module_that_is_not_there_is_refused() -> None:
-    for arguments in (
-        ["--import"],
-        ["--import", "no_such_module", "list"],
-        ["--import", "", "list"],
-    ):
+    for arguments in (["--import"], ["--import", "no_such_module", "list"]):
         refused = command(*arguments)
         assert refused.returncode == 2
         assert refused.stderr.startswith("rewardshift: --import")
-
-
-def test_a_file_never_imports_a_module(tmp_path: Path) -> None:
-    """A run folder that names a module, with that module there to be found."""
-    folder, witness = tmp_path / "run", tmp_path / "imported"
-    train(*CASES["agent"], budget=BUDGET, folder=folder)
-    (tmp_path / "evil.py").write_text(f"open({str(witness)!r}, 'w')\n")
-    config = folder / "config.json"
-    config.write_text(config.read_text().replace("outside:Linear", "evil:Linear"))
-    code = (
-        f"import sys; sys.path.insert(0, {str(tmp_path)!r})\n"
-        "from rewardshift.cli import main; sys.exit(main(sys.argv[1:]))"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", code, "resume", str(folder)],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 2
-    assert "'evil', which is not imported" in done.stderr
-    assert not witness.exists()
 
 
 @dataclass(frozen=True)
@@ -207,81 +160,32 @@ def test_what_could_not_be_restored_is_refused_before_training(tmp_path: Path) -
         assert train(agent, "CartPole-v1", budget=BUDGET).finished  # in memory all is well
 
 
-def test_an_agent_that_does_not_explore_learns_from_data_only() -> None:
-    with pytest.raises(InputError, match="Broken learns from a data set, not from CartPole-v1"):
-        train(changed(act=Agent.act), "CartPole-v1", budget=BUDGET)
-
-
-def test_what_is_no_agent_is_refused() -> None:
-    for wrong in (outside.Linear, outside.Alternating(), "dqn", None):
-        with as_installed(), pytest.raises(InputError, match="agent must be an agent"):
-            train(wrong, "CartPole-v1", budget=BUDGET)  # type: ignore[arg-type]
-
-
 @dataclass(frozen=True)
-class Narrow(outside.Fourier):
-    """A network with one output, whatever it is asked for."""
-
-    def apply(self, parameters: Any, observation: Any, others: Any = None) -> Any:
-        return super().apply(parameters, observation, others)[..., :1]
+class Empty:
+    """A part with no function but those that it is given."""
 
 
-@dataclass(frozen=True)
-class Fractional:
-    """A selection that returns a fraction in place of a member."""
-
-    def draw(self, progress: Any, draw: Any) -> Any:
-        return 0.5 * draw
+def changed(kind: type[Any] = outside.Linear, **functions: Any) -> Any:
+    """A part with other functions."""
+    return type("Broken", (kind,), functions)()
 
 
-@dataclass(frozen=True)
-class Uneven:
-    """A selection with three weights, whatever the number of members."""
-
-    def weights(self, shifts: Any) -> Any:
-        return jnp.ones(3)
+def wide(self: Any, state: Any, *_: Any) -> Any:
+    return state._replace(weights=state.weights.astype("int32")), {}
 
 
-@dataclass(frozen=True)
-class Beyond:
-    """A selection that returns a member that is not there."""
-
-    def draw(self, progress: Any, draw: Any) -> Any:
-        return jnp.int32(2)
+def one_output(self: Any, *given: Any) -> Any:
+    return outside.Fourier.apply(self, *given)[..., :1]
 
 
-@dataclass(frozen=True)
-class Forgetful:
-    """A selection that returns nothing."""
-
-    def draw(self, progress: Any, draw: Any) -> Any:
-        return None
+def choosing(**functions: Any) -> DQN:
+    """An agent with a selection of these functions."""
+    return DQN(shift=(0.0, 1.0), selection=changed(Empty, **functions))
 
 
-@dataclass(frozen=True)
-class Undefined:
-    """A selection whose weights are not numbers."""
-
-    def weights(self, shifts: Any) -> Any:
-        return shifts / 0 * 0
-
-
-@dataclass(frozen=True)
-class Columnar(outside.Fading):
-    """A bonus with an axis too many, which would spread over the whole batch."""
-
-    def bonus(self, state: Any, observation: Any) -> Any:
-        return jnp.zeros((*observation.shape[:-1], 1))
-
-
-@dataclass(frozen=True)
-class Bare(Auto):
-    """A rule with a Shift in place of a tuple of them."""
-
-    returned: ClassVar[Any] = Shift(1.0)
-
-    def shifts(self, state: Any, gamma: float) -> Any:
-        return self.returned
+def column(_: Any, state: Any, observation: Any) -> Any:
+    """An axis too many, which would spread over the whole batch."""
+    return jnp.zeros((*observation.shape[:-1], 1))
 
 
 @pytest.mark.parametrize(
@@ -293,18 +197,19 @@ class Bare(Auto):
     ],
 )
 def test_a_rule_that_returns_no_tuple_of_shifts_is_refused(returned: Any, words: str) -> None:
-    rule = type("Wrong", (Bare,), {"returned": returned})
     with pytest.raises(InputError, match=words):
-        DQN(shift=rule())
+        DQN(shift=changed(Auto, shifts=lambda *_: returned))
 
 
-def changed(**functions: Any) -> Any:
-    """The agent from outside with other functions."""
-    return type("Broken", (outside.Linear,), functions)()
+def test_an_agent_that_does_not_explore_learns_from_data_only() -> None:
+    with pytest.raises(InputError, match="Broken learns from a data set, not from CartPole-v1"):
+        train(changed(act=Agent.act), "CartPole-v1", budget=BUDGET)
 
 
-def wide(self: Any, state: Any, *_: Any) -> Any:
-    return state._replace(weights=state.weights.astype("int32")), {}
+def test_what_is_no_agent_is_refused() -> None:
+    for wrong in (outside.Linear, outside.Alternating(), "dqn", None):
+        with as_installed(), pytest.raises(InputError, match="agent must be an agent"):
+            train(wrong, "CartPole-v1", budget=BUDGET)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
@@ -318,14 +223,23 @@ def wide(self: Any, state: Any, *_: Any) -> Any:
         (changed(update=lambda _, state, *__: state), "must return the new state and a dict of"),
         (changed(update=wide), r"\.weights was float32\(2, 4\), is int32\(2, 4\)"),
         (changed(__hash__=lambda _: hash([])), "must be frozen dataclasses"),
-        (DQN(network=Narrow()), r"must have the shape \(1, 1, 2\), got \(1, 1, 1\)"),
-        (DQN(shift=(0.0, 1.0), selection=Fractional()), r"was int32\(\), is float32"),
+        (
+            DQN(network=changed(outside.Fourier, apply=one_output)),
+            r"must have the shape \(1, 1, 2\), got \(1, 1, 1\)",
+        ),
+        (choosing(draw=lambda *given: 0.5 * given[-1]), r"was int32\(\), is float32"),
         (changed(draws=lambda *_: None), "draws of Broken must be a whole number of 0 or more"),
-        (DQN(shift=(0.0, 1.0), selection=Beyond()), r"must return a member, from 0 to 1, got \[2"),
-        (DQN(shift=(0.0, 1.0), selection=Forgetful()), r"return a member, .* got \[None"),
-        (DQN(shift=(0.0, 1.0), selection=Undefined()), "must return finite numbers, got .*nan"),
-        (DQN(intrinsic=Columnar(shift=0.0)), r"for 2 of them the shape \(2,\), got \(2, 1\)"),
-        (DQN(shift=(0.0, 1.0), selection=Uneven()), "one number for each of 2 members"),
+        (choosing(draw=lambda *_: jnp.int32(2)), r"must return a member, from 0 to 1, got \[2"),
+        (choosing(draw=lambda *_: None), r"return a member, .* got \[None"),
+        (
+            choosing(weights=lambda _, shifts: shifts / 0 * 0),
+            "must return finite numbers, got .*nan",
+        ),
+        (
+            DQN(intrinsic=changed(outside.Fading, bonus=column)),
+            r"for 2 of them the shape \(2,\), got \(2, 1\)",
+        ),
+        (choosing(weights=lambda *_: jnp.ones(3)), "one number for each of 2 members"),
     ],
 )
 def test_a_part_that_breaks_its_contract_is_refused_before_training(agent: Any, words: str) -> None:

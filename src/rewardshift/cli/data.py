@@ -9,6 +9,7 @@ from typing import Annotated
 import tyro
 
 from rewardshift.auto import Cautious
+from rewardshift.checks import Discount, checked
 from rewardshift.data.card import summarise
 from rewardshift.data.dataset import Dataset
 from rewardshift.data.loading import load_dataset
@@ -17,7 +18,6 @@ from rewardshift.doctor.measure import discounted_returns
 from rewardshift.errors import InputError, plain, require
 from rewardshift.files import write_atomic
 from rewardshift.optimism import value_bounds
-from rewardshift.shift import Shift
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,10 +33,7 @@ class Inspect:
 
     def run(self) -> None:
         """Prints the numbers and draws the picture."""
-        try:
-            Shift(0.0, gamma=self.gamma)
-        except ValueError as error:
-            raise InputError(str(error)) from error
+        checked("gamma", Discount, self.gamma)
         if self.picture is not None:
             if self.picture.suffix != ".png":
                 raise InputError(f"the picture must end in .png, got {str(self.picture)!r}")

@@ -8,6 +8,7 @@ from rich.table import Table
 import rewardshift.paper  # noqa: F401  registers the figures
 from rewardshift.lab import FIGURES
 from rewardshift.lab.figure import CORES, Figure, duration, rounded
+from rewardshift.lab.trainings import budget_lifetimes
 
 
 def list_figures(*, cost: bool = False) -> None:
@@ -35,9 +36,9 @@ def list_figures(*, cost: bool = False) -> None:
 
 def _details(figure: Figure, name: str) -> Iterator[str]:
     """More about a preset: its budget in lifetimes, and the tasks left out."""
-    if figure.lifetimes is not None:
-        tasks = figure.at(name).tasks
-        found = sorted(figure.lifetimes(figure, task, name) for task in tasks)
+    tell = figure.lifetimes or budget_lifetimes
+    told = (tell(figure, task, name) for task in figure.at(name).tasks)
+    if found := sorted(count for count in told if count is not None):
         ends = dict.fromkeys(rounded(count) for count in (found[0], found[-1]))
         yield f"trains for {' to '.join(ends)} lifetimes of a shift"
     left_out = figure.presets[name].left_out

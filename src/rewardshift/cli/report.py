@@ -12,13 +12,13 @@ from rich.table import Table
 import rewardshift.paper  # noqa: F401  registers the figures
 from rewardshift.errors import InputError
 from rewardshift.files import writable_folder
+from rewardshift.lab.results import command_again
 
 
 def report(
     out: Annotated[Path, tyro.conf.Positional] = Path("out"),
     *,
     markdown: bool = False,
-    seal: bool = False,
 ) -> None:
     """Make verdicts, pictures and the page again from the results in a folder.
 
@@ -28,29 +28,20 @@ def report(
     Args:
         out: The folder that `rewardshift reproduce` or `rewardshift sweep` wrote to.
         markdown: Print the counts of the verdicts as Markdown.
-        seal: Seal results without a seal, such as those of earlier versions.
     """
     if not out.is_dir():
         raise InputError(f"no folder {str(out)!r}")
-    from rewardshift.report import (  # noqa: PLC0415  an extra
-        summary,
-        unsealed,
-        write_report,
-        write_seal,
-    )
+    from rewardshift.report import summary, unsealed, write_report  # noqa: PLC0415  an extra
     from rewardshift.report.reading import COLUMNS, TITLES  # noqa: PLC0415
     from rewardshift.report.reading import markdown as as_markdown  # noqa: PLC0415
 
     page = write_report(writable_folder(out))
     for folder in unsealed(out):
-        if seal:
-            write_seal(folder)
-        else:
-            print(
-                f"not sealed: {folder}, so a change of its results cannot be told; to seal them as"
-                f" they are: rewardshift report {out} --seal",
-                file=sys.stderr,
-            )
+        print(
+            f"not sealed: {folder}, so a change of its results cannot be told;"
+            f" {command_again(folder)} seals them",
+            file=sys.stderr,
+        )
     if markdown:
         print(as_markdown(summary(out)))
         return

@@ -6,6 +6,7 @@ import re
 import threading
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -24,6 +25,7 @@ from rich.progress import (
 from rich.table import Column, Table
 
 import rewardshift.paper  # noqa: F401  registers the figures
+from rewardshift.checks import Count, checked
 from rewardshift.cli.progress import SECONDS
 from rewardshift.errors import InputError, TrainingError, shown
 from rewardshift.lab import FIGURES, find_figure
@@ -53,6 +55,32 @@ COLORS = {
 ROWS = 16  # the most running units to show, so that the bar stays on the screen
 
 
+@dataclass(frozen=True, kw_only=True)
+class PlaceOptions:
+    """Where units of work run.
+
+    Args:
+        jobs: The number of processes; by default one per core.
+        on: Where to run: in processes of this machine, or on a Ray cluster.
+        address: The address of the Ray cluster; by default one is started on this machine.
+    """
+
+    jobs: Annotated[int | None, tyro.conf.arg(metavar="INT")] = None
+    on: Literal["here", "ray"] = "here"
+    address: Annotated[str | None, tyro.conf.arg(metavar="ADDRESS")] = None
+
+    def place(self) -> Place:
+        """The place that performs units of work."""
+        if self.on == "ray":
+            if self.jobs is not None:
+                raise InputError("--jobs is for processes of this machine, not for --on ray")
+            return RayCluster(self.address)
+        if self.address is not None:
+            raise InputError("--address is for --on ray")
+        jobs = self.jobs if self.jobs is not None else os.cpu_count() or 1
+        return Processes(checked("jobs", Count, jobs))
+
+
 def reproduce(
     figure: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="FIGURE")],
     /,
@@ -60,10 +88,8 @@ def reproduce(
     preset: PresetName = "quick",
     seeds: Annotated[int | None, tyro.conf.arg(metavar="INT")] = None,
     out: Path = Path("out"),
-    jobs: Annotated[int | None, tyro.conf.arg(metavar="INT")] = None,
     shard: Annotated[str, tyro.conf.arg(metavar="I/N")] = "1/1",
-    on: Literal["here", "ray"] = "here",
-    address: Annotated[str | None, tyro.conf.arg(metavar="ADDRESS")] = None,
+    place: PlaceOptions = PlaceOptions(),  # noqa: B008  tyro's default
     terminal: Literal["zero", "absorbing"] = "zero",
 ) -> None:
     """Run a figure of the paper and judge its claims.
@@ -76,18 +102,16 @@ def reproduce(
         preset: The size of the run.
         seeds: The number of seeds; by default the preset's.
         out: The folder for the results, with a subfolder for each figure.
-        jobs: The number of processes; by default one per core.
         shard: The part of the work to run here, for example 2/4, the second of four, if several
             machines share the work. Afterwards the command without --shard combines the results.
-        on: Where to run: in processes of this machine, or on a Ray cluster.
-        address: The address of the Ray cluster; by default one is started on this machine.
+        place: Where to run.
         terminal: "zero" cuts the shift off at a terminal state, as the paper does;
             "absorbing" makes it exactly policy-invariant. Figures whose methods have treatments of
             their own ignore it.
     """
     from rewardshift.report import write_figure, write_page  # noqa: PLC0415  an extra, asked early
 
-    place = place_of(on, jobs, address)
+    machines = place.place()
     refuse_sweep(out)
     names = list(FIGURES) if figure == "all" else [find_figure(figure).name]
     plans = [
@@ -104,7 +128,7 @@ def reproduce(
     failed = []
     work = [(plan, pending_units(plan, part)) for plan in plans]
     for plan, units in work:
-        failed += run_with_progress(plan, units, place)
+        failed += run_with_progress(plan, units, machines)
         if part != WHOLE and missing_seeds(plan):
             print(f"{plan.figure}: shard {shard} is done; others are missing")
         elif gather(plan):
@@ -116,20 +140,6 @@ def reproduce(
             f"{len(failed)} unit{'s' * (len(failed) > 1)} of work failed, see above; the same"
             " command runs what is missing"
         )
-
-
-def place_of(on: str, jobs: int | None, address: str | None) -> Place:
-    """The place that performs units of work."""
-    if on == "ray":
-        if jobs is not None:
-            raise InputError("--jobs is for processes of this machine, not for --on ray")
-        return RayCluster(address)
-    if address is not None:
-        raise InputError("--address is for --on ray")
-    jobs = jobs if jobs is not None else os.cpu_count() or 1
-    if jobs < 1:
-        raise InputError(f"jobs must be 1 or more, got {jobs}")
-    return Processes(jobs)
 
 
 def _parse_shard(text: str) -> Shard:
@@ -183,14 +193,12 @@ def run_with_progress(plan: Plan, units: list[Unit], place: Place) -> list[Outco
             console.print(f"{count}, about {duration(seconds)} left by the speed so far")
         bar.update(task, left=duration(seconds))
 
-    waiting = list(units)
     with (
         Live(Group(running, bar), console=console, transient=log),
-        _time_left(plan, units, waiting, tell),
+        _time_left(plan, len(units), running.left, tell),
     ):
         bar.update(task, running=running.count())
         for number, outcome in enumerate(run_units(plan, units, place), start=1):
-            waiting.remove(outcome.unit)
             running.end(outcome.unit)
             text = f"{number}/{len(units)} done: {_name(outcome.unit)}" if log else ""
             if outcome.error is not None:
@@ -204,19 +212,19 @@ def run_with_progress(plan: Plan, units: list[Unit], place: Place) -> list[Outco
 
 @contextlib.contextmanager
 def _time_left(
-    plan: Plan, units: list[Unit], waiting: list[Unit], tell: Callable[[float], None]
+    plan: Plan, total: int, left: list[Unit], tell: Callable[[float], None]
 ) -> Iterator[None]:
     """Tells the seconds left, as soon as checkpoints or finished units show the speed.
 
     Args:
         plan: The plan.
-        units: All units.
-        waiting: Those that have not ended; the caller removes the others.
+        total: The number of units.
+        left: The units that have not ended; the caller removes the others.
         tell: A function of the seconds, called in a thread.
     """
 
     def done() -> float:
-        return len(units) - len(waiting) + sum(share_done(plan, unit) for unit in list(waiting))
+        return total - len(left) + sum(share_done(plan, unit) for unit in list(left))
 
     ended = threading.Event()
 
@@ -227,7 +235,7 @@ def _time_left(
             if now > last and first is None:
                 first = now, clock  # not earlier: the beginning compiles the programs
             elif now > last and first is not None:
-                tell((clock - first[1]) * (len(units) - now) / (now - first[0]))
+                tell((clock - first[1]) * (total - now) / (now - first[0]))
             last = now
 
     thread = threading.Thread(target=look, daemon=True)
@@ -249,22 +257,21 @@ class RunningUnits(Progress):
 
     def __init__(self, units: list[Unit], place: Place) -> None:
         super().__init__(TextColumn("{task.description}", markup=False), TimeElapsedColumn())
-        self._waiting, self._place = list(map(_name, units)), place
+        self.left, self._place = list(units), place
         self._lines: dict[str, TaskID] = {}
 
     def count(self) -> int:
         """The number of running units; adds a line for each new one."""
-        names = self._waiting[: self._place.slots()]
-        for name in names[:ROWS]:
+        running = self.left[: self._place.slots()]
+        for name in map(_name, running[:ROWS]):
             if name not in self._lines:
                 self._lines[name] = self.add_task(name, total=None)
-        return len(names)
+        return len(running)
 
     def end(self, unit: Unit) -> None:
         """Removes a unit that has ended."""
-        name = _name(unit)
-        self._waiting.remove(name)
-        if name in self._lines:
+        self.left.remove(unit)
+        if (name := _name(unit)) in self._lines:
             self.remove_task(self._lines.pop(name))
 
 

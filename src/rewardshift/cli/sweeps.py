@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Literal, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import tyro
 from rich.console import Console
@@ -14,7 +14,7 @@ import rewardshift.paper  # noqa: F401  registers the figures
 from rewardshift.agents.base import Agent
 from rewardshift.auto import AUTO
 from rewardshift.cli.parts import command, flags, shift_flags
-from rewardshift.cli.reproduce import place_of, run_with_progress
+from rewardshift.cli.reproduce import PlaceOptions, run_with_progress
 from rewardshift.cli.train import (
     AGENTS,
     HIDDEN,
@@ -31,55 +31,31 @@ from rewardshift.lab.sweep.agents import SweptAgent
 from rewardshift.lab.sweep.constants import Constant, Constants, method_name
 from rewardshift.lab.sweep.declaration import Sweep, SweepFile, unseen_seeds
 from rewardshift.lab.sweep.trials import load_trial
-from rewardshift.shift import Shift, Terminal
+from rewardshift.shift import Shift
 from rewardshift.training.config import chosen_seeds, plain_name
 
 SEEDS = 8  # enough for a verdict
 
 
 @dataclass(frozen=True, kw_only=True)
-class PlaceOptions:
-    """Where a sweep runs.
-
-    Args:
-        jobs: The number of processes; by default one per core.
-        on: Where to run: in processes of this machine, or on a Ray cluster.
-        address: The address of the Ray cluster; by default one is started on this machine.
-    """
-
-    jobs: Annotated[int | None, tyro.conf.arg(metavar="INT")] = None
-    on: Literal["here", "ray"] = "here"
-    address: Annotated[str | None, tyro.conf.arg(metavar="ADDRESS")] = None
-
-
-@dataclass(frozen=True, kw_only=True)
 class TrialOptions:
-    """Settings of a sweep of a trial.
+    """Settings of a trial.
 
     Args:
-        env: A registered Gymnasium environment; for module:Name-v0 the module is imported first.
         gamma: The discount of the trial's agent, for "auto" and for --terminal. By default the
             trial's own attribute gamma, or 0.99.
-        terminal: The treatment of terminal states: "zero" as in the paper, "absorbing", or "goal".
-            The default is "zero" for numbers and "goal" for "auto".
         evaluation_episodes: The greedy episodes for each policy that the trial yields.
-        seeds: The number of seeds.
-        out: The folder for the results; by default one in `sweeps/`, named after the configuration.
     """
 
-    env: str
     gamma: Annotated[float | None, tyro.conf.arg(metavar="FLOAT")] = None
-    terminal: Annotated[Terminal | None, tyro.conf.arg(metavar="{zero,absorbing,goal}")] = None
     evaluation_episodes: int = 10
-    seeds: int = SEEDS
-    out: Annotated[Path | None, tyro.conf.arg(metavar="PATH")] = None
 
 
 class SweepJob(NamedTuple):
-    """A `rewardshift sweep` command: the function that makes its sweep, and its other settings."""
+    """A `rewardshift sweep` command."""
 
-    file: Callable[[], SweepFile]
-    options: OnlineOptions | OfflineOptions | TrialOptions
+    file: SweepFile
+    options: OnlineOptions | OfflineOptions
     place: PlaceOptions
 
 
@@ -102,59 +78,60 @@ def _trial_maker(name: str) -> Callable[..., SweepJob]:
     raw_constants = unchecked(Constants)
 
     def make(
-        options: Any,
-        constants: Any = raw_constants(),  # noqa: B008  tyro's defaults
+        run: Any,
+        trial: Any = TrialOptions(),  # noqa: B008  tyro's defaults
+        constants: Any = raw_constants(),  # noqa: B008
         place: Any = PlaceOptions(),  # noqa: B008
     ) -> SweepJob:
-        def file() -> SweepFile:
-            given = checked(Constants, constants)
-            settings = flags(options, without=("out",))
-            with needs("paper"):
-                from rewardshift.report.sweeps import trial_file  # noqa: PLC0415
-            return trial_file(
-                load_trial(name),
-                options.env,
-                given,
-                command("sweep", name, *flags(given), *settings),
-                gamma=options.gamma,
-                terminal=options.terminal,
-                evaluation_episodes=options.evaluation_episodes,
-            )
+        chosen_seeds(run.seeds)
+        given = checked(Constants, constants)
+        settings = (*flags(run, without=("out",)), *flags(trial))
+        with needs("paper"):
+            from rewardshift.report.sweeps import trial_file  # noqa: PLC0415
+        file = trial_file(
+            load_trial(name),
+            run.env,
+            given,
+            command("sweep", name, *flags(given), *settings),
+            terminal=run.terminal,
+            **vars(trial),
+        )
+        return SweepJob(file, run, place)
 
-        return SweepJob(file, options, place)
-
-    make.__annotations__.update(options=TrialOptions, constants=raw_constants, place=PlaceOptions)
+    make.__annotations__.update(
+        run=unchecked(OnlineOptions, scale=HIDDEN, first_seed=HIDDEN, seeds=SEEDS),
+        trial=TrialOptions,
+        constants=raw_constants,
+        place=PlaceOptions,
+    )
     make.__doc__ = "A trial of your own: a function of an environment and a seed."
     return make
 
 
 def _maker(kind: type[Any], default: Budget) -> Callable[..., SweepJob]:
     """A function whose parameters tyro shows as flags."""
-    raw_budget, options = unchecked(type(default)), options_of(default)
-    raw_constants = unchecked(Constants)
-    defaults = raw_budget(**vars(default))
-    name = next((n for n, (one, _) in AGENTS.items() if one is kind), "")
+    raw_budget, raw_constants = unchecked(type(default)), unchecked(Constants)
+    options = options_of(default)
+    names = {one: name for name, (one, _) in AGENTS.items()}
+    name = names.get(kind, f"{kind.__module__}:{kind.__qualname__}")
 
     def make(
         run: Any,
         agent: Any,
         constants: Any = raw_constants(),  # noqa: B008  tyro's defaults
-        budget: Any = defaults,
+        budget: Any = raw_budget(**vars(default)),  # noqa: B008
         place: Any = PlaceOptions(),  # noqa: B008
     ) -> SweepJob:
         given = options(**vars(run))
-        return SweepJob(
-            lambda: _agent_file(
-                name or f"{kind.__module__}:{kind.__qualname__}",
-                checked(kind, agent),
-                given,
-                checked(Constants, constants),
-                checked(type(default), budget),
-                default,
-            ),
+        file = _agent_file(
+            name,
+            checked(kind, agent),
             given,
-            place,
+            checked(Constants, constants),
+            checked(type(default), budget),
+            default,
         )
+        return SweepJob(file, given, place)
 
     make.__annotations__.update(
         run=unchecked(options, first_seed=HIDDEN, seeds=SEEDS),
@@ -176,6 +153,7 @@ def _agent_file(
     usual_budget: Budget,
 ) -> SweepFile:
     """The sweep of an agent, with the commands that run it and that train with each constant."""
+    chosen_seeds(options.seeds)
     if AUTO in (*constants.shift, *constants.optimism) and options.terminal == Shift.terminal:
         raise InputError(
             "beside numbers with --terminal zero, 'auto' has a treatment of its own: leave"
@@ -220,9 +198,7 @@ def sweep_constants(job: SweepJob) -> None:
     with needs("paper"):  # before any work
         from rewardshift.report.response import HEADS, cells, few_seeds  # noqa: PLC0415
         from rewardshift.report.sweeps import answer  # noqa: PLC0415
-    chosen_seeds(job.options.seeds)
-    place = place_of(job.place.on, job.place.jobs, job.place.address)
-    file = job.file()
+    file, place = job.file, job.place.place()
     subject = file.sweep.subject
     agent = subject.name.lower() if subject.name.isidentifier() else "trial"
     name = plain_name(agent, subject.task, file.sweep.digest)

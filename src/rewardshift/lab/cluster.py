@@ -3,7 +3,6 @@
 import importlib
 import logging
 import os
-import re
 import socket
 import sys
 import warnings
@@ -15,8 +14,6 @@ from rewardshift.errors import InputError, TrainingError, one_line, require, sho
 from rewardshift.lab.figure import Unit
 from rewardshift.lab.processes import keep_to_one_thread
 from rewardshift.lab.runner import RETRIES, Outcome, Plan, perform
-
-ADDRESS = re.compile(r"auto|(ray://)?[^:/]+:[0-9]{1,5}")
 
 
 class RayCluster:
@@ -33,11 +30,6 @@ class RayCluster:
 
     def __init__(self, address: str | None = None) -> None:
         require("ray", "cluster")
-        if address is not None and not ADDRESS.fullmatch(address):
-            raise InputError(
-                f"a Ray cluster has an address such as 10.0.0.1:6379, ray://10.0.0.1:10001 or auto,"
-                f" got {shown(address)}"
-            )
         self.address = address
         self._slots = 0
 
@@ -47,15 +39,14 @@ class RayCluster:
 
     def perform(self, plan: Plan, units: list[Unit]) -> Iterator[Outcome]:
         """See `Place`."""
-        ray = _ray()
+        ray = importlib.import_module("ray")
         self._connect(ray)
         try:
             options = {"num_cpus": 1, "max_retries": RETRIES, "max_calls": int(plan.isolated)}
             task = ray.remote(**options)(_perform_alone)
-            module = plan.made.module if plan.made is not None else None
-            if module in sys.modules and not module.startswith("rewardshift."):
+            if plan.isolated and not str(plan.module).startswith("rewardshift."):
                 # The workers may not have the file of a trial.
-                ray.cloudpickle.register_pickle_by_value(sys.modules[module])
+                ray.cloudpickle.register_pickle_by_value(sys.modules[str(plan.module)])
             # Absolute, because the workers may have other working folders.
             far = replace(plan, out=plan.out.absolute())
             waiting = {task.remote(far, unit): unit for unit in units}
@@ -77,10 +68,15 @@ class RayCluster:
             _start(ray, quiet)
             return
         try:
-            _knock(self.address)
+            if self.address != "auto":  # if nothing listens, Ray itself would wait for many minutes
+                host, _, port = self.address.removeprefix("ray://").rpartition(":")
+                socket.create_connection((host, int(port)), timeout=10).close()
             ray.init(address=self.address, **quiet)
         except (OSError, OverflowError, ValueError, RuntimeError) as error:
-            raise InputError(f"no Ray cluster at {self.address!r}: {one_line(error)}") from error
+            raise InputError(
+                f"no Ray cluster at {shown(self.address)}, an address such as 10.0.0.1:6379,"
+                f" ray://10.0.0.1:10001 or auto: {one_line(error)}"
+            ) from error
 
 
 def _start(ray: Any, options: dict[str, Any]) -> None:
@@ -97,19 +93,6 @@ def _start(ray: Any, options: dict[str, Any]) -> None:
             )
     except Exception as error:  # of no class of its own, if the machine is too busy
         raise TrainingError(f"Ray did not start on this machine: {one_line(error)}") from error
-
-
-def _knock(address: str) -> None:
-    """Raises if nothing listens at the address: Ray itself would wait for many minutes."""
-    if address == "auto":
-        return
-    host, _, port = address.removeprefix("ray://").rpartition(":")
-    socket.create_connection((host, int(port)), timeout=10).close()
-
-
-def _ray() -> Any:
-    """The Ray module, imported when it is needed."""
-    return importlib.import_module("ray")
 
 
 def _perform_alone(plan: Plan, unit: Unit) -> Outcome:

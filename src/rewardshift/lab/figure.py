@@ -229,7 +229,7 @@ class Figure:
         takes_terminal: Whether the treatment of terminal states is a setting of the whole figure.
             False if its tasks or methods have their own.
         lifetimes: A function that returns a task's budget in lifetimes of a shift (see
-            `rewardshift.lifetime`), if its agents have target networks: `budget_lifetimes`.
+            `rewardshift.lifetime`). None takes `budget_lifetimes`, which computes it.
     """
 
     name: str
@@ -251,7 +251,7 @@ class Figure:
     wording: str = ""
     differs: str = ""
     takes_terminal: bool = True
-    lifetimes: Callable[["Figure", str, str], float] | None = None
+    lifetimes: Callable[["Figure", str, str], float | None] | None = None
 
     def at(self, preset: str) -> "Figure":
         """The figure with only the tasks of a preset, but with all claims."""

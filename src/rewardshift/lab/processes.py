@@ -61,9 +61,13 @@ class Processes:
             while waiting or working:
                 while idle and waiting:
                     unit, retries = waiting.popleft()
-                    future, worker = _begin(idle[-1], plan, unit, compiled)
-                    working[future] = unit, retries, worker
-                    idle.pop()
+                    with _interrupts_held():  # workers inherit it: Ctrl-C reaches the parent alone
+                        try:
+                            future = idle[-1].submit(perform, plan, unit)
+                        except BrokenProcessPool:  # it died while it had nothing to do
+                            idle[-1] = _worker(compiled)
+                            future = idle[-1].submit(perform, plan, unit)
+                    working[future] = unit, retries, idle.pop()
                 for future in wait(working, return_when=FIRST_COMPLETED).done:
                     unit, retries, worker = working.pop(future)
                     if plan.isolated:
@@ -90,18 +94,6 @@ def _outcome(unit: Unit, future: Future[Outcome]) -> Outcome:
         return future.result()
     died = isinstance(error, BrokenProcessPool)
     return Outcome(unit, None, DIED if died else "".join(traceback.format_exception(error)))
-
-
-def _begin(
-    worker: ProcessPoolExecutor, plan: Plan, unit: Unit, compiled: str
-) -> tuple[Future[Outcome], ProcessPoolExecutor]:
-    """Gives a worker a unit, or if the worker has died, a new one."""
-    with _interrupts_held():  # workers inherit it, so Ctrl-C reaches the parent alone
-        try:
-            return worker.submit(perform, plan, unit), worker
-        except BrokenProcessPool:
-            worker = _worker(compiled)
-            return worker.submit(perform, plan, unit), worker
 
 
 def _worker(compiled: str) -> ProcessPoolExecutor:

@@ -127,10 +127,7 @@ def _checked_curve(body: Any) -> Curve:
 
 
 def check_seal(folder: Path) -> bool:
-    """Whether a figure's results are sealed; refused if they were changed since.
-
-    Results of earlier versions have no seal.
-    """
+    """Whether a figure's results are sealed; refused if they were changed since."""
     provenance = json.loads(read_own(folder / PROVENANCE))
     if SEAL not in provenance:
         return False

@@ -64,7 +64,8 @@ class Plan:
         terminal: The treatment of terminal states: the paper's `"zero"`, or `"absorbing"`.
         out: The folder for results; those of the figure go to `out/figure`.
         made: The figure itself, if it was made on the spot. Otherwise its name finds it.
-        module: The module that registered the figure; None if it was made on the spot.
+        module: The module that a worker imports: the one that registered the figure, or that of
+            the user's function.
     """
 
     figure: str
@@ -78,7 +79,8 @@ class Plan:
     def __post_init__(self) -> None:
         self.declared.preset(self.preset)
         chosen_seeds(self.seeds)
-        object.__setattr__(self, "module", MODULES.get(self.figure))
+        module = MODULES.get(self.figure) if self.made is None else self.made.module
+        object.__setattr__(self, "module", module)
 
     @property
     def declared(self) -> Figure:
@@ -88,17 +90,25 @@ class Plan:
     @property
     def isolated(self) -> bool:
         """Whether every unit of work needs a process of its own."""
-        return self.made is not None and self.made.module is not None
+        return self.made is not None and self.module is not None
 
     @property
     def folder(self) -> Path:
         """The folder of the figure's results."""
         return self.out / self.figure
 
+    def digest(self, group: Group) -> str:
+        """The digest of a group's declaration."""
+        return self.declared.digest(self.preset, self.terminal, group)
+
     def finished(self, group: Group) -> list[UnitResult]:
         """The finished units of a group."""
-        digest = self.declared.digest(self.preset, self.terminal, group)
-        return load_units(self.folder, digest)
+        return load_units(self.folder, self.digest(group))
+
+    def unfinished_seeds(self, group: Group) -> list[int]:
+        """The seeds that no finished unit of a group has."""
+        finished = {seed for unit in self.finished(group) for seed in unit.seeds}
+        return [seed for seed in range(self.seeds) if seed not in finished]
 
     @property
     def command(self) -> str:
@@ -158,14 +168,13 @@ def pending_units(plan: Plan, shard: Shard = WHOLE) -> list[Unit]:
     size, turn = figure.seeds_per_unit, itertools.count()
     units = []
     for group in figure.groups:
-        mine = [
+        mine = {
             seed
             for first in range(0, plan.seeds, size)
             if next(turn) % shard.of == shard.number - 1
-            for seed in range(first, min(first + size, plan.seeds))
-        ]
-        finished = {seed for unit in plan.finished(group) for seed in unit.seeds}
-        missing = [seed for seed in mine if seed not in finished]
+            for seed in range(first, first + size)
+        }
+        missing = [seed for seed in plan.unfinished_seeds(group) if seed in mine]
         units += [
             figure.unit(plan.preset, plan.terminal, group, missing[i : i + size])
             for i in range(0, len(missing), size)
@@ -198,8 +207,8 @@ def run_units(plan: Plan, units: list[Unit], place: Place) -> Iterator[Outcome]:
 
 def share_done(plan: Plan, unit: Unit) -> float:
     """The share of a unit that is done, by its last checkpoint here; 0 if none tells."""
-    digest = plan.declared.digest(plan.preset, plan.terminal, (unit.tasks, unit.methods))
-    times = plan.folder / RUNNING / unit_name(digest, unit.seeds) / TIMES
+    name = unit_name(plan.digest((unit.tasks, unit.methods)), unit.seeds)
+    times = plan.folder / RUNNING / name / TIMES
     text = times.read_text(errors="replace") if times.is_file() else ""
     steps = re.findall(r"^(\d+),\d+\.\d{3}$", text, re.MULTILINE)
     length = getattr(unit.budget, "steps", None)
@@ -210,14 +219,12 @@ def perform(plan: Plan, unit: Unit) -> Outcome:
     """Performs or continues one unit, in the calling process."""
     started = time.perf_counter()
     try:
-        if plan.module is not None:
-            importlib.import_module(plan.module)
-        if plan.made is not None and plan.made.module is not None:
-            # It may register environments. The workers of a cluster may not have its file.
-            with contextlib.suppress(ModuleNotFoundError):
-                importlib.import_module(plan.made.module)
-        figure = plan.declared
-        digest = figure.digest(plan.preset, plan.terminal, (unit.tasks, unit.methods))
+        if plan.module is not None:  # it registers the figure, or perhaps environments
+            # The workers of a cluster may not have the file of a trial.
+            missing = (ModuleNotFoundError,) if plan.isolated else ()
+            with contextlib.suppress(*missing):
+                importlib.import_module(plan.module)
+        figure, digest = plan.declared, plan.digest((unit.tasks, unit.methods))
         with _running_folder(plan, unit_name(digest, unit.seeds)) as folder:
             earlier = sum(time_spent(path.parent) for path in folder.rglob(TIMES))
             curves = (figure.run or train_unit)(figure, unit, folder)
@@ -243,14 +250,12 @@ def _running_folder(plan: Plan, name: str) -> Iterator[Path]:
 
 def missing_seeds(plan: Plan) -> list[str]:
     """The missing seeds in words, one line for each group of tasks and methods."""
-    figure = plan.declared.at(plan.preset)
     lines = []
-    for group in figure.groups:
-        finished = {seed for unit in plan.finished(group) for seed in unit.seeds}
-        lacking = [str(seed) for seed in range(plan.seeds) if seed not in finished]
-        if lacking:
+    for group in plan.declared.at(plan.preset).groups:
+        if lacking := plan.unfinished_seeds(group):
             names = ", ".join(itertools.chain(*group))
-            lines.append(f"{names}: seed{'s' * (len(lacking) > 1)} {', '.join(lacking)}")
+            seeds = ", ".join(map(str, lacking))
+            lines.append(f"{names}: seed{'s' * (len(lacking) > 1)} {seeds}")
     return lines
 
 

@@ -1,9 +1,9 @@
 """The usual work of a figure: from its tasks, methods and budgets to trainings and their curves."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Protocol, cast, runtime_checkable
+from typing import Any, cast
 
 from rewardshift.agents.base import Agent
 from rewardshift.data.dataset import Dataset
@@ -19,23 +19,15 @@ from rewardshift.training.runs import Result, train, train_offline
 Settings = Mapping[str, Any]
 
 
-@runtime_checkable
-class Recorder(Protocol):
-    """A maker of data sets, which depend on the seed alone. Its `repr` must tell it from others."""
-
-    def record(self, transitions: int, seed: int) -> Dataset:
-        """A data set of this many transitions."""
-        ...
-
-
 @dataclass(frozen=True)
 class Task:
     """A task of a figure: an environment, or a data set, and what the agents need there.
 
     Args:
         env: A registered environment; with a data set, the one for evaluations.
-        data: The source of a data set, as `load_dataset` takes it. A `Recorder` makes another one
-            for every seed.
+        data: The source of a data set, as `load_dataset` takes it; or a function of a number of
+            transitions and a seed that makes another one for every seed. Its `repr` must tell it
+            from others.
         digest: The digest of the named data set. Other contents are refused.
         agent: The agent of all methods that have none of their own.
         settings: Settings of every agent on this task, in place of its own. `"network.hidden"` is
@@ -46,7 +38,7 @@ class Task:
     """
 
     env: str | None = None
-    data: str | Recorder | None = None
+    data: str | Callable[[int, int], Dataset] | None = None
     digest: str | None = None
     agent: Agent | None = None
     settings: Settings = field(default_factory=dict)
@@ -58,12 +50,12 @@ class Task:
         """The data set.
 
         Args:
-            transitions: The size of a recorded one.
-            seed: The seed of a recorded one.
+            transitions: The size, if a function makes it.
+            seed: The seed, if a function makes it.
         """
-        if not isinstance(self.data, str):
-            assert self.data is not None
-            return self.data.record(transitions, seed)
+        if callable(self.data):
+            return self.data(transitions, seed)
+        assert self.data is not None
         data = load_dataset(self.data)
         if self.digest not in (None, data.digest):
             raise InputError(
@@ -83,7 +75,7 @@ class Budget:
         evaluation_episodes: Episodes per point.
         settings: As in `Task`, for all tasks of the budget.
         capacity: Transitions in the replay. None takes the default of `OnlineBudget`.
-        transitions: The size of a data set that a `Recorder` makes.
+        transitions: The size of a data set that a function makes.
         diagnose: As in `OnlineBudget`.
     """
 
@@ -130,9 +122,9 @@ def budgets(steps: Mapping[str, int], **settings: Any) -> dict[str, Budget]:
     return {task: Budget(count, **settings) for task, count in steps.items()}
 
 
-def budget_for(task: str, budget: Budget | Mapping[str, Budget]) -> Budget:
+def budget_for(task: str, budget: Any) -> Any:
     """The budget of a task: a preset has one for all tasks, or one for each."""
-    return budget if isinstance(budget, Budget) else budget[task]
+    return budget[task] if isinstance(budget, Mapping) else budget
 
 
 def configured(method: Method, task: Task, budget: Budget, terminal: Terminal = "zero") -> Agent:
@@ -177,32 +169,26 @@ def _treated(shift: Any, terminal: Terminal) -> Any:
 def train_unit(figure: Figure, unit: Unit, folder: Path) -> list[Curve]:
     """Trains one method on one task, all seeds of the unit side by side.
 
-    On data that are recorded for every seed, one seed is trained after the other.
+    On data that are made for every seed, one seed is trained after the other.
     """
     (name,), (chosen,) = unit.tasks, unit.methods
     (method,) = [method for method in figure.methods if method.name == chosen]
     task, budget = figure.tasks[name], budget_for(name, unit.budget)
     agent = configured(method, task, budget, unit.terminal if figure.takes_terminal else "zero")
-    seeds = tuple(task.first_seed + seed for seed in unit.seeds)
-    if task.data is None:
-        online = budget.online(task.hindsight)
-        result = train(agent, task.env, seeds=seeds, budget=online, folder=folder)
-        return curves_of(figure, unit, result)
-    if isinstance(task.data, str):
-        result = _train_offline(agent, task, budget, seeds, folder)
-        return curves_of(figure, unit, result)
+    parts = [(unit, folder)]
+    if callable(task.data):
+        parts = [(unit._replace(seeds=(seed,)), folder / str(seed)) for seed in unit.seeds]
     curves = []
-    for own, seed in zip(seeds, unit.seeds, strict=True):
-        result = _train_offline(agent, task, budget, (own,), folder / str(seed))
-        curves += curves_of(figure, unit._replace(seeds=(seed,)), result)
+    for part, place in parts:
+        seeds = tuple(task.first_seed + seed for seed in part.seeds)
+        given: dict[str, Any] = {"seeds": seeds, "folder": place}
+        if task.data is None:
+            result = train(agent, task.env, budget=budget.online(task.hindsight), **given)
+        else:
+            data = task.load(budget.transitions, seeds[0])
+            result = train_offline(agent, data, task.env, budget=budget.offline(), **given)
+        curves += curves_of(figure, part, result)
     return curves
-
-
-def _train_offline(
-    agent: Agent, task: Task, budget: Budget, seeds: tuple[int, ...], folder: Path
-) -> Result:
-    data = task.load(budget.transitions, seeds[0])
-    return train_offline(agent, data, task.env, seeds=seeds, budget=budget.offline(), folder=folder)
 
 
 def curves_of(figure: Figure, unit: Unit, result: Result) -> list[Curve]:
@@ -234,9 +220,16 @@ def _curve(panel: Panel, method: str, seed: int, own: int, result: Result) -> Cu
     return Curve(panel.name, method, seed, [p[0] for p in points], [p[1] for p in points])
 
 
-def budget_lifetimes(figure: Figure, task: str, preset: str) -> float:
-    """The length of a training in lifetimes of the first method's shift; see `Figure`."""
-    budget = budget_for(task, figure.presets[preset].budget)
-    agent: Any = configured(figure.methods[0], figure.tasks[task], budget)
-    random = 0 if figure.tasks[task].data is not None else agent.warm_up
+def budget_lifetimes(figure: Figure, task: str, preset: str) -> float | None:
+    """The length of a training in lifetimes of the first method's shift (`rewardshift.lifetime`).
+
+    None if its agent has no target networks, which a lifetime is about.
+    """
+    what, budget = figure.tasks[task], budget_for(task, figure.presets[preset].budget)
+    agent: Any = figure.methods[0].agent
+    if isinstance(what, Task):
+        agent = configured(figure.methods[0], what, budget)
+    if not hasattr(agent, "lifetime"):
+        return None
+    random = 0 if what.data is not None else agent.warm_up
     return float((budget.steps - random) / agent.lifetime)

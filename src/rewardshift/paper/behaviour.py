@@ -52,8 +52,8 @@ class Behaviour:
     randomness: float
     seed: int | None = None
 
-    def record(self, transitions: int, seed: int) -> Dataset:
-        """See `Recorder`."""
+    def __call__(self, transitions: int, seed: int) -> Dataset:
+        """A data set of this many transitions."""
         seed = seed if self.seed is None else self.seed
         generator, controller = np.random.default_rng([seed, 17]), CONTROLLERS[self.env]
         env = gym.make(self.env)

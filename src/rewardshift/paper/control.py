@@ -12,7 +12,6 @@ from rewardshift.lab import (
     Preset,
     Style,
     Task,
-    budget_lifetimes,
     orderings,
     smoke_preset,
     task_panels,
@@ -126,7 +125,6 @@ CONTROL = Figure(
     ),
     presets={"smoke": SMOKE, "quick": QUICK, "paper": PAPER},
     seeds_per_unit=1,
-    lifetimes=budget_lifetimes,
 )
 
 
@@ -245,7 +243,6 @@ SPARSE_CHEETAH_FIGURE = Figure(
         ),
     },
     seeds_per_unit=1,
-    lifetimes=budget_lifetimes,
 )
 
 HUMANOID = replace(

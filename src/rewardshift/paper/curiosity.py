@@ -17,7 +17,6 @@ from rewardshift.lab import (
     Preset,
     Style,
     Task,
-    budget_lifetimes,
     budgets,
     orderings,
     smoke_preset,
@@ -176,7 +175,6 @@ CURIOSITY = Figure(
     },
     seeds_per_unit=10,
     revision=4,
-    lifetimes=budget_lifetimes,
 )
 
 ABLATION = (-0.05, -0.15, -1.0, -1.5, -2.0, -2.5, -5.0, -10.0)

@@ -11,7 +11,6 @@ from rewardshift.lab import (
     Preset,
     Style,
     Task,
-    budget_lifetimes,
     orderings,
     smoke_preset,
     task_panels,
@@ -99,5 +98,4 @@ FETCH = Figure(
     },
     seeds_per_unit=2,
     revision=2,
-    lifetimes=budget_lifetimes,
 )

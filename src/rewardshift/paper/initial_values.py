@@ -15,7 +15,6 @@ from rewardshift.lab import (
     Preset,
     Style,
     Task,
-    budget_lifetimes,
     orderings,
     smoke_preset,
     task_panels,
@@ -70,5 +69,4 @@ INITIAL_VALUES = Figure(
     revision=2,
     takes_terminal=False,
     seeds_per_unit=10,
-    lifetimes=budget_lifetimes,
 )

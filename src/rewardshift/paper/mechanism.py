@@ -18,7 +18,6 @@ from rewardshift.lab import (
     Preset,
     Style,
     Task,
-    budget_lifetimes,
     budgets,
     orderings,
     smoke_preset,
@@ -147,5 +146,4 @@ OFFLINE_MECHANISM = Figure(
     takes_terminal=False,
     x_label="updates",
     seeds_per_unit=10,
-    lifetimes=budget_lifetimes,
 )

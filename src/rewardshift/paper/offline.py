@@ -14,7 +14,6 @@ from rewardshift.lab import (
     Preset,
     Style,
     Task,
-    budget_lifetimes,
     orderings,
     smoke_preset,
 )
@@ -168,7 +167,6 @@ OFFLINE = Figure(
     x_label="updates",
     seeds_per_unit=6,  # a tenth cheaper than apart: `benchmarks/seeds.py`
     revision=2,
-    lifetimes=budget_lifetimes,
 )
 
 STYLES = (

@@ -6,14 +6,10 @@ from pathlib import Path
 from typing import Any
 
 from rewardshift.errors import InputError
-from rewardshift.files import read_own, write_atomic
+from rewardshift.files import write_atomic
 from rewardshift.lab.figure import Curve
-from rewardshift.lab.results import (
-    check_seal,
-    command_again,
-    read_results,
-    write_provenance,
-)
+from rewardshift.lab.results import check_seal, command_again, read_results
+from rewardshift.lab.sweep.constants import method_name
 from rewardshift.lab.sweep.declaration import SWEEP, figures_in, read_sweep
 from rewardshift.report.page import render_page
 from rewardshift.report.plots import draw, in_caption
@@ -100,13 +96,8 @@ def write_report(out: Path) -> Path:
 
 
 def unsealed(out: Path) -> list[Path]:
-    """The folders of figures without a seal, which an earlier version wrote."""
+    """The folders of figures without a seal."""
     return [folder for folder in _figure_folders(out) if not check_seal(folder)]
-
-
-def write_seal(folder: Path) -> None:
-    """Seals a figure's present results."""
-    write_provenance(folder, json.loads(read_own(folder / "provenance.json")))
 
 
 def summary(out: Path) -> Summary:

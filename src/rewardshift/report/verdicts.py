@@ -9,6 +9,7 @@ from jaxtyping import Float
 
 from rewardshift.checks import Count, Finite, Natural, Share
 from rewardshift.lab.figure import Claim, Curve, Figure, Metric, Panel, Source, rounded
+from rewardshift.lab.trainings import budget_lifetimes
 from rewardshift.report.statistics import (
     ALPHA,
     MIN_SEEDS,
@@ -312,11 +313,11 @@ def _sign(panel: Panel) -> float:
 
 def _declared(figure: Figure, panel: Panel, claim: Claim, preset: str) -> dict[str, Any]:
     """The entry of a claim that is not tested."""
-    plan, tell = figure.presets[preset], figure.lifetimes
+    plan, tell = figure.presets[preset], figure.lifetimes or budget_lifetimes
     return {
         **{key: getattr(claim, key) for key in CLAIMED},
         "preset": preset,
-        "lifetimes": None if tell is None else tell(figure, panel.task, preset),
+        "lifetimes": tell(figure, panel.task, preset),
         "verdict": "not tested",
         "core_hours": plan.left_out.get(panel.task, plan.core_hours),
         **dict.fromkeys(MEASURED),

@@ -1,7 +1,7 @@
 """A sweep of one of our agents: its trainings with each constant."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -11,15 +11,15 @@ from rewardshift.agents.base import Agent
 from rewardshift.agents.offline import Offline
 from rewardshift.agents.online import Online
 from rewardshift.auto import AUTO, Auto, Cautious, Rule, rule_on_data
-from rewardshift.checks import check, checked
+from rewardshift.checks import check
 from rewardshift.data.dataset import Subset
-from rewardshift.envs.tasks import MakeEnv, check_imported
+from rewardshift.envs.tasks import MakeEnv
 from rewardshift.errors import InputError, shown
 from rewardshift.lab.figure import Curve, Figure, Unit
 from rewardshift.lab.sweep.constants import Constant
 from rewardshift.lab.trainings import curves_of
 from rewardshift.shift import Shift, as_shift
-from rewardshift.training.config import build, part_from_json, part_to_json
+from rewardshift.training.config import part_to_json
 from rewardshift.training.evaluation import policy_state
 from rewardshift.training.offline import OfflineBudget
 from rewardshift.training.online import OnlineBudget
@@ -99,19 +99,22 @@ class SweptAgent:
                 )
             new: Any = tuple(replace(shift, bias=bias) for bias in constant)
         elif constant == AUTO:
-            new = self._rule(shift)
+            new = self._rule
         elif isinstance(agent.shift, int | float):  # the agent may take no Shift
-            new = float(constant)
+            new = constant
         else:
-            new = replace(shift, bias=float(constant))
+            new = replace(shift, bias=constant)
         changed: Agent = replace(agent, shift=new)
         return changed
 
-    def _rule(self, shift: Shift) -> Auto | Cautious:
-        """The rule beside constants with this scale and treatment of terminal states.
+    @property
+    def _rule(self) -> Auto | Cautious:
+        """The rule beside constants.
 
-        Like `rewardshift train --shift auto`, it takes over any treatment but the default one.
+        Like `rewardshift train --shift auto`, it takes over any treatment of terminal states but
+        the default one.
         """
+        shift = self.shift
         if not isinstance(self.agent, Online | Offline):
             raise InputError(
                 "'auto' is for agents whose shift may depend on rewards, such as DQN and BCQ;"
@@ -127,7 +130,7 @@ class SweptAgent:
     @property
     def rule_words(self) -> str:
         """The treatment of terminal states by `"auto"`."""
-        rule = self._rule(replace(self.shift, gamma=None))
+        rule = self._rule
         return f"terminal {((self.data is not None and rule_on_data(rule)) or rule).terminal}"
 
     @property
@@ -178,36 +181,3 @@ class SweptAgent:
             one = unit._replace(methods=(method,))
             curves += curves_of(figure, one, replace(result, rows=own))
         return curves
-
-    @property
-    def lifetimes(self) -> float | None:
-        """The length of a training in lifetimes of a shift, if the agent has target networks."""
-        agent: Any = self.agent
-        if not hasattr(agent, "lifetime"):
-            return None
-        return float((self.budget.steps - agent.warm_up) / agent.lifetime)
-
-    def to_json(self) -> dict[str, Any]:
-        """The declaration in `sweep.json`."""
-        settings = {one.name: getattr(self.budget, one.name) for one in fields(self.budget)}
-        return {
-            "agent": part_to_json(self.agent),
-            "env": self.env,
-            "budget": {name: part_to_json(value) for name, value in settings.items()},
-            "data": self.data,
-            "subset": part_to_json(self.subset),
-        }
-
-    @classmethod
-    def from_json(cls, body: dict[str, Any]) -> "SweptAgent":
-        """The agent from the result of `to_json`."""
-        env = checked("env", str | None, body["env"])
-        if env is not None:
-            check_imported(env)
-        return cls(
-            agent=part_from_json(body["agent"]),
-            env=env,
-            budget=build(OnlineBudget if body["data"] is None else OfflineBudget, body["budget"]),
-            data=body["data"],
-            subset=part_from_json(body["subset"]),
-        )

@@ -8,7 +8,7 @@ import contextlib
 import json
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -40,11 +40,11 @@ from rewardshift.lab.sweep.constants import (
     method_name,
 )
 from rewardshift.lab.sweep.trials import SweptTrial
-from rewardshift.training.config import part_from_json
+from rewardshift.training.config import build, part_from_json, part_to_json
 
 SWEEP = "sweep"  # the name of the figure, of its preset and of its folder
 DECLARATION = "sweep.json"
-FORMAT = 3
+FORMAT = 4
 
 
 @dataclass(frozen=True)
@@ -137,16 +137,14 @@ class Sweep:
             unit_spans=("method",) if rows else (),
             seeds_per_unit=math.ceil(seeds / jobs) if rows else subject.seeds_together,
             scenario=SWEEP,
-            lifetimes=None if subject.lifetimes is None else _lifetimes,
         )
 
     def to_json(self) -> dict[str, Any]:
         """The declaration in `sweep.json`."""
-        return {
-            **self.subject.to_json(),
-            "constants": [list(one) if isinstance(one, tuple) else one for one in self.constants],
-            "values": None if self.values is None else list(self.values),
-        }
+        kept = [one.name for one in fields(self.subject) if one.compare]
+        given = {name: getattr(self.subject, name) for name in kept}
+        given |= {"constants": self.constants, "values": self.values}
+        return {name: part_to_json(value) for name, value in given.items()}
 
     @property
     def digest(self) -> str:
@@ -156,16 +154,13 @@ class Sweep:
 
     @classmethod
     def from_json(cls, body: dict[str, Any]) -> "Sweep":
-        """The sweep from the result of `to_json`."""
-        kind = SweptTrial if "trial" in body else SweptAgent
-        constants, values = part_from_json(body["constants"]), part_from_json(body["values"])
-        return cls(kind.from_json(body), constants, values)
-
-
-def _lifetimes(figure: Figure, _: str, __: str) -> float:
-    """See `Figure`."""
-    found: float = figure.tasks[SWEEP].lifetimes
-    return found
+        """The sweep from the result of `to_json`. A trial comes without its function."""
+        subject = {name: body[name] for name in body if name not in ("constants", "values")}
+        return cls(
+            build(SweptTrial if "trial" in body else SweptAgent, subject),
+            part_from_json(body["constants"]),
+            part_from_json(body["values"]),
+        )
 
 
 class SweepFile(NamedTuple):

@@ -57,7 +57,6 @@ class SweptTrial:
 
     # What a figure asks of `SweptAgent`, too.
     budget: ClassVar[None] = None  # the trial's own
-    lifetimes: ClassVar[None] = None
     seeds_together: ClassVar[int] = 1
     x_label: ClassVar[str] = "environment steps"
 
@@ -225,17 +224,6 @@ class SweptTrial:
         plain = isinstance(found, Shift) and found.terminal == "zero"
         line = getattr(self.function, "shift_line", "env = ShiftReward(env, {})")
         return str(line).format(f"{found.bias if plain else repr(given)}{gamma}")  # type: ignore[union-attr]
-
-    def to_json(self) -> dict[str, Any]:
-        """The declaration in `sweep.json`."""
-        names = ("trial", "source", "env", "gamma", "terminal", "evaluation_episodes")
-        return {name: getattr(self, name) for name in names}
-
-    @classmethod
-    def from_json(cls, body: dict[str, Any]) -> "SweptTrial":
-        """The trial from the result of `to_json`, which cannot be run."""
-        names = ("trial", "source", "env", "gamma", "terminal", "evaluation_episodes")
-        return cls(**{name: body[name] for name in names})
 
 
 def _pair(pair: Any) -> tuple[int, Any]:
