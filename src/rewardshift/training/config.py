@@ -26,7 +26,7 @@ from rewardshift.agents.sac import SAC
 from rewardshift.agents.selection import SELECTIONS
 from rewardshift.agents.td3 import TD3
 from rewardshift.auto import Auto
-from rewardshift.checks import Count, Finite, Must, check, checked
+from rewardshift.checks import Count, Finite, Must, Settings, checked
 from rewardshift.data.dataset import Dataset, Subset
 from rewardshift.data.loading import load_dataset
 from rewardshift.envs.tasks import TaskSpec, check_imported
@@ -56,7 +56,7 @@ OURS: dict[str, type] = {
 
 
 @dataclass(frozen=True)
-class DataConfig:
+class DataConfig(Settings):
     """The data set of a run.
 
     Args:
@@ -68,9 +68,6 @@ class DataConfig:
     source: str
     digest: str
     parts: tuple[Subset, ...] = ()
-
-    def __post_init__(self) -> None:
-        check(self)
 
     def load(self) -> Dataset:
         """The data set; refused if its contents have changed, or if it would be downloaded."""
@@ -91,7 +88,7 @@ class DataConfig:
 
 
 @dataclass(frozen=True)
-class RunConfig:
+class RunConfig(Settings):
     """The configuration of a run: everything that its results depend on.
 
     Args:
@@ -115,7 +112,7 @@ class RunConfig:
     biases: tuple[Finite, ...] = ()
 
     def __post_init__(self) -> None:
-        check(self)
+        super().__post_init__()
         if not 1 <= len(set(self.seeds)) == len(self.seeds) <= MOST_SEEDS or min(self.seeds) < 0:
             raise InputError(
                 f"seeds must be up to {MOST_SEEDS} different numbers from 0 to 2^31 - 1, got"

@@ -14,7 +14,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from rewardshift.agents.base import Agent, Batch
-from rewardshift.checks import Count, check
+from rewardshift.checks import Count, Settings
 from rewardshift.data.dataset import Dataset
 from rewardshift.envs.tasks import MakeEnv, TaskSpec
 from rewardshift.errors import InputError
@@ -36,7 +36,7 @@ BEYOND = 1e-3
 
 
 @dataclass(frozen=True)
-class OfflineBudget:
+class OfflineBudget(Settings):
     """The length and the schedule of a training on fixed data, for every agent.
 
     Args:
@@ -50,9 +50,6 @@ class OfflineBudget:
     evaluate_every: Count = 5_000
     evaluation_episodes: Count = 10
     checkpoint_every: Count = 10_000
-
-    def __post_init__(self) -> None:
-        check(self)
 
     @property
     def steps(self) -> int:

@@ -15,7 +15,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from rewardshift.agents.base import Agent
-from rewardshift.checks import Count, check
+from rewardshift.checks import Count, Settings
 from rewardshift.envs.goals import goal_reward
 from rewardshift.envs.tasks import MakeEnv, TaskSpec, env_name
 from rewardshift.envs.vector import Environments
@@ -37,7 +37,7 @@ from rewardshift.training.trainer import (
 
 
 @dataclass(frozen=True)
-class OnlineBudget:
+class OnlineBudget(Settings):
     """The length and the schedule of a training in an environment, for every agent.
 
     Args:
@@ -59,9 +59,6 @@ class OnlineBudget:
     evaluation_episodes: Count = 10
     checkpoint_every: Count = 10_000
     diagnose: bool = False
-
-    def __post_init__(self) -> None:
-        check(self)
 
 
 @dataclass(frozen=True)

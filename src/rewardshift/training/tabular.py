@@ -16,13 +16,13 @@ from rewardshift.agents.tabular import (
     Transition,
     optimal_q,
 )
-from rewardshift.checks import Count, check
+from rewardshift.checks import Count, Settings
 from rewardshift.envs.tabular import FiniteTask
 from rewardshift.errors import InputError
 
 
 @dataclass(frozen=True)
-class TabularBudget:
+class TabularBudget(Settings):
     """The length of a training and its evaluations.
 
     Args:
@@ -39,7 +39,7 @@ class TabularBudget:
     evaluate_first: bool = False
 
     def __post_init__(self) -> None:
-        check(self)
+        super().__post_init__()
         if self.episodes % self.evaluate_every:
             raise InputError(
                 f"episodes must be a multiple of evaluate_every={self.evaluate_every},"
