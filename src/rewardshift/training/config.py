@@ -26,7 +26,7 @@ from rewardshift.agents.sac import SAC
 from rewardshift.agents.selection import SELECTIONS
 from rewardshift.agents.td3 import TD3
 from rewardshift.auto import Auto
-from rewardshift.checks import Count, Finite, Must, Settings, checked
+from rewardshift.checks import Count, Finite, Must, Natural, Settings, checked
 from rewardshift.data.dataset import Dataset, Subset
 from rewardshift.data.loading import load_dataset
 from rewardshift.envs.tasks import TaskSpec, check_imported
@@ -159,6 +159,14 @@ class RunConfig(Settings):
             return self
         budget = _with_length(self.budget, steps)
         return replace(self, budget=budget, earlier_steps=(*self.earlier_steps, now))
+
+    def row(self, seed: int | None = None) -> int:
+        """The row of a seed; by default of the first."""
+        if seed is None:
+            return 0
+        if checked("seed", Natural, seed) not in self.seeds:
+            raise InputError(f"the run has the seeds {list(self.seeds)}, not {seed}")
+        return self.seeds.index(seed)
 
     @property
     def digests(self) -> tuple[str, ...]:

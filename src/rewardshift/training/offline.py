@@ -5,6 +5,7 @@ changes the results.
 """
 
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -18,6 +19,7 @@ from rewardshift.checks import Count, Settings
 from rewardshift.data.dataset import Dataset
 from rewardshift.envs.tasks import MakeEnv, TaskSpec
 from rewardshift.errors import InputError
+from rewardshift.training.evaluation import Episodes
 from rewardshift.training.logged_values import OfflineEstimates
 from rewardshift.training.trainer import (
     Columns,
@@ -135,7 +137,7 @@ class OfflineTrainer(Trainer):
             if time.perf_counter() - clock < CALL_SECONDS / 2:
                 self._call = max(self.agent.period, min(2 * self._call, longest))
             if self.step % evaluate_every == 0:
-                self._evaluate(metrics, on_progress)
+                self.evaluate(metrics, on_progress)
             if on_progress is not None:
                 on_progress(self.step, self.rows)
         finite_metrics(metrics, self.step, self.seeds)
@@ -144,23 +146,9 @@ class OfflineTrainer(Trainer):
         """See `Trainer`."""
         return Transitions(self._data.observation, self._data.reward, self._data.terminated)
 
-    def _evaluate(self, metrics: dict[str, Any], on_progress: OnProgress | None) -> None:
-        latest = finite_metrics(metrics, self.step, self.seeds)
-        on_step = None if on_progress is None else partial(on_progress, self.step, self.rows)
-        episodes = self.evaluator(self.state, self.step, on_step)
-        estimates: list[dict[str, float]] = [{} for _ in self.seeds]
-        if self._estimate is not None:
-            estimates = self._estimate(self.state, episodes)
-        for row, seed in enumerate(self.seeds):
-            self.rows.append(
-                OfflineRow(
-                    seed=seed,
-                    step=self.step,
-                    evaluation_return=float(episodes.returns[row].mean()),
-                    metrics=latest[row],
-                    **estimates[row],
-                )
-            )
+    def measured(self, episodes: Episodes) -> dict[str, Sequence[Any]]:
+        """See `OfflineRow`."""
+        return {} if self._estimate is None else self._estimate(self.state, episodes)
 
 
 def as_batch(data: Dataset, env: str | MakeEnv, spec: TaskSpec) -> Batch:

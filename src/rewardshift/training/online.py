@@ -6,9 +6,11 @@ not. All other randomness is a function of (seed, step) too. So a killed run tha
 repeats, from its last checkpoint on, the uninterrupted run bit for bit.
 """
 
+import math
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -20,20 +22,22 @@ from rewardshift.envs.goals import goal_reward
 from rewardshift.envs.tasks import MakeEnv, TaskSpec, env_name
 from rewardshift.envs.vector import Environments
 from rewardshift.errors import FOREIGN, TrainingError, blaming, foreign_error
-from rewardshift.training.evaluation import derive_seed
+from rewardshift.training.checkpoint import Snapshot
+from rewardshift.training.evaluation import Episodes, derive_seed
 from rewardshift.training.hindsight import Hindsight, HindsightReplay
 from rewardshift.training.logged_values import values_by_tried
 from rewardshift.training.replay import RecordLayout, Replay
 from rewardshift.training.trainer import (
     Columns,
     OnProgress,
-    Snapshot,
     Trainer,
     Transitions,
     as_scalars,
     finite_metrics,
-    random_numbers,
 )
+
+# The number of steps whose random numbers are drawn at once.
+BLOCK = 1000
 
 
 @dataclass(frozen=True)
@@ -190,7 +194,7 @@ class OnlineTrainer(Trainer):
             action, bonus = np.asarray(chosen), np.asarray(novelty)
             metrics |= latest  # updates of other turns may return other metrics
             if self.step % evaluate_every == 0:
-                self._evaluate(metrics, on_progress)
+                self.evaluate(metrics, on_progress)
             if on_progress is not None:
                 on_progress(self.step, self.rows)
         finite_metrics(metrics, self.step, self.seeds)
@@ -200,15 +204,15 @@ class OnlineTrainer(Trainer):
         records = self.replay.records[row, : self.replay.size]
         return Transitions(records["observation"], records["reward"], records["terminated"] != 0)
 
-    def snapshot(self) -> Snapshot:
+    def snapshot(self, since: int = 0) -> Snapshot:
         """See `Trainer`."""
-        step, arrays, notes = super().snapshot()
+        base = super().snapshot(since)
         counters = {
             "episodes": self.episodes,
             "finished": self.finished,
             "finished_return": self.finished_return,
         }
-        return Snapshot(step, {**arrays, "counters": counters}, notes)
+        return base._replace(arrays={**base.arrays, "counters": counters})
 
     def restore(self, snapshot: Snapshot) -> None:
         """See `Trainer`."""
@@ -222,40 +226,72 @@ class OnlineTrainer(Trainer):
         self.envs.close()
         super().close()
 
-    def _evaluate(self, metrics: dict[str, Any], on_progress: OnProgress | None) -> None:
-        latest = finite_metrics(metrics, self.step, self.seeds)
-        on_step = None if on_progress is None else partial(on_progress, self.step, self.rows)
-        episodes = self.evaluator(self.state, self.step, on_step)
-        returns = episodes.returns.mean(axis=1)
-        successes = episodes.success.mean(axis=1)
-        diagnoses: list[dict[str, float]] = [{} for _ in self.seeds]
-        if self.budget.diagnose:
-            actions = self.spec.num_actions
-            diagnoses = values_by_tried(self.agent, self.state, self.replay, actions)
-        for row, seed in enumerate(self.seeds):
-            finished = int(self.finished[row])
-            self.rows.append(
-                OnlineRow(
-                    seed=seed,
-                    step=self.step,
-                    episodes=int(self.episodes[row]),
-                    evaluation_return=float(returns[row]),
-                    training_return=float(self.finished_return[row]) / finished
-                    if finished
-                    else None,
-                    success_rate=None if np.isnan(successes[row]) else float(successes[row]),
-                    **diagnoses[row],
-                    metrics=latest[row],
-                )
-            )
+    def measured(self, episodes: Episodes) -> dict[str, Sequence[Any]]:
+        """See `OnlineRow`."""
+        seen = zip(self.finished_return.tolist(), self.finished.tolist(), strict=True)
+        successes = episodes.success.mean(axis=1).tolist()
+        columns: dict[str, Sequence[Any]] = {
+            "episodes": self.episodes.tolist(),
+            "training_return": [total / count if count else None for total, count in seen],
+            "success_rate": [None if math.isnan(rate) else rate for rate in successes],
+        }
         self.finished[:] = 0
         self.finished_return[:] = 0.0
+        if self.budget.diagnose:
+            actions = self.spec.num_actions
+            columns |= values_by_tried(self.agent, self.state, self.replay, actions)
+        return columns
 
     def _check(self, observation: np.ndarray, reward: np.ndarray) -> None:
         if observation.dtype != np.uint8 and not np.isfinite(observation).all():
             raise TrainingError(f"an observation is not finite after step {self.step}")
         if not np.isfinite(reward).all():
             raise TrainingError(f"a reward is not finite after step {self.step}: {reward}")
+
+
+class RandomNumbers(NamedTuple):
+    """The randomness of one step of every seed, drawn ahead.
+
+    It holds numbers in [0, 1) rather than keys wherever few are needed: splitting keys within
+    the compiled step costs a small agent much of its time. `sampling` is for the batch,
+    `acting` for the leader and the action, and `key` for the update.
+    """
+
+    key: np.ndarray
+    sampling: np.ndarray
+    acting: np.ndarray
+
+
+def random_numbers(
+    step: int, seeds: tuple[int, ...], update_keys: Any, sizes: tuple[int, int]
+) -> Iterator[RandomNumbers]:
+    """The randomness of every step from a given one on.
+
+    Args:
+        step: The first step.
+        seeds: The seeds, one row each.
+        update_keys: The key of each seed's updates.
+        sizes: The count of random numbers per seed for acting, and for sampling.
+    """
+    acting, sampling = sizes
+    size = (BLOCK, acting + sampling)
+    while True:
+        block, offset = divmod(step, BLOCK)
+        keys = np.asarray(_block_keys(update_keys, block))
+        streams = [np.random.default_rng([seed, 2, block]) for seed in seeds]
+        uniforms = np.stack([stream.random(size, np.float32) for stream in streams], axis=1)
+        for i in range(offset, BLOCK):
+            numbers = uniforms[i]
+            yield RandomNumbers(keys[i], numbers[:, acting:], numbers[:, :acting])
+        step = (block + 1) * BLOCK
+
+
+@jax.jit
+def _block_keys(keys: Any, block: Any) -> Any:
+    """The raw keys of a block of steps, `[step, seed, 2]`."""
+    steps = block * BLOCK + jnp.arange(BLOCK)
+    folded = jax.vmap(lambda step: jax.vmap(lambda key: jax.random.fold_in(key, step))(keys))(steps)
+    return jax.random.key_data(folded)
 
 
 # Functions and not methods of the trainer: JAX caches static arguments, and a cached trainer would

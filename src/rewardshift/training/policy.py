@@ -251,19 +251,6 @@ def _row(found: Episodes) -> Evaluation:
     return Evaluation(*(column[0] for column in columns))
 
 
-def filled_networks(agent: Agent, shapes: Any, leaves: dict[str, np.ndarray]) -> dict[str, Any]:
-    """The fields of an agent's state that `greedy` reads, from the arrays of a file.
-
-    Args:
-        agent: The agent.
-        shapes: A state of the agent; only its shapes count.
-        leaves: The arrays by path.
-    """
-    wanted = policy_state(agent, shapes)
-    template = jax.tree.map(lambda leaf: np.empty(leaf.shape, leaf.dtype), wanted)
-    return dict(fill(template, leaves))
-
-
 def _checksum(about: dict[str, Any], leaves: dict[str, np.ndarray]) -> str:
     """The checksum of a policy file, over its description and its arrays."""
     content = sha256(json.dumps(about, sort_keys=True).encode())
@@ -288,7 +275,7 @@ def read_policy(path: Path) -> Policy:
         env, seed, step = (checked(name, kind, about[name]) for name, kind in kinds.items())
         agent = checked("agent", Agent, agent)
         state = jax.eval_shape(lambda: agent.init(jax.random.key(0), spec))
-        networks = jax.tree.map(jnp.asarray, filled_networks(agent, state, leaves))
+        networks = jax.tree.map(jnp.asarray, fill(policy_state(agent, state), leaves))
         state = acting_state(state, networks)
         check_imported(env)
         return Policy(agent, spec, state, env, seed, step)

@@ -23,7 +23,7 @@ from rewardshift.training.evaluation import acting_state, policy_state
 from rewardshift.training.offline import OfflineBudget, OfflineTrainer, as_batch
 from rewardshift.training.online import OnlineBudget, OnlineTrainer
 from rewardshift.training.policy import Policy
-from rewardshift.training.run_folder import check_folder, read_config, row_of, run_in_folder
+from rewardshift.training.run_folder import check_folder, read_config, run_in_folder
 from rewardshift.training.trainer import Columns, OnProgress, Trainer
 from rewardshift.training.validate import validate_offline, validate_online
 
@@ -53,7 +53,7 @@ class Result:
     def policy(self, seed: int | None = None) -> Policy:
         """The greedy policy of a seed; by default of the first."""
         config = self.config
-        row = row_of(config, config.seeds[0] if seed is None else seed)
+        row = config.row(seed)
         networks = policy_state(config.agent, self.state)
         chosen = jax.tree.map(lambda leaf: leaf[row], networks)
         state = acting_state(self.state, chosen)

@@ -1,12 +1,12 @@
-"""The base class of the two training loops, with their metrics and their random numbers.
+"""The base class of the two training loops, and their metrics.
 
-The loops know no metric by name: `validate.py` finds the names by tracing the agent's updates. All
-randomness is a function of (seed, step), so an interruption changes no result.
+The loops know no metric by name: `validate.py` finds the names by tracing the agent's updates.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple, get_type_hints
 
@@ -19,11 +19,10 @@ from rewardshift.agents.base import Agent
 from rewardshift.checks import checked
 from rewardshift.envs.tasks import MakeEnv, TaskSpec
 from rewardshift.errors import InputError, TrainingError, shown
-from rewardshift.training.evaluation import Evaluator
+from rewardshift.training.checkpoint import Snapshot
+from rewardshift.training.evaluation import Episodes, Evaluator
 from rewardshift.training.replay import Replay
 
-# The number of steps whose random numbers are drawn at once.
-BLOCK = 1000
 # Called with the step and the rows of `metrics.csv` so far, also at every step of an evaluation.
 # Raising an exception in it stops the training.
 OnProgress = Callable[[int, Sequence[Any]], None]
@@ -92,19 +91,6 @@ class Columns:
         return self.kind(**{name: named[name] for name in self.fixed}, metrics=metrics)
 
 
-class Snapshot(NamedTuple):
-    """Everything that a trainer needs to continue from a checkpoint, except its replay.
-
-    `arrays` is a tree of arrays, with the same paths, shapes and dtypes at every checkpoint.
-    `notes` can be stored as JSON. The arrays belong to the trainer and are valid until it trains
-    again.
-    """
-
-    step: int
-    arrays: Any
-    notes: dict[str, Any]
-
-
 class Transitions(NamedTuple):
     """The transitions that a seed has collected so far, or its data, with primal rewards."""
 
@@ -116,8 +102,8 @@ class Transitions(NamedTuple):
 class Trainer(ABC):
     """A training that runs from checkpoint to checkpoint.
 
-    A new trainer with the same settings that restores a checkpoint's snapshot, and the records of
-    the replay if there is one, continues exactly as the old trainer would, bit for bit.
+    A new trainer with the same settings that restores a checkpoint continues exactly as the old
+    trainer would, bit for bit.
 
     Args:
         agent: The agent's configuration.
@@ -157,14 +143,38 @@ class Trainer(ABC):
     def transitions(self, row: int) -> Transitions:
         """The transitions of a seed so far, or the data that it learns from."""
 
-    def snapshot(self) -> Snapshot:
-        """The snapshot at this step."""
-        return Snapshot(self.step, {"agent": self.state}, self.columns.to_json(self.rows))
+    @abstractmethod
+    def measured(self, episodes: Episodes) -> dict[str, Sequence[Any]]:
+        """The columns of an evaluation beside its return, each with a value for every seed."""
+
+    def evaluate(self, metrics: Mapping[str, Any], on_progress: OnProgress | None) -> None:
+        """Adds a row for every seed, with the metrics of the last updates."""
+        latest = finite_metrics(metrics, self.step, self.seeds)
+        on_step = None if on_progress is None else partial(on_progress, self.step, self.rows)
+        episodes = self.evaluator(self.state, self.step, on_step)
+        columns = {
+            "seed": self.seeds,
+            "evaluation_return": episodes.returns.mean(axis=1).tolist(),
+            "metrics": latest,
+            **self.measured(episodes),
+        }
+        for values in zip(*columns.values(), strict=True):
+            named = dict(zip(columns, values, strict=True))
+            self.rows.append(self.columns.kind(step=self.step, **named))
+
+    def snapshot(self, since: int = 0) -> Snapshot:
+        """The snapshot at this step, with the transitions that were collected since another."""
+        notes = self.columns.to_json(self.rows)
+        records = self.replay.newest(self.step - since) if self.replay else None
+        return Snapshot(self.step, {"agent": self.state}, notes, records)
 
     def restore(self, snapshot: Snapshot) -> None:
-        """Restores a snapshot. The caller restores the records of the replay."""
+        """Restores a snapshot with all transitions of the replay."""
         self.step, self.state = snapshot.step, snapshot.arrays["agent"]
         self.rows = self.columns.from_json(snapshot.notes)
+        if self.replay:
+            assert snapshot.records is not None
+            self.replay.restore(snapshot.records, snapshot.step)
 
     def close(self) -> None:
         """Closes the environments."""
@@ -186,51 +196,6 @@ def finite_metrics(
             seed = seeds[int(np.flatnonzero(~np.isfinite(values))[0])]
             raise TrainingError(f"{name} is not finite at step {step} of seed {seed}")
     return [{name: values[row] for name, values in seen.items()} for row in range(len(seeds))]
-
-
-class RandomNumbers(NamedTuple):
-    """The randomness of one step of every seed, drawn ahead.
-
-    It holds numbers in [0, 1) rather than keys wherever few are needed: splitting keys within
-    the compiled step costs a small agent much of its time. `sampling` is for the batch,
-    `acting` for the leader and the action, and `key` for the update.
-    """
-
-    key: np.ndarray
-    sampling: np.ndarray
-    acting: np.ndarray
-
-
-def random_numbers(
-    step: int, seeds: tuple[int, ...], update_keys: Any, sizes: tuple[int, int]
-) -> Iterator[RandomNumbers]:
-    """The randomness of every step from a given one on.
-
-    Args:
-        step: The first step.
-        seeds: The seeds, one row each.
-        update_keys: The key of each seed's updates.
-        sizes: The count of random numbers per seed for acting, and for sampling.
-    """
-    acting, sampling = sizes
-    size = (BLOCK, acting + sampling)
-    while True:
-        block, offset = divmod(step, BLOCK)
-        keys = np.asarray(_block_keys(update_keys, block))
-        streams = [np.random.default_rng([seed, 2, block]) for seed in seeds]
-        uniforms = np.stack([stream.random(size, np.float32) for stream in streams], axis=1)
-        for i in range(offset, BLOCK):
-            numbers = uniforms[i]
-            yield RandomNumbers(keys[i], numbers[:, acting:], numbers[:, :acting])
-        step = (block + 1) * BLOCK
-
-
-@jax.jit
-def _block_keys(keys: Any, block: Any) -> Any:
-    """The raw keys of a block of steps, `[step, seed, 2]`."""
-    steps = block * BLOCK + jnp.arange(BLOCK)
-    folded = jax.vmap(lambda step: jax.vmap(lambda key: jax.random.fold_in(key, step))(keys))(steps)
-    return jax.random.key_data(folded)
 
 
 def make_room_for_programs(share: float = 0.5) -> None:
