@@ -98,8 +98,9 @@ class OfflineEstimates:
         """The columns of `OfflineRow`, given the greedy episodes."""
         values = self._estimate(state, episodes.first, episodes.last)
         first, last, seen, unseen = (np.asarray(value) for value in values)
-        shift, ended = self._shift, (episodes.lengths, episodes.terminated)
-        gap = mean_gap(first, episode_returns(shift, episodes.discounted, *ended, last), axis=1)
+        shift, found = self._shift, episodes.found
+        followed = episode_returns(shift, found.discounted, found.lengths, found.terminated, last)
+        gap = mean_gap(first, followed, axis=1)
         columns = {
             "estimate": gap.estimate,
             "shifted_return": gap.followed,

@@ -38,9 +38,8 @@ from rewardshift.files import (
 )
 from rewardshift.shift import Shift
 from rewardshift.training.checkpoint import fill, leaf_name, npz_bytes
-from rewardshift.training.config import part_from_json, part_to_json
+from rewardshift.training.config import RunConfig, part_from_json, part_to_json
 from rewardshift.training.evaluation import (
-    Episodes,
     Evaluation,
     Evaluator,
     RowSpaces,
@@ -160,12 +159,12 @@ class Policy:
         evaluator = Evaluator(self.agent, make, (seed,), at_once, spec)
         state = jax.tree.map(lambda leaf: jnp.asarray(leaf)[None], self.state)
         try:
-            runs = [_row(evaluator(state, 0, skip=n)) for n in range(0, episodes, at_once)]
+            runs = [evaluator(state, 0, skip=n).found for n in range(0, episodes, at_once)]
         finally:
             if not at_hand:
                 evaluator.close()
-        columns = map(np.concatenate, zip(*runs, strict=True))
-        return Evaluation(*(column[:episodes] for column in columns))
+        columns = (np.concatenate(parts, axis=1) for parts in zip(*runs, strict=True))
+        return Evaluation(*(column[0, :episodes] for column in columns))
 
     def _check_task(self, found: TaskSpec) -> None:
         """Raises if a task is not one for this policy."""
@@ -245,10 +244,27 @@ class Policy:
         return self.spec.space
 
 
-def _row(found: Episodes) -> Evaluation:
-    """The episodes of the only seed."""
-    _, _, *columns = found
-    return Evaluation(*(column[0] for column in columns))
+def policy_of_row(
+    config: RunConfig,
+    env: str | MakeEnv,
+    states: Any,
+    networks: dict[str, Any],
+    row: int,
+    step: int,
+) -> Policy:
+    """The policy of one seed of a run.
+
+    Args:
+        config: The run's configuration.
+        env: The environment.
+        states: The agent's state, or only its shapes; see `acting_state`.
+        networks: The fields that `greedy` reads, with a leading axis over the seeds.
+        row: The row of the seed.
+        step: The number of training steps.
+    """
+    chosen = jax.tree.map(lambda leaf: jnp.asarray(leaf[row]), networks)
+    state = acting_state(states, chosen)
+    return Policy(config.agent, config.spec, state, env, config.seeds[row], step)
 
 
 def _checksum(about: dict[str, Any], leaves: dict[str, np.ndarray]) -> str:

@@ -17,7 +17,6 @@ from pathlib import Path
 from typing import Any
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 
 from rewardshift.errors import InputError, one_line
@@ -42,13 +41,13 @@ from rewardshift.training.checkpoint import (
     npz_bytes,
 )
 from rewardshift.training.config import FORMAT, RunConfig
-from rewardshift.training.evaluation import acting_state, policy_state
+from rewardshift.training.evaluation import policy_state
 from rewardshift.training.initial_values import (
     initial_values,
     read_initial_values,
     write_initial_values,
 )
-from rewardshift.training.policy import Policy, read_policy
+from rewardshift.training.policy import Policy, policy_of_row, read_policy
 from rewardshift.training.trainer import Columns, OnProgress, Trainer
 
 METRICS, PARAMETERS, TIMES = "metrics.csv", "parameters.npz", "timing.csv"
@@ -271,9 +270,7 @@ def load(path: Path | str, seed: int | None = None) -> Policy:
             f"{str(file)!r} cannot be used: {one_line(error)}; {how_to_resume(path)!r} writes"
             " it again"
         ) from error
-    chosen = jax.tree.map(lambda leaf: jnp.asarray(leaf[row]), networks)
-    state = acting_state(states, chosen)
-    return Policy(config.agent, config.spec, state, config.env, config.seeds[row], step)
+    return policy_of_row(config, config.env, states, networks, row, step)
 
 
 def networks_of(config: RunConfig, state: Any, step: int) -> dict[str, Any]:
