@@ -323,7 +323,7 @@ def wide(self: Any, state: Any, *_: Any) -> Any:
         (changed(draws=lambda *_: None), "draws of Broken must be a whole number of 0 or more"),
         (DQN(shift=(0.0, 1.0), selection=Beyond()), r"must return a member, from 0 to 1, got \[2"),
         (DQN(shift=(0.0, 1.0), selection=Forgetful()), r"return a member, .* got \[None"),
-        (DQN(shift=(0.0, 1.0), selection=Undefined()), "must return finite numbers, got .*nan"),
+        (DQN(shift=(0.0, 1.0), selection=Undefined()), "finite numbers, got .*nan"),
         (DQN(intrinsic=Columnar(shift=0.0)), r"for 2 of them the shape \(2,\), got \(2, 1\)"),
         (DQN(shift=(0.0, 1.0), selection=Uneven()), "one number for each of 2 members"),
     ],

@@ -14,6 +14,7 @@ import io
 import json
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass, field
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -56,22 +57,22 @@ class Snapshot(NamedTuple):
     records: np.ndarray | None = None
 
 
+@dataclass
 class Checkpoints:
-    """The checkpoints in a folder.
+    """The checkpoints of a run, in a folder of their own.
 
     Args:
-        folder: The folder of the run's checkpoints.
+        folder: The folder.
         configs: The digests of the configurations that a checkpoint may have; a new one has the
             first.
         record: The layout of a transition, if the run has a replay.
+        segments: The files that hold the replay now, with their checksums; `newest` reads them.
     """
 
-    def __init__(
-        self, folder: Path, configs: tuple[str, ...], record: np.dtype[np.void] | None = None
-    ) -> None:
-        self.folder, self._configs, self._record = folder, configs, record
-        # The files that hold the replay now, with their checksums.
-        self._segments: dict[str, str] = {}
+    folder: Path
+    configs: tuple[str, ...]
+    record: np.dtype[np.void] | None = None
+    segments: dict[str, str] = field(default_factory=dict)
 
     def save(self, snapshot: Snapshot, capacity: int) -> None:
         """Writes a checkpoint.
@@ -82,7 +83,7 @@ class Checkpoints:
         """
         own_folder(self.folder)
         step = snapshot.step
-        segments = {s: d for s, d in self._segments.items() if _stop(s) > step - capacity}
+        segments = {s: d for s, d in self.segments.items() if _stop(s) > step - capacity}
         if snapshot.records is not None:
             name = f"segment-{step - snapshot.records.shape[1]:012d}-{step:012d}.npy"
             buffer = io.BytesIO()
@@ -93,13 +94,13 @@ class Checkpoints:
         body = {
             "format": FORMAT,
             "step": step,
-            "config": self._configs[0],
+            "config": self.configs[0],
             "notes": snapshot.notes,
             "state": state,
             "segments": segments,
         }
         write_sealed(self.folder / f"checkpoint-{step:012d}.json", body)
-        self._segments = segments
+        self.segments = segments
         self._delete_old()
 
     def _delete_old(self) -> None:
@@ -125,7 +126,7 @@ class Checkpoints:
             return None
         *before, path = manifests
         try:
-            found, self._segments = self._read(path, template)
+            found, self.segments = self._read(path, template)
         except DAMAGE as error:
             hint = ""
             with contextlib.suppress(*DAMAGE):
@@ -144,8 +145,8 @@ class Checkpoints:
         arrays, segments = fill(template, self._arrays(body)), _segments(body)
         parts = [self._segment(name, digest) for name, digest in segments.items()]
         records = None
-        if self._record is not None:
-            records = np.concatenate(parts, axis=1).view(self._record)
+        if self.record is not None:
+            records = np.concatenate(parts, axis=1).view(self.record)
         return Snapshot(body["step"], arrays, as_object(body["notes"]), records), segments
 
     def agents(self, template: Any) -> list[tuple[int, Any]]:
@@ -173,7 +174,7 @@ class Checkpoints:
         Args:
             rows: The number of rows, one for each seed.
         """
-        assert self._record is not None
+        assert self.record is not None
         refuse_links(self.folder)
         for path in kept_checkpoints(self.folder)[-1:]:
             try:
@@ -181,13 +182,13 @@ class Checkpoints:
                     part = self._segment(name, digest)
                     if part.ndim != 2 or len(part) != rows:
                         raise ValueError(f"{name} has the shape {part.shape}")
-                    yield part.view(self._record)
+                    yield part.view(self.record)
             except DAMAGE as error:
                 raise _refusal(path, error) from error
 
     def _manifest(self, path: Path) -> dict[str, Any]:
         body = read_sealed(path, version=FORMAT)
-        if body["config"] not in self._configs:
+        if body["config"] not in self.configs:
             raise ValueError("it belongs to a run with another configuration")
         checked("step", Natural, body["step"])
         return body

@@ -45,6 +45,13 @@ PLAIN_LETTERS = f"{string.ascii_letters}{string.digits}._"
 PLAIN = (bool, int, float, str, type(None))
 LONGEST_NAME = 100  # file systems allow 255
 MOST_SEEDS = 2**16  # per run or figure
+Seeds = Annotated[
+    tuple[Natural, ...],
+    Must(
+        f"up to {MOST_SEEDS} different whole numbers of 0 or more, below 2^31",
+        lambda seeds: 1 <= len(set(seeds)) == len(seeds) <= MOST_SEEDS,
+    ),
+]
 OURS: dict[str, type] = {
     part.__name__: part
     for part in (
@@ -105,19 +112,11 @@ class RunConfig(Settings):
     agent: Agent
     env: str
     spec: TaskSpec
-    seeds: tuple[int, ...]
+    seeds: Seeds
     budget: OnlineBudget | OfflineBudget
     data: DataConfig | None = None
     earlier_steps: Lengths = ()
     biases: tuple[Finite, ...] = ()
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if not 1 <= len(set(self.seeds)) == len(self.seeds) <= MOST_SEEDS or min(self.seeds) < 0:
-            raise InputError(
-                f"seeds must be up to {MOST_SEEDS} different numbers from 0 to 2^31 - 1, got"
-                f" {shown(self.seeds)}"
-            )
 
     def to_json(self) -> dict[str, Any]:
         """The contents of `config.json`."""

@@ -118,13 +118,12 @@ def _policies(folder: Path, config: RunConfig, row: int) -> list[Policy]:
             f"the run in {str(folder)!r} has no checkpoint yet: {how_to_resume(folder)}"
         )
     trained = [(step, jax.tree.map(lambda leaf: jnp.asarray(leaf[row]), one)) for step, one in kept]
-    states, seed = [(0, _scaled(fresh, trained[-1][1])), *trained], config.seeds[row]
-    return [Policy(agent, spec, state, config.env, seed, step) for step, state in states]
-
-
-def _scaled(fresh: Any, last: Any) -> Any:
-    """The fresh state with the scale of observations by now: at first it has seen none."""
-    return fresh._replace(normaliser=last.normaliser) if hasattr(fresh, "normaliser") else fresh
+    if hasattr(fresh, "normaliser"):  # which has seen nothing at first
+        fresh = fresh._replace(normaliser=trained[-1][1].normaliser)
+    seed = config.seeds[row]
+    return [
+        Policy(agent, spec, state, config.env, seed, step) for step, state in [(0, fresh), *trained]
+    ]
 
 
 # The agent is static and the state is not, so that seeds and checkpoints share what is compiled.

@@ -96,11 +96,16 @@ def how_to_resume(folder: Path) -> str:
     return f"rewardshift resume {shlex.quote(str(folder))}"
 
 
-def claim_folder(folder: Path, config: RunConfig) -> None:
-    """Writes the run's configuration to its folder, which this process must hold."""
+def claim_folder(folder: Path, config: RunConfig) -> bool:
+    """Writes the run's configuration to its folder, which this process must hold.
+
+    Returns:
+        Whether the folder is new: it has no checkpoint to go on from.
+    """
     is_new = check_folder(folder, config)  # again: another process may have written meanwhile
     if is_new or read_config(folder) != config:
         write_atomic(folder / "config.json", json.dumps(config.to_json(), indent=2) + "\n")
+    return is_new
 
 
 def read_config(folder: Path) -> RunConfig:
@@ -135,7 +140,7 @@ def run_in_folder(
     """Trains to the end, from the last checkpoint on. This process must hold the folder."""
     # A copy of the untrained networks: an update may reuse their memory.
     untrained = jax.tree.map(np.array, policy_state(config.agent, trainer.state))
-    claim_folder(folder, config)
+    is_new = claim_folder(folder, config)
     record = trainer.replay.records.dtype if trainer.replay else None
     capacity = trainer.replay.capacity if trainer.replay else 0
     checkpoints = Checkpoints(folder / "checkpoints", config.digests, record)
@@ -152,7 +157,7 @@ def run_in_folder(
         write_start()
         on_progress(step, rows)
 
-    if _restore(trainer, checkpoints):  # the files may be lost or damaged
+    if not is_new and _restore(trainer, checkpoints):  # the files may be lost or damaged
         _write_outcome(config, trainer, folder)
         write_start()
     while trainer.step < config.budget.steps:
