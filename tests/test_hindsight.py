@@ -242,18 +242,6 @@ def test_targets_stay_in_the_range_unless_the_task_ends(agent: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    ("settings", "message"),
-    [
-        ({"ratio": -1.0}, "ratio must be finite and 0 or more, got -1.0"),
-        ({"ratio": float("nan")}, "ratio must be finite and 0 or more, got nan"),
-    ],
-)
-def test_bad_settings_are_named(settings: dict[str, Any], message: str) -> None:
-    with pytest.raises(ValueError, match=message):
-        Hindsight(**settings)
-
-
-@pytest.mark.parametrize(
     ("numbers", "message"),
     [
         ((0.0, -1.0), r"the lower one first or None, got \(0.0, -1.0\)"),

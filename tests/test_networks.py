@@ -1,6 +1,5 @@
 """Networks: their outputs, their initial values, and agents that use them."""
 
-import json
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -27,7 +26,6 @@ from rewardshift import (
     train,
 )
 from rewardshift.envs.tasks import TaskSpec, probe_spec
-from rewardshift.training.config import part_from_json, part_to_json
 from rewardshift.training.run_folder import load
 
 KEY = jax.random.key(0)
@@ -136,11 +134,6 @@ def test_a_convolution_acts_in_continuous_tasks() -> None:
         state = agent.init(KEY, spec)
         action = agent.greedy(state, jnp.zeros(spec.features, jnp.uint8))
         assert action.shape == (2,)
-
-
-@pytest.mark.parametrize("network", [MLP((8, 4), ((0.0, 1.0),)), SMALL_IMAGE])
-def test_networks_go_through_json(network: Any) -> None:
-    assert part_from_json(json.loads(json.dumps(part_to_json(network)))) == network
 
 
 @pytest.mark.parametrize(
