@@ -56,7 +56,7 @@ class Evaluation(NamedTuple):
 class Episodes(NamedTuple):
     """Episodes of every seed: their outcomes, and their first and last observations."""
 
-    found: Evaluation
+    outcomes: Evaluation
     first: np.ndarray
     last: np.ndarray
 
@@ -127,8 +127,8 @@ class Evaluator:
             observation, discount = result.observation, discount * self._gamma
             if on_step is not None:
                 on_step()
-        found = Evaluation(returns, discounted, lengths, terminated, success)
-        return Episodes(found, first.reshape(*shape, -1), last.reshape(*shape, -1))
+        outcomes = Evaluation(returns, discounted, lengths, terminated, success)
+        return Episodes(outcomes, first.reshape(*shape, -1), last.reshape(*shape, -1))
 
     def _starts(self, step: int, skip: int) -> list[int]:
         """The seeds of the episodes."""

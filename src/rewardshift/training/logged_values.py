@@ -98,8 +98,10 @@ class OfflineEstimates:
         """The columns of `OfflineRow`, given the greedy episodes."""
         values = self._estimate(state, episodes.first, episodes.last)
         first, last, seen, unseen = (np.asarray(value) for value in values)
-        shift, found = self._shift, episodes.found
-        followed = episode_returns(shift, found.discounted, found.lengths, found.terminated, last)
+        shift, outcomes = self._shift, episodes.outcomes
+        followed = episode_returns(
+            shift, outcomes.discounted, outcomes.lengths, outcomes.terminated, last
+        )
         gap = mean_gap(first, followed, axis=1)
         columns = {
             "estimate": gap.estimate,

@@ -229,7 +229,7 @@ class OnlineTrainer(Trainer):
     def measured(self, episodes: Episodes) -> dict[str, Sequence[Any]]:
         """See `OnlineRow`."""
         seen = zip(self.finished_return.tolist(), self.finished.tolist(), strict=True)
-        successes = episodes.found.success.mean(axis=1).tolist()
+        successes = episodes.outcomes.success.mean(axis=1).tolist()
         columns: dict[str, Sequence[Any]] = {
             "episodes": self.episodes.tolist(),
             "training_return": [total / count if count else None for total, count in seen],

@@ -159,7 +159,7 @@ class Policy:
         evaluator = Evaluator(self.agent, make, (seed,), at_once, spec)
         state = jax.tree.map(lambda leaf: jnp.asarray(leaf)[None], self.state)
         try:
-            runs = [evaluator(state, 0, skip=n).found for n in range(0, episodes, at_once)]
+            runs = [evaluator(state, 0, skip=n).outcomes for n in range(0, episodes, at_once)]
         finally:
             if not at_hand:
                 evaluator.close()

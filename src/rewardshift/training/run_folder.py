@@ -187,7 +187,11 @@ def _restore(trainer: Trainer, checkpoints: Checkpoints) -> bool:
 def _write_outcome(config: RunConfig, trainer: Trainer, folder: Path) -> None:
     """Writes `metrics.csv` and `parameters.npz`."""
     write_metrics(folder, trainer.columns, trainer.rows)
-    networks = networks_of(config, trainer.state, trainer.step)
+    networks = {
+        "config": np.asarray(config.digest),
+        "step": np.asarray(trainer.step, np.int64),
+        **policy_state(config.agent, trainer.state),
+    }
     write_atomic(folder / PARAMETERS, npz_bytes(networks))
 
 
@@ -276,12 +280,3 @@ def load(path: Path | str, seed: int | None = None) -> Policy:
             " it again"
         ) from error
     return policy_of_row(config, config.env, states, networks, row, step)
-
-
-def networks_of(config: RunConfig, state: Any, step: int) -> dict[str, Any]:
-    """The contents of `parameters.npz`: the run's digest, its step, and the agent's networks."""
-    return {
-        "config": np.asarray(config.digest),
-        "step": np.asarray(step, np.int64),
-        **policy_state(config.agent, state),
-    }

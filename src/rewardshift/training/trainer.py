@@ -154,7 +154,7 @@ class Trainer(ABC):
         episodes = self.evaluator(self.state, self.step, on_step)
         columns = {
             "seed": self.seeds,
-            "evaluation_return": episodes.found.returns.mean(axis=1).tolist(),
+            "evaluation_return": episodes.outcomes.returns.mean(axis=1).tolist(),
             "metrics": latest,
             **self.measured(episodes),
         }
