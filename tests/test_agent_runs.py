@@ -13,7 +13,7 @@ import jax
 import numpy as np
 import pytest
 from data_makers import random_data
-from probes import Aim
+from probes import Aim, stop_at
 from test_td3 import BUDGET, SMALL, assert_same
 
 from rewardshift import SAC, OfflineBudget, OnlineBudget, train, train_offline
@@ -169,11 +169,7 @@ def stopped_and_resumed(agent: Any, folder: Path, env: Any = AIM) -> Any:
     budget = OnlineBudget(steps=160, evaluate_every=40, evaluation_episodes=1, checkpoint_every=50)
     whole, cut = folder / "whole", folder / "cut"
     undisturbed = train(agent, env, seeds=2, budget=budget, folder=whole)
-
-    def stop(step: int, _: Any) -> None:
-        if step == 120:
-            raise KeyboardInterrupt
-
+    stop = stop_at(120)
     assert not train(agent, env, seeds=2, budget=budget, folder=cut, on_progress=stop).finished
     resumed = train(agent, env, seeds=2, budget=budget, folder=cut)
     assert resumed.finished

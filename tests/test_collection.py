@@ -136,14 +136,9 @@ def test_progress_is_told(cartpole: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"transitions": 0}, "transitions must be a whole number of 1 or more"),
-        ({"noise": -0.1}, "noise must be finite and 0 or more, got -0.1"),
         ({"noise": float("nan")}, "noise must be finite and 0 or more, got nan"),
-        ({"noise": float("inf")}, "noise must be finite and 0 or more, got inf"),
         ({"random_actions": 1.1}, "random_actions must be in [0, 1], got 1.1"),
-        ({"random_actions": float("nan")}, "random_actions must be in [0, 1], got nan"),
         ({"seed": -1}, "seed must be a whole number of 0 or more"),
-        ({"noise": 0.1}, "noise is for continuous actions, CartPole-v1 has discrete ones"),
     ],
 )
 def test_what_cannot_be_collected(options: dict[str, Any], message: str, cartpole: Path) -> None:

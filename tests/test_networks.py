@@ -11,6 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 import torch
+from probes import stop_at
 
 from rewardshift import (
     BCQ,
@@ -115,12 +116,7 @@ def test_images_stay_images(tmp_path: Path) -> None:
     agent = DQN(network=replace(SMALL_IMAGE, kernels=(3, 3)), batch_size=8, shift=(-0.5, 0.0))
     budget = OnlineBudget(steps=60, evaluate_every=30, evaluation_episodes=1, checkpoint_every=20)
     start = partial(train, agent, MINIGRID, seeds=2, budget=budget)
-
-    def stop(step: int, _: Any) -> None:
-        if step == 45:
-            raise KeyboardInterrupt
-
-    assert not start(folder=tmp_path, on_progress=stop).finished
+    assert not start(folder=tmp_path, on_progress=stop_at(45)).finished
     jax.tree.map(np.testing.assert_array_equal, resume(tmp_path).state, start().state)
     env = gym.make(MINIGRID)
     image = env.reset(seed=0)[0]["image"]

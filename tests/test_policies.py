@@ -13,7 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from fuzzing import as_installed
-from probes import Probe, Rooms
+from probes import Probe, Rooms, stop_at
 
 from rewardshift import (
     BCQ,
@@ -312,12 +312,7 @@ def test_a_run_goes_on_past_its_end(tmp_path: Path, capsys: pytest.CaptureFixtur
     train(agent, "Pendulum-v1", budget=replace(BUDGET, steps=100), folder=whole)
     train(agent, "Pendulum-v1", budget=BUDGET, folder=grown)
     assert main(["resume", str(grown), "--steps=80"]) == 0
-
-    def stop(step: int, _: Any) -> None:
-        if step == 90:
-            raise KeyboardInterrupt
-
-    assert not resume(grown, stop, steps=100).finished
+    assert not resume(grown, stop_at(90), steps=100).finished
     ended = resume(grown)
     assert ended.finished
     assert (ended.step, ended.config.earlier_steps) == (100, (60, 80))

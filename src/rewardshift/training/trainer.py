@@ -1,10 +1,11 @@
-"""The base class of the two training loops, and their metrics.
+"""The base class of the two training loops, with their metrics and their random numbers.
 
-The loops know no metric by name: `validate.py` finds the names by tracing the agent's updates.
+The loops know no metric by name: `validate.py` finds the names by tracing the agent's updates. All
+randomness is a function of (seed, step), so an interruption changes no result.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import partial
 from pathlib import Path
@@ -23,6 +24,8 @@ from rewardshift.training.checkpoint import Snapshot
 from rewardshift.training.evaluation import Episodes, Evaluator
 from rewardshift.training.replay import Replay
 
+# The number of steps whose random numbers are drawn at once.
+BLOCK = 1000
 # Called with the step and the rows of `metrics.csv` so far, also at every step of an evaluation.
 # Raising an exception in it stops the training.
 OnProgress = Callable[[int, Sequence[Any]], None]
@@ -196,6 +199,51 @@ def finite_metrics(
             seed = seeds[int(np.flatnonzero(~np.isfinite(values))[0])]
             raise TrainingError(f"{name} is not finite at step {step} of seed {seed}")
     return [{name: values[row] for name, values in seen.items()} for row in range(len(seeds))]
+
+
+class RandomNumbers(NamedTuple):
+    """The randomness of one step of every seed, drawn ahead.
+
+    It holds numbers in [0, 1) rather than keys wherever few are needed: splitting keys within
+    the compiled step costs a small agent much of its time. `sampling` is for the batch,
+    `acting` for the leader and the action, and `key` for the update.
+    """
+
+    key: np.ndarray
+    sampling: np.ndarray
+    acting: np.ndarray
+
+
+def random_numbers(
+    step: int, seeds: tuple[int, ...], update_keys: Any, sizes: tuple[int, int]
+) -> Iterator[RandomNumbers]:
+    """The randomness of every step from a given one on.
+
+    Args:
+        step: The first step.
+        seeds: The seeds, one row each.
+        update_keys: The key of each seed's updates.
+        sizes: The count of random numbers per seed for acting, and for sampling.
+    """
+    acting, sampling = sizes
+    size = (BLOCK, acting + sampling)
+    while True:
+        block, offset = divmod(step, BLOCK)
+        keys = np.asarray(_block_keys(update_keys, block))
+        streams = [np.random.default_rng([seed, 2, block]) for seed in seeds]
+        uniforms = np.stack([stream.random(size, np.float32) for stream in streams], axis=1)
+        for i in range(offset, BLOCK):
+            numbers = uniforms[i]
+            yield RandomNumbers(keys[i], numbers[:, acting:], numbers[:, :acting])
+        step = (block + 1) * BLOCK
+
+
+@jax.jit
+def _block_keys(keys: Any, block: Any) -> Any:
+    """The raw keys of a block of steps, `[step, seed, 2]`."""
+    steps = block * BLOCK + jnp.arange(BLOCK)
+    folded = jax.vmap(lambda step: jax.vmap(lambda key: jax.random.fold_in(key, step))(keys))(steps)
+    return jax.random.key_data(folded)
 
 
 def make_room_for_programs(share: float = 0.5) -> None:

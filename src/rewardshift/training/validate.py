@@ -27,9 +27,9 @@ from rewardshift.training.config import DataConfig, RunConfig, chosen_seeds
 from rewardshift.training.evaluation import acting_state, policy_state
 from rewardshift.training.hindsight import Hindsight
 from rewardshift.training.offline import OfflineBudget, OfflineRow
-from rewardshift.training.online import BLOCK, OnlineBudget, OnlineRow
+from rewardshift.training.online import OnlineBudget, OnlineRow
 from rewardshift.training.replay import RecordLayout
-from rewardshift.training.trainer import Columns
+from rewardshift.training.trainer import BLOCK, Columns
 
 # TensorBoard replaces all other characters, which could make two names equal.
 METRIC_NAME = re.compile(r"\w[\w./-]*", re.ASCII)
