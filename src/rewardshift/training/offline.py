@@ -17,6 +17,7 @@ import numpy as np
 from rewardshift.agents.base import Agent, Batch
 from rewardshift.checks import Count, Settings
 from rewardshift.data.dataset import Dataset
+from rewardshift.doctor import Transitions
 from rewardshift.envs.tasks import MakeEnv, TaskSpec
 from rewardshift.errors import InputError
 from rewardshift.training.evaluation import Episodes
@@ -25,7 +26,6 @@ from rewardshift.training.trainer import (
     Columns,
     OnProgress,
     Trainer,
-    Transitions,
     as_scalars,
     finite_metrics,
 )
@@ -144,7 +144,9 @@ class OfflineTrainer(Trainer):
 
     def transitions(self, row: int) -> Transitions:
         """See `Trainer`."""
-        return Transitions(self._data.observation, self._data.reward, self._data.terminated)
+        data = self._data
+        action, reward, terminated = map(np.asarray, (data.action, data.reward, data.terminated))
+        return Transitions(data.observation, action, reward, terminated)
 
     def measured(self, episodes: Episodes) -> dict[str, Sequence[Any]]:
         """See `OfflineRow`."""

@@ -18,6 +18,7 @@ import numpy as np
 
 from rewardshift.agents.base import Agent
 from rewardshift.checks import Count, Settings
+from rewardshift.doctor import Transitions
 from rewardshift.envs.goals import goal_reward
 from rewardshift.envs.tasks import MakeEnv, TaskSpec, env_name
 from rewardshift.envs.vector import Environments
@@ -31,7 +32,6 @@ from rewardshift.training.trainer import (
     Columns,
     OnProgress,
     Trainer,
-    Transitions,
     as_scalars,
     finite_metrics,
     random_numbers,
@@ -200,7 +200,8 @@ class OnlineTrainer(Trainer):
     def transitions(self, row: int) -> Transitions:
         """See `Trainer`."""
         records = self.replay.records[row, : self.replay.size]
-        return Transitions(records["observation"], records["reward"], records["terminated"] != 0)
+        observation, action, reward = (records[x] for x in ("observation", "action", "reward"))
+        return Transitions(observation, action, reward, records["terminated"] != 0)
 
     def snapshot(self, since: int = 0) -> Snapshot:
         """See `Trainer`."""

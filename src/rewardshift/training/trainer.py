@@ -18,6 +18,7 @@ from jaxtyping import Array, Float
 
 from rewardshift.agents.base import Agent
 from rewardshift.checks import checked
+from rewardshift.doctor import Transitions
 from rewardshift.envs.tasks import MakeEnv, TaskSpec
 from rewardshift.errors import InputError, TrainingError, shown
 from rewardshift.training.checkpoint import Snapshot
@@ -92,14 +93,6 @@ class Columns:
         }
         metrics = {name: named[name] for name in self.metrics if named[name] is not None}
         return self.kind(**{name: named[name] for name in self.fixed}, metrics=metrics)
-
-
-class Transitions(NamedTuple):
-    """The transitions that a seed has collected so far, or its data, with primal rewards."""
-
-    observation: Any
-    reward: Any
-    terminated: Any
 
 
 class Trainer(ABC):
