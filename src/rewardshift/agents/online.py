@@ -182,13 +182,7 @@ class Online(Agent):
             leader = jax.tree.map(lambda leaf: leaf[state.lead.leader[None]], networks)
             return values_of(leader)[0]
         bias, scale = state.biases
-        weights = self.selection.weights(bias / scale)
-        if np.shape(weights) != bias.shape:
-            raise InputError(
-                f"weights of {shown(self.selection)} must return one number for each of"
-                f" {bias.size} members, got the shape {np.shape(weights)}"
-            )
-        weights = jnp.asarray(weights)
+        weights = jnp.asarray(self.selection.weights(bias / scale))
         return weights / scale * scale.mean() @ values_of(networks)
 
     @property
