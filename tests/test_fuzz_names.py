@@ -79,7 +79,7 @@ def test_a_name_is_no_formula_for_a_picture(name: str) -> None:
         (["train", "dqn", "--env", "[/]\x1b[2J"], 2),
         (["resume", "a\nb"], 2),
         (["reproduce", "../figure1"], 2),
-        (["suggest", "--goal=explore", "--values", "nan", "1"], 2),
+        (["suggest", "--env", "[red]\x1b[2J"], 2),
     ],
 )
 def test_the_real_command_with_bad_input(

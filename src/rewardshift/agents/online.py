@@ -133,11 +133,11 @@ class Online(Agent):
             state = state._replace(normaliser=state.normaliser.add(observation.astype(jnp.float32)))
         return state, jnp.zeros(())
 
-    def adapt(self, state: Any, reward: Float[Array, ""], ended: Any) -> Any:
+    def adapt(self, state: Any, reward: Float[Array, ""], terminated: Any) -> Any:
         """Lets the rule that chooses the shift observe the reward."""
         if self.rule is None:
             return state  # and its biases: those of a sweep are not the settings'
-        rule = self.rule.observe(state.rule, reward, ended, self.gamma)
+        rule = self.rule.observe(state.rule, reward, terminated, self.gamma)
         return state._replace(rule=rule, biases=Biases.of(self.rule.shifts(rule, self.gamma)))
 
     def rule_metrics(self, state: Any) -> dict[str, Array]:

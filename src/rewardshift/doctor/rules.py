@@ -6,8 +6,8 @@ which thresholds were checked on other seeds and tasks than those of their table
 
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
+from rewardshift.auto import Auto
 from rewardshift.doctor.numbers import Belief, Ends
-from rewardshift.optimism import suggest_shift
 
 if TYPE_CHECKING:
     from rewardshift.doctor.diagnosis import Diagnosis
@@ -157,11 +157,11 @@ def _no_signal(diagnosis: "Diagnosis") -> Finding | None:
             " explore longer, or in another way."
         )
     else:
-        bias = suggest_shift("explore", 0.0, 1.0, gamma=diagnosis.gamma).bias
+        tried = Auto().shift([pays], [False], diagnosis.gamma)
         instead = f" instead of {shift.bias:.4g}" if shift.bias else ""
         advice = (
-            f"Try a negative shift first{instead}: {bias:.4g} times the return of a success"
-            " (rewardshift suggest --goal explore)."
+            f"Try the shift of 'auto' first{instead}: a bias of {tried.bias:.4g} with"
+            f" terminal={tried.terminal!r}, times what a goal pays if that is not 1."
         )
     return Finding("no signal", sentence, advice)
 
@@ -294,7 +294,7 @@ def _untried(diagnosis: "Diagnosis") -> Finding | None:
     advice = "Collect data with the policy"
     if signal.low < signal.high:
         scale, gamma = shift.scale, diagnosis.gamma
-        bias = suggest_shift("exploit", signal.low, signal.high, gamma=gamma, scale=scale).bias
+        bias = -(1 - gamma) * scale * signal.low  # that of `Cautious`
         if bias > max(0.0, shift.bias):
             instead = f" instead of {shift.bias:.4g}" if shift.bias else ""
             advice += f", or offline try a positive shift first, {bias:.4g}{instead}"

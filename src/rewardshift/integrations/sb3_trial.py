@@ -118,11 +118,10 @@ def _arguments_of(agent: type[Any]) -> inspect.Signature:
 
 
 def _outside(env: gym.Env[Any, Any]) -> Any:
-    """The environment with its shift around the `VecEnv`, where `"auto"` and hindsight need it."""
+    """The environment with its shift around the `VecEnv`, where hindsight needs it."""
     if not isinstance(env, ShiftReward):
         return env
-    gamma = None if env._rule is None else env.shift.gamma
-    return VecShiftReward(DummyVecEnv([lambda: Monitor(env.env)]), env._rule or env.shift, gamma)
+    return VecShiftReward(DummyVecEnv([lambda: Monitor(env.env)]), env.shift)
 
 
 def _in_shifted(agent: type[RandomRewardShift]) -> type[RandomRewardShift]:

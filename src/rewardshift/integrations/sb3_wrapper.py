@@ -2,12 +2,13 @@
 
 import inspect
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from typing import Any
 
+import gymnasium as gym
 import numpy as np
 
-from rewardshift.auto import Auto
+from rewardshift.auto import as_rule
 from rewardshift.errors import InputError, needs
 from rewardshift.shift import Shift
 from rewardshift.wrappers import METADATA_KEY, ShiftArgument, Shifting, refuse_second_shift
@@ -15,8 +16,15 @@ from rewardshift.wrappers import METADATA_KEY, ShiftArgument, Shifting, refuse_s
 with needs("sb3"):
     from stable_baselines3.common.base_class import BaseAlgorithm
     from stable_baselines3.common.vec_env import (
+        DummyVecEnv,
+        VecCheckNan,
         VecEnv,
         VecEnvWrapper,
+        VecExtractDictObs,
+        VecFrameStack,
+        VecMonitor,
+        VecTransposeImage,
+        VecVideoRecorder,
         unwrap_vec_normalize,
         unwrap_vec_wrapper,
     )
@@ -26,9 +34,13 @@ with needs("sb3"):
         VecEnvStepReturn,
     )
 
-# The attribute of a model that holds the shift that "auto" chose, as a dict that is empty until it
-# has. `model.save` writes it as JSON.
+# The attribute of a model that holds what "auto" chose; `model.save` writes it as JSON.
 KEPT = "reward_shift"
+# The wrappers of Stable-Baselines3 that leave rewards as they are.
+PASSING = (
+    *(VecCheckNan, VecExtractDictObs, VecFrameStack),
+    *(VecMonitor, VecTransposeImage, VecVideoRecorder),
+)
 UNKNOWN_ENDS = (
     "terminal='absorbing' and 'goal' need to know which relabelled transitions end: give"
     " HerReplayBuffer copy_info_dict=True"
@@ -52,7 +64,8 @@ class VecShiftReward(Shifting, VecEnvWrapper):
 
     A model is checked when it begins to learn; see `check`. With `"auto"` it keeps the shift that
     was chosen in its attribute ``reward_shift``, which `model.save` writes as JSON. After `load`, a
-    new wrapper with `"auto"` takes that shift, and refuses a model that has learned without it.
+    new wrapper with `"auto"` chooses the same, because it plays the same actions in the same
+    environment. If the environment or the discount has changed, the model is refused.
 
     Put `VecNormalize` outside. Inside it is refused, whatever it normalises, because an agent
     stores the rewards from before a `VecNormalize`. With ``norm_reward=True`` it divides the
@@ -60,8 +73,8 @@ class VecShiftReward(Shifting, VecEnvWrapper):
 
     Args:
         venv: The environments to wrap.
-        shift: A bias, a `Shift`, the dict of a `Shift` in JSON, or `"auto"`, which chooses one
-            shift for all environments; see `Auto`.
+        shift: A bias, a `Shift`, the dict of a `Shift` in JSON, or `"auto"`, which plays in a copy
+            of the first environment and chooses one shift for all; see `ShiftReward` and `Auto`.
         gamma: The agent's discount, for `"auto"`.
         warn: As in `ShiftReward`.
 
@@ -88,9 +101,8 @@ class VecShiftReward(Shifting, VecEnvWrapper):
             )
         super().__init__(venv)
         refuse_second_shift(venv, next(iter(shifts_around(venv)), None))
-        self._begin(shift, gamma, warn)
-        self._auto = self._rule is not None
-        self._chosen: dict[str, Any] = {}  # by "auto"; the models that learn here hold it, too
+        self._begin(_one_of(venv), shift, gamma, warn)
+        self._auto = as_rule(shift) is not None
         self._began = False
 
     def reset(self) -> VecEnvObs:
@@ -117,31 +129,19 @@ class VecShiftReward(Shifting, VecEnvWrapper):
             frame = frame.f_back
         return None
 
-    def _choose(self, rule: Auto, rewards: Any, terminated: Any) -> Any:
-        shifted = super()._choose(rule, rewards, terminated)
-        if self._rule is None:
-            self._chosen.update(asdict(self._shift))
-        return shifted
-
-    def _restore_from(self, model: Any) -> None:
-        """Takes the shift that `"auto"` chose for a model; refuses a model without a record."""
-        if not hasattr(model, KEPT):
-            buffer = getattr(model, "replay_buffer", None)
-            learned, stored = model._n_updates, 0 if buffer is None else buffer.size()
-            if learned or stored:
-                raise InputError(
-                    f"the {type(model).__name__} has {learned} updates and {stored} stored steps,"
-                    " and no record of what 'auto' chose for them: give VecShiftReward their shift"
-                    " in place of 'auto'"
-                )
-        kept = getattr(model, KEPT, None)
-        if not kept:
-            setattr(model, KEPT, self._chosen)
-        elif self._rule is not None:
-            chosen = Shift(**kept)
-            if replace(chosen, scale=self._shift.scale) == self._shift:
-                self._use(chosen)
-                self._chosen.update(kept)
+    def _keep_with(self, model: Any) -> None:
+        """Gives a model its record of what `"auto"` chose; refuses one that learned without it."""
+        if hasattr(model, KEPT):
+            return
+        buffer = getattr(model, "replay_buffer", None)
+        learned, stored = model._n_updates, 0 if buffer is None else buffer.size()
+        if learned or stored:
+            raise InputError(
+                f"the {type(model).__name__} has {learned} updates and {stored} stored steps,"
+                " and no record of what 'auto' chose for them: give VecShiftReward their shift"
+                " in place of 'auto'"
+            )
+        setattr(model, KEPT, asdict(self._shift))
 
     def step_wait(self) -> VecEnvStepReturn:
         """Waits for the step and shifts its rewards."""
@@ -182,8 +182,8 @@ def check(model: BaseAlgorithm) -> None:
     Unless ``terminal="zero"``, a terminal transition gets the shift of all later steps as a
     credit. It depends on the discount, which must be the model's, and a time limit does not get
     it, so a replay buffer with ``handle_timeout_termination=False`` is refused. A model that has
-    learned with `"auto"` needs the shift that was chosen: a `VecShiftReward` with `"auto"` takes
-    it, and other environments are refused.
+    learned with `"auto"` needs the shift that was chosen, and environments with another are
+    refused.
 
     `VecShiftReward` calls this when a model begins to learn in it, and so does every callback of
     this module. A `ShiftReward` in a `VecEnv` cannot: then call it after making the model.
@@ -204,7 +204,7 @@ def check(model: BaseAlgorithm) -> None:
         raise InputError("the model has no environments yet: call model.set_env(venv) first")
     wrapper = _wrapper_around(venv)
     if wrapper is not None and wrapper._auto:
-        wrapper._restore_from(model)
+        wrapper._keep_with(model)
     shifts = shifts_around(venv)
     for shift in shifts:
         if shift.credits_ends and shift.gamma != gamma:
@@ -242,6 +242,13 @@ def _terminated(infos: Mapping[str, Any] | Iterable[Mapping[str, Any]]) -> Any:
         return np.array([info["terminated"] for info in infos])
     except KeyError:
         raise InputError(UNKNOWN_ENDS) from None
+
+
+def _one_of(venv: VecEnv) -> gym.Env[Any, Any] | None:
+    """An environment inside; None if it is elsewhere, or if wrappers may change its rewards."""
+    while isinstance(venv, PASSING):
+        venv = venv.venv
+    return venv.envs[0] if isinstance(venv, DummyVecEnv) else None
 
 
 def _wrapper_around(venv: VecEnv | None) -> VecShiftReward | None:

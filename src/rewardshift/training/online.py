@@ -182,7 +182,7 @@ class OnlineTrainer(Trainer):
                 (self.agent, self.layout, turn),
                 self.state,
                 sampled,
-                (observation, drawn.acting, ended, cut, paid),
+                (observation, drawn.acting, ended, result.terminated, paid),
                 explore(self.step, steps),
             )
             if ended.any():
@@ -286,9 +286,9 @@ def _update_and_act(
     agent, layout, turn = what
 
     def row(state: Any, sampled: Any, now: Any) -> Any:
-        observation, draws, ended, cut, (total, reward) = now
+        observation, draws, ended, terminated, (total, reward) = now
         metrics: dict[str, Any] = {}
-        state = agent.adapt(state, reward, cut)
+        state = agent.adapt(state, reward, terminated)
         if sampled is not None:
             packed, key = sampled
             update_key = jax.random.wrap_key_data(key)

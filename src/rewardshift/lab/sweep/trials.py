@@ -160,7 +160,7 @@ class SweptTrial:
             raise InputError(f"the {self.env} must make a gymnasium.Env, it made {shown(env)}")
         refuse_shifted(env)
         if isinstance(shift, Auto):
-            return _OnlyOne(env, shift, gamma=self.gamma)
+            return ShiftReward(env, shift, gamma=self.gamma)
         return ShiftReward(env, shift) if isinstance(shift, Shift) else env
 
     def run(self, figure: Figure, unit: Unit, folder: Path) -> list[Curve]:
@@ -236,13 +236,6 @@ class SweptTrial:
         """The trial from the result of `to_json`, which cannot be run."""
         names = ("trial", "source", "env", "gamma", "terminal", "evaluation_episodes")
         return cls(**{name: body[name] for name in names})
-
-
-class _OnlyOne(ShiftReward[Any, Any]):
-    """The environment of a trial: there is no other, so a vector of this one chooses one unit."""
-
-    def _refuse_vectors(self) -> None:
-        pass
 
 
 def _pair(pair: Any) -> tuple[int, Any]:
