@@ -189,7 +189,7 @@ def test_nothing_but_zeros_is_no_signal() -> None:
     assert found.signal.informative == 0
     (finding,) = found.findings
     assert finding.name == "no signal"
-    assert "-0.1 times" in finding.advice
+    assert "a bias of -0.5 with terminal='goal'" in finding.advice
     assert diagnose(agent(), data=replay()).findings == ()
 
 

@@ -151,9 +151,9 @@ def elsewhere(bias: float) -> Diagnosis:
 @pytest.mark.parametrize(
     ("ill", "name", "bias", "words"),
     [
-        (nothing, "no signal", 0.0, "Try a negative shift first: -0.1 times"),
+        (nothing, "no signal", 0.0, "Try the shift of 'auto' first: a bias of -0.5 with"),
         (nothing, "no signal", -0.5, "a Q of zero stand for 5 already, and fades in 20 updates"),
-        (nothing, "no signal", 0.5, "a negative shift first instead of 0.5: -0.1 times"),
+        (nothing, "no signal", 0.5, "'auto' first instead of 0.5: a bias of -0.5"),
         (too_high, "overestimation", 0.0, "offline, a positive one is the first to try"),
         (too_high, "overestimation", -0.5, "Offline, train without the shift of -0.5"),
         (too_high, "overestimation", 0.5, "Its positive shift of 0.5 does not repair it"),
