@@ -24,6 +24,7 @@ from stable_baselines3.common.vec_env import VecNormalize
 from stable_baselines3.ppo import MlpPolicy as OnPolicy
 
 from rewardshift import InputError, Shift, ShiftReward
+from rewardshift.envs.goals import BitFlip
 from rewardshift.integrations.sb3 import (
     RRSDQN,
     RRSSAC,
@@ -48,33 +49,13 @@ SMALL: dict[str, Any] = {
 }
 
 
-class Reach(gym.Env[Any, Any]):
-    """A point on a line that is to come near a goal; the episode ends there."""
-
-    def __init__(self, *, discrete: bool) -> None:
-        box = gym.spaces.Box(-2, 2, (1,))
-        names = ("observation", "achieved_goal", "desired_goal")
-        self.observation_space = gym.spaces.Dict(dict.fromkeys(names, box))
-        self.action_space = gym.spaces.Discrete(2) if discrete else gym.spaces.Box(-1, 1, (1,))
-        self.discrete = discrete
-
-    def _look(self) -> dict[str, np.ndarray]:
-        place = self.place.astype(np.float32)
-        return {"observation": place, "achieved_goal": place, "desired_goal": self.goal}
-
-    def reset(self, *, seed: int | None = None, options: Any = None) -> Any:
-        super().reset(seed=seed)
-        self.place, self.goal = np.zeros(1), self.np_random.uniform(-1, 1, 1).astype(np.float32)
-        return self._look(), {}
-
-    def compute_reward(self, achieved: np.ndarray, desired: np.ndarray, info: Any) -> Any:
-        return -(np.abs(achieved - desired) > 0.2)[..., 0].astype(np.float32)
-
-    def step(self, action: Any) -> Any:
-        move = 2 * int(action) - 1 if self.discrete else float(np.ravel(action)[0])
-        self.place = np.clip(self.place + 0.3 * move, -2, 2)
-        reward = float(self.compute_reward(self.place, self.goal, {}))
-        return self._look(), reward, reward == 0, False, {}
+def bits(*, discrete: bool) -> gym.Env[Any, Any]:
+    """Bit flipping, by a number in [-1, 1] if actions are continuous."""
+    env: Any = BitFlip(bits=4)
+    if not discrete:
+        number = lambda action: min(3, int(2 * action[0] + 2))  # noqa: E731
+        env = gym.wrappers.TransformAction(env, number, gym.spaces.Box(-1, 1, (1,)))
+    return TimeLimit(env, 8)
 
 
 def is_discrete(algorithm: Any) -> bool:
@@ -133,7 +114,7 @@ def test_images_and_dicts_and_hindsight(parent: Any, ours: Any, kind: str) -> No
     if kind == "CnnPolicy":
         env = partial(images, discrete=flag)
     if kind == "hindsight":
-        env = lambda: TimeLimit(Reach(discrete=flag), 8)  # noqa: E731
+        env = partial(bits, discrete=flag)
         more = {"replay_buffer_class": HerReplayBuffer}
     policy = "CnnPolicy" if kind == "CnnPolicy" else "MultiInputPolicy"
 
