@@ -99,21 +99,26 @@ def test_a_shifted_environment_is_refused() -> None:
 
 
 HOPPER = "embedded/hopper-medium"
+TRAINED = partial(train, SMALL, "CartPole-v1")
 
 
 @pytest.mark.parametrize(
-    ("call", "start"),
+    ("call", "wrong", "start"),
     [
-        (lambda: train(SMALL, gym.make("CartPole-v1")), "env must be a registered name, or a func"),
-        (lambda: train(SMALL, "CartPole-v1", budget=OfflineBudget()), "budget must be an OnlineB"),
-        (lambda: train(SMALL, "CartPole-v1", seeds=2.0), "seeds must be a number, or numbers, got"),
-        (lambda: train_offline(SMALL, HOPPER, budget=BUDGET), "budget must be an OfflineBudget"),
-        (lambda: load_dataset(HOPPER, 50), "a part of a data set is a Subset, got 50"),
+        (partial(train, SMALL), {"env": gym.make("CartPole-v1")}, "env must be a registered name,"),
+        (TRAINED, {"budget": OfflineBudget()}, "budget must be an OnlineBudget, got OfflineBudget"),
+        (TRAINED, {"seeds": 2.0}, "seeds must be a number, or numbers, got 2.0"),
+        (
+            partial(train_offline, SMALL, HOPPER),
+            {"budget": BUDGET},
+            "budget must be an OfflineBudget, got OnlineBudget",
+        ),
+        (partial(load_dataset, HOPPER), {"subset": 50}, "a part of a data set is a Subset, got 50"),
     ],
 )
-def test_what_is_of_another_kind_is_refused(call: Any, start: str) -> None:
+def test_what_is_of_another_kind_is_refused(call: Any, wrong: Any, start: str) -> None:
     with as_installed(), pytest.raises(InputError, match=f"^{start}"):
-        call()
+        call(**wrong)
 
 
 TINY = (
