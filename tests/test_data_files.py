@@ -54,24 +54,6 @@ def test_without_timeouts_an_episode_ends_where_the_next_row_does_not_go_on(
     np.testing.assert_array_equal(dataset.truncated, [0, 0, 0, 0, 1, 0, 1])
 
 
-@pytest.mark.parametrize(
-    ("timeouts", "first", "terminated", "truncated"),
-    [
-        # A terminal state wins over a time limit.
-        (ROWS["timeouts"] | ROWS["terminals"], [0, 1, 2, 3, 5], [0, 1, 0, 0, 0], [0, 0, 0, 1, 1]),
-        # An episode of one row before a time limit vanishes.
-        (np.array([0, 0, 1, 0, 1, 0, 0], bool), [0, 1, 3, 5], [0, 1, 0, 0], [0, 0, 1, 1]),
-    ],
-)
-def test_other_time_limits(
-    timeouts: Any, first: Any, terminated: Any, truncated: Any, tmp_path: Path
-) -> None:
-    dataset = load_dataset(write_npz(tmp_path / "a.npz", {**ROWS, "timeouts": timeouts}))
-    np.testing.assert_array_equal(dataset.observation[:, 0], first)
-    np.testing.assert_array_equal(dataset.terminated, terminated)
-    np.testing.assert_array_equal(dataset.truncated, truncated)
-
-
 def test_other_types_are_brought_to_ours(tmp_path: Path) -> None:
     arrays = {
         **ROWS,

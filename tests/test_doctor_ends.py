@@ -1,31 +1,16 @@
 """What the doctor says about the ends of episodes."""
 
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
-from test_doctor import GAMMA, LENGTH, STATES, Steady, agent, corridor, first_action, zeros
+from test_doctor import GAMMA, LENGTH, Steady, agent, corridor, steps, zeros
 
-from rewardshift.doctor import Diagnosis, Earlier, Target, Transitions, diagnose
-
-
-def stored(lengths: list[int], *, terminal: bool = True) -> Transitions:
-    """Episodes of the corridor of these lengths, which all end like this."""
-    rows = np.concatenate([np.arange(length) for length in lengths])
-    last = np.append(np.diff(rows) < 0, True)
-    return Transitions(
-        observation=STATES[np.minimum(rows, LENGTH - 1)],
-        action=first_action(rows),
-        reward=np.zeros(len(rows)),
-        terminated=last & terminal,
-        next_observation=STATES[np.minimum(rows + 1, LENGTH - 1)],
-        ended=last,
-    )
+from rewardshift.doctor import Diagnosis, Earlier, Target, diagnose
 
 
 def test_ends_that_the_data_does_not_know_are_told() -> None:
-    wrong = replace(stored([LENGTH] * 300, terminal=False), ended=None)
+    wrong = steps([LENGTH] * 300, ended=None, terminated=np.zeros(300 * LENGTH, bool))
     found: Any = diagnose(agent(), corridor(), wrong, episodes=2)
     assert [finding.name for finding in found.findings] == ["ends"]
     assert (found.ends.stored, found.ends.lived) == (0, 2)
@@ -47,15 +32,7 @@ def valued_ends(known: np.ndarray, earlier: Earlier | None = None, **more: Any) 
     """A diagnosis of these values of the states of a corridor that pays 1 at each step."""
     target = Target(0.5, 1, 10_000)  # a lifetime of 20 updates
     one = agent(lambda seen, _: known[seen.argmax(axis=-1)], 0.0, earlier=earlier, target=target)
-    rows = np.tile(np.arange(LENGTH), 2 * HALF)
-    data = Transitions(
-        observation=STATES[rows],
-        action=first_action(rows),
-        reward=np.ones(len(rows)),
-        terminated=rows == LENGTH - 1,
-        next_observation=STATES[np.minimum(rows + 1, LENGTH - 1)],
-        **more,
-    )
+    data = steps([LENGTH] * 2 * HALF, 1.0, ended=None, **more)
     return diagnose(one, Steady(LENGTH, pays=(1.0, 1.0)), data, episodes=2)
 
 
@@ -128,8 +105,9 @@ def test_ends_whose_values_shrink_are_being_learned(
 
 
 def test_episodes_that_a_limit_cut_may_not_have_ended_yet() -> None:
-    assert not named(diagnose(agent(), corridor(), stored([60] * 20, terminal=False), episodes=2))
-    assert named(diagnose(agent(), corridor(), stored([40, 60] * 12, terminal=False), episodes=2))
+    for lengths, told in (([60] * 20, False), ([40, 60] * 12, True)):
+        data = steps(lengths, terminated=np.zeros(sum(lengths), bool))
+        assert named(diagnose(agent(), corridor(), data, episodes=2)) == told
 
 
 @pytest.mark.parametrize(
@@ -145,7 +123,7 @@ def test_time_limits_that_are_stored_as_terminal(
     lengths: list[int], goes_on: bool, told: bool
 ) -> None:
     env = corridor() if goes_on else Steady(3, pays=(0.0, 0.0))
-    data = replace(stored(lengths), reward=np.full(sum(lengths), 0.0 if goes_on else 1.0))
+    data = steps(lengths, 0.0 if goes_on else 1.0)
     found: Any = diagnose(agent(zeros, 0.0), env, data, episodes=3)
     assert ("time limits" in [finding.name for finding in found.findings]) == told
     if told:

@@ -12,7 +12,7 @@ from gymnasium.wrappers import TimeLimit
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from probes import short_cartpole
-from stable_baselines3 import DQN, HerReplayBuffer
+from stable_baselines3 import DQN, PPO, HerReplayBuffer
 from stable_baselines3.common.env_util import make_vec_env
 from stable_baselines3.common.evaluation import evaluate_policy
 from stable_baselines3.common.vec_env import (
@@ -228,15 +228,15 @@ def test_only_a_model_with_environments_is_checked(tmp_path: Path) -> None:
 
 def test_auto_chooses_one_shift_for_all_environments() -> None:
     venv = VecShiftReward(make_vec_env("CartPole-v1", n_envs=2), "auto", gamma=0.5)
-    assert venv.shift == Shift(-0.5, 1.0, 0.5, "goal")
     venv.reset()
     _, rewards, _, infos = venv.step(np.array([0, 1]))
     assert rewards.tolist() == [0.5, 0.5]
     assert infos[0]["primal_reward"] == 1.0
+    assert venv.shift == Shift(-0.5, 1.0, 0.5, "goal")
     check(DQN("MlpPolicy", venv, gamma=0.5))
+    check(PPO("MlpPolicy", venv, gamma=0.5, device="cpu"))
     with pytest.raises(InputError, match="needs the same discount"):
         check(DQN("MlpPolicy", venv, gamma=0.9))
-    venv.close()
 
 
 @pytest.mark.parametrize(

@@ -160,13 +160,13 @@ class Examination:
             return None
         rows = self._sample(data, self._states)
         at, action = take(data.observation, rows), np.asarray(data.action)[rows]
-        seen = values_at(agent.value, at, action, "the agent").mean()
+        seen = self._mean(at, action)
         policy = self._mean(at, np.asarray(agent.act(at)))
         beyond = max(0.0, seen - bounds.high, bounds.low - seen)
         if isinstance(agent.actions, gym.spaces.Discrete):
             tried, unseen, nearby = *self._by_tried(data, agent.actions), None
         else:
-            tried, unseen = float(seen), self._mean(at, agent.random_actions(len(rows), self._rng))
+            tried, unseen = seen, self._mean(at, agent.random_actions(len(rows), self._rng))
             nearby = self._mean(at, _nearby(agent.actions, action, self._rng))
         return Untried(
             states=len(rows),
