@@ -32,14 +32,18 @@ TABLE = re.compile(
 )
 
 PAGES = ("experiments.md", "lifetime.md")
+# Figures whose claims are about the second half of the training, and one whose values have no mean.
+ENDS = ("auto-offline", "offline", "offline-mechanism")
+WITHOUT_MEANS = ("lifetime",)
 
 TOP = """# Results
 
 <!-- Made by `make tables`. -->
 
-Every claim of the figures that were run, with its verdict and the reason for it. How claims are
-judged is in [Experiments](experiments.md#verdicts), with what we make of the results. The same
-results are an interactive page, in which curves can be compared and claims filtered:
+Every figure that was run: what it says, its picture, its means, and its claims with their
+verdicts. [What we found](experiments.md) is the short form, and [how we judge](methods.md) explains
+the words. The same results are an interactive page, in which you can compare curves and filter
+claims:
 
 ```{raw} html
 <p><a href="report.html">Open the interactive page</a>
@@ -123,12 +127,20 @@ def results_page() -> str:
     """The text of results.md."""
     return TOP + "\n".join(
         (
-            "## Verdicts\n\n" + markdown(summary(RESULTS)) + "\n",
+            "## Verdicts\n\n" + _linked(markdown(summary(RESULTS))) + "\n",
             *map(_figure, judged_folders(RESULTS)),
             ABSORBING,
             *map(_figure, judged_folders(RESULTS / "absorbing")),
         )
     )
+
+
+def _linked(table: str) -> str:
+    """The table with a link from the name of each figure that was run to its section."""
+    for folder in judged_folders(RESULTS):
+        link = f"[{folder.name}](#{_anchor(FIGURES[folder.name].title)})"
+        table = table.replace(f"| {folder.name} |", f"| {link} |")
+    return table
 
 
 def readme() -> str:
@@ -178,10 +190,15 @@ def _findings() -> str:
             [
                 sentence,
                 *map(str, (*counts, len(about) - sum(counts), seeds)),
-                f"[{figure}](results.md)",
+                f"[{figure}](results.md#{_anchor(FIGURES[figure].title)})",
             ]
         )
     return _markdown(lines)
+
+
+def _anchor(title: str) -> str:
+    """The anchor of a heading."""
+    return re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-")
 
 
 def _means(folder: Path) -> str:
@@ -189,7 +206,7 @@ def _means(folder: Path) -> str:
     figure, shown, values = _values(folder)
     lines = [["method", *(panel.title for panel in shown)]]
     for method in figure.methods:
-        found = [values[panel.name, method.name] for panel in shown]
+        found = [values.get((panel.name, method.name)) for panel in shown]
         lines.append([method.label, *map(_mean, found)])
     return _markdown(lines)
 
@@ -200,7 +217,8 @@ def _ends(folder: Path) -> str:
     lines = [["task", *(method.label for method in figure.methods)]]
     for panel in shown:
         found = [values.get((panel.name, method.name)) for method in figure.methods]
-        lines.append([panel.title, *("" if one is None else _mean(_half(one)) for one in found)])
+        halves = [None if one is None else one[:, one.shape[1] // 2 :] for one in found]
+        lines.append([panel.title, *map(_mean, halves)])
     return _markdown(lines)
 
 
@@ -236,15 +254,14 @@ def _values(folder: Path) -> tuple[Figure, list[Panel], dict[tuple[str, str], np
     for curve in read_results(folder / "results.csv"):
         curves.setdefault((curve.panel, curve.method), []).append(curve.values)
     values = {key: np.array(found) for key, found in curves.items()}
-    return figure, [panels[task] for task in figure.tasks], values
+    trained = {name for name, _ in values}
+    shown = [panels[task] for task in figure.tasks if panels[task].name in trained]
+    return figure, shown, values
 
 
-def _half(curves: np.ndarray) -> np.ndarray:
-    """The second half of curves."""
-    return curves[:, curves.shape[1] // 2 :]
-
-
-def _mean(curves: np.ndarray) -> str:
+def _mean(curves: np.ndarray | None) -> str:
+    if curves is None:
+        return ""
     mean = curves.mean()
     return f"{mean:z.2f}" if abs(mean) < 10 else f"{mean:.0f}"
 
@@ -276,13 +293,25 @@ def _figure(folder: Path) -> str:
                 else []
             ),
             f"![{words}](../{folder.relative_to(ROOT)}/figure.svg)\n",
+            *_numbers(folder),
             *(f"{text}\n" for text in [differences(figure, provenance)] if text),
+            f"<details><summary>{len(rows)} claims and their verdicts</summary>\n",
             "| verdict | claim | task | why | source |",
             "| --- | --- | --- | --- | --- |",
             *rows,
-            f"\n`{provenance.command}`\n",
+            "\n</details>\n",
+            f"`{provenance.command}`\n",
         )
     )
+
+
+def _numbers(folder: Path) -> list[str]:
+    """The means of a figure's curves, below a line that says of what."""
+    if folder.name in WITHOUT_MEANS:
+        return []
+    ends = folder.name in ENDS
+    span = "the second half of the training" if ends else "the training"
+    return [f"Means over {span} and over the seeds:\n\n{(_ends if ends else _means)(folder)}\n"]
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """A DQN in one file, in the manner of CleanRL, as a trial of a sweep and as a script.
 
-`rewardshift sweep examples/cleanrl_dqn.py:trial --env MountainCar-v0 --shift -1 -0.5 auto` trains
+`rewardshift sweep examples/cleanrl_dqn.py:trial --env CartPole-v1 --shift -1 -0.5 auto` trains
 it with each shift and with none. The environment that `trial` gets is shifted already; everything
 else is as it would be without a shift.
 """
@@ -10,8 +10,10 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import gymnasium as gym
+import minigrid  # noqa: F401 - registers its environments
 import numpy as np
 import torch
+from gymnasium.wrappers import DtypeObservation, FilterObservation, FlattenObservation
 from torch import nn
 
 from rewardshift import ShiftReward
@@ -78,9 +80,17 @@ def trial(
             yield step + 1, greedy
 
 
+def make(name: str) -> gym.Env[Any, Any]:
+    """A task whose observations are plain numbers: of a MiniGrid, those of its image."""
+    env: Any = gym.make(name)
+    if isinstance(env.observation_space, gym.spaces.Dict):
+        env = FlattenObservation(FilterObservation(env, ["image"]))
+    return DtypeObservation(env, np.float32)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--env", default="MountainCar-v0")
+    parser.add_argument("--env", default="MiniGrid-Empty-Random-6x6-v0")
     parser.add_argument("--shift", type=float, default=-0.5)
     parser.add_argument("--steps", type=int, default=100_000)
     parser.add_argument("--warm-up", type=int, default=1_000)
@@ -90,7 +100,7 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--evaluations", type=int, default=25)
     given = vars(parser.parse_args())
-    recorder: Any = gym.wrappers.RecordEpisodeStatistics(gym.make(given.pop("env")))
+    recorder: Any = gym.wrappers.RecordEpisodeStatistics(make(given.pop("env")))
     env: Any = ShiftReward(recorder, given.pop("shift"))  # outside of what records returns
     for step, _ in trial(env, **given):
         returns = [float(one) for one in recorder.return_queue]

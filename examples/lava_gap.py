@@ -3,7 +3,8 @@
 In MiniGrid's LavaGap the goal pays, and lava ends the episode with 0. A negative shift makes an
 agent explore. But if the shift stops where the episode ends, lava is the shortest way out of its
 cost. With `terminal="goal"` only the goal ends the cost. `"auto"` does so too and chooses the
-constant. Each line is the mean of the greedy returns over a whole training.
+constant. Each line is the mean of the greedy returns over a whole training. `--env` takes another
+MiniGrid, or a task with plain numbers such as CartPole-v1.
 """
 
 import argparse
@@ -39,13 +40,16 @@ def options() -> argparse.Namespace:
     parser.add_argument("--shifts", nargs="+", choices=SHIFTS, default=list(SHIFTS))
     parser.add_argument("--seeds", type=int, nargs="+", default=[0])
     parser.add_argument("--steps", type=int, default=40_000)
+    parser.add_argument("--tau", type=float, default=0.05, help="of the target network")
     parser.add_argument("--evaluations", type=int, default=20)
     parser.add_argument("--out", type=Path, help="a csv to which every evaluation is added")
     return parser.parse_args()
 
 
 def make(env: str) -> gym.Env[Any, Any]:
-    """The view of 7 x 7 fields as 147 numbers from 0 to 1: kinds of objects, colours, states."""
+    """A MiniGrid as 147 numbers from 0 to 1, the objects, colours and states of 7 x 7 fields."""
+    if not env.startswith("MiniGrid"):
+        return gym.make(env)
     flat = gym.wrappers.FlattenObservation(ImgObsWrapper(gym.make(env)))
     space = gym.spaces.Box(0.0, 1.0, flat.observation_space.shape, np.float32)
     return gym.wrappers.TransformObservation(flat, lambda o: np.float32(o) / 10, space)
@@ -82,7 +86,7 @@ def learning_curve(args: argparse.Namespace, name: str, seed: int) -> list[tuple
         buffer_size=args.steps,
         learning_starts=64,
         train_freq=1,
-        tau=0.05,
+        tau=args.tau,
         target_update_interval=1,
         exploration_initial_eps=0.9,
         exploration_final_eps=0.05,

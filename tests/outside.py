@@ -102,7 +102,7 @@ class Centred:
     def start(self) -> Mean:
         return Mean(0.0, 0.0)
 
-    def observe(self, state: Mean, reward: Any, ended: Any, gamma: float) -> Mean:
+    def observe(self, state: Mean, reward: Any, terminated: Any, gamma: float) -> Mean:
         seen = state.seen + 1
         return Mean(seen, state.mean + (reward - state.mean) / seen)
 

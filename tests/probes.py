@@ -1,5 +1,6 @@
 """Environments so small that their values are known."""
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -7,6 +8,16 @@ import gymnasium as gym
 import numpy as np
 
 from rewardshift import Shift
+
+
+def stop_at(step: int) -> Callable[[int, Any], None]:
+    """An `on_progress` that stops the training at a step, as Ctrl-C would."""
+
+    def stop(now: int, _: Any) -> None:
+        if now == step:
+            raise KeyboardInterrupt
+
+    return stop
 
 
 class Probe(gym.Env[np.ndarray, Any]):

@@ -1,18 +1,21 @@
 """The shift that chooses itself, in agents, wrappers and on the command line."""
 
 import json
-from dataclasses import asdict, replace
-from functools import partial
+import threading
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import gymnasium as gym
+import hypothesis.strategies as st
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 from fuzzing import as_installed
+from hypothesis import given
 from outside import Centred
+from stable_baselines3.common.monitor import Monitor
 
 from rewardshift import (
     DQN,
@@ -28,73 +31,165 @@ from rewardshift import (
     VectorShiftReward,
     load,
     resume,
+    suggest_shift,
     train,
 )
 from rewardshift.agents.base import Batch
 from rewardshift.cli import main
+from rewardshift.envs import SPARSE_CHEETAH
 from rewardshift.envs.goals import BitFlip
 from rewardshift.envs.tasks import TaskSpec
 
 WRONG: Any = "car"
 MOVING: Any = Centred()
-FIRST = Auto(1.0, least=0.0)
 TINY: dict[str, Any] = {"network": MLP((4,)), "batch_size": 4}
 BUDGET = OnlineBudget(steps=60, evaluate_every=20, evaluation_episodes=1, checkpoint_every=20)
 
 
 class Paying(gym.Env[np.ndarray, Any]):
-    """Pays the given rewards, one a step; an episode lasts ten steps."""
+    """Pays the given rewards, one a step; an episode ends after all of them.
+
+    Its observation is a random number.
+    """
 
     observation_space = gym.spaces.Box(-1, 1, (2,), np.float32)
     action_space = gym.spaces.Discrete(2)
 
-    def __init__(self, paid: tuple[float, ...] = (0.0, 0.0, -4.0, 1.0)) -> None:
+    def __init__(self, paid: tuple[float, ...] = (0.0, -4.0, 8.0, 0.0)) -> None:
         self.paid, self.time = paid, 0
+
+    def _observation(self) -> np.ndarray:
+        return self.np_random.random(2).astype(np.float32)
 
     def reset(self, *, seed: int | None = None, options: Any = None) -> Any:
         super().reset(seed=seed)
         self.time = 0
-        return np.zeros(2, np.float32), {}
+        return self._observation(), {}
 
     def step(self, action: Any) -> Any:
-        reward = self.paid[self.time % len(self.paid)]
+        reward = self.paid[self.time]
         self.time += 1
-        return np.zeros(2, np.float32), reward, self.time == 10, False, {}
+        return self._observation(), reward, self.time == len(self.paid), False, {}
 
 
 gym.register("rewardshift-tests/Paying-v0", f"{__name__}:Paying")
 
 
-def test_a_wrapper_chooses_once() -> None:
-    env = ShiftReward(Paying(), FIRST, gamma=0.5)
+@pytest.mark.parametrize(
+    ("paid", "ended", "shift"),
+    [
+        ((0.0, 4.0), (False, True), (-2.5, 0.25)),  # once
+        ((0.0, 0.5), (False, True), (-2.5, 1.0)),  # once, below the least unit
+        ((4.0, 9.0), (False, True), (-0.5, 0.25)),  # at every step
+        ((0.25, 9.0), (False, True), (-0.125, 1.0)),  # at every step, below the least unit
+        ((0.0, -1.0), (False, True), (-2.5, 1.0)),  # nothing yet
+        ((-1.0, -1.0, 0.0), (False, False, True), (0.0, 1.0)),  # every step costs
+        ((-1.0, 4.0), (False, True), (-2.5, 0.25)),  # costs on the way to a goal
+    ],
+)
+def test_the_first_positive_reward_decides(paid: Any, ended: Any, shift: Any) -> None:
+    bias, scale = shift
+    assert Auto().shift(paid, ended, 0.5) == Shift(bias, scale, 0.5, "goal")
+
+
+REWARDS = st.floats(-1e6, 1e6).filter(lambda reward: reward == 0 or abs(reward) > 1e-6)
+
+
+@given(st.lists(st.tuples(REWARDS, st.booleans()), min_size=1, max_size=20))
+def test_a_rule_that_follows_the_rewards_comes_to_the_shift_of_all(steps: Any) -> None:
+    rule, state = Auto(2.0), Auto(2.0).start()
+    for reward, ended in steps:
+        state = rule.observe(state, reward, ended, 0.9)
+    (followed,) = rule.shifts(state, 0.9)
+    rewards, ends = zip(*steps, strict=True)
+    assert followed == rule.shift(rewards, ends, 0.9)
+
+
+@given(st.floats(1e-3, 1e3), st.floats(0.5, 0.999))
+def test_what_every_step_pays_still_pays_after_the_shift(reward: float, gamma: float) -> None:
+    """So no agent is taught to end its episode, whatever the end pays."""
+    shift = Auto().shift([reward], [False], gamma)
+    longer = [shift.reward(reward) * (1 - gamma**n) / (1 - gamma) for n in (1, 10, 100)]
+    assert shift.reward(reward) > 0
+    assert longer == sorted(longer)
+
+
+def test_an_agent_with_a_shift_that_it_chose_does_not_learn_to_fall() -> None:
+    """A fall in CartPole pays 1, so `terminal="goal"` takes it for a goal."""
+    agent = DQN(shift="auto", network=MLP((64,)), learning_rate=1e-3, batch_size=64)
+    budget = OnlineBudget(steps=6_000, evaluate_every=6_000, evaluation_episodes=5)
+    trained = train(agent, "CartPole-v1", budget=budget)
+    assert trained.policy().shifts[0].bias == -0.5
+    assert trained.rows[-1].evaluation_return > 60  # a random policy has 22, the fastest fall 9
+
+
+def test_a_wrapper_decides_before_the_first_step() -> None:
+    env = ShiftReward(Paying(), "auto", gamma=0.5)
+    assert env.shift == Shift(-0.5, 0.125, 0.5, "goal")
     env.reset(seed=0)
-    assert env.shift == Shift(-0.5, 1.0, 0.5, "goal")
-    told = [float(env.step(0)[1]) for _ in range(4)]
-    assert told == [-0.5, -0.5, -1.5, -0.25]
-    assert env.shift == Shift(-0.5, 0.25, 0.5, "goal")
+    assert [env.step(0)[1] for _ in range(3)] == [-0.5, -1.0, 0.5]
     with pytest.raises(InputError, match="shifted already"):
         ShiftReward(env, -0.5)
 
 
-def test_a_spec_makes_the_wrapper_again() -> None:
-    for shift in ("auto", FIRST, Auto(2.0, "absorbing")):
-        env = ShiftReward(gym.make("rewardshift-tests/Paying-v0"), shift, gamma=0.5)
-        assert env.spec is not None
-        made = gym.make(type(env.spec).from_json(env.spec.to_json()))
-        made.reset(seed=0)
-        assert made.get_wrapper_attr("shift") == env.shift
-        assert [made.step(0)[1] for _ in range(4)][2] == pytest.approx(env.shift.bias - 1)
+def test_the_environment_stays_untouched(tmp_path: Path) -> None:
+    """Its random numbers, and what its wrappers record."""
+    plain, shifted = Paying(), Monitor(Paying(), str(tmp_path / "log"))
+    for env in (plain, shifted):
+        env.reset(seed=7)
+    log = (tmp_path / "log.monitor.csv").read_bytes()
+    wrapped = ShiftReward(shifted, "auto", gamma=0.5)
+    assert (tmp_path / "log.monitor.csv").read_bytes() == log
+    for _ in range(3):
+        np.testing.assert_array_equal(plain.step(0)[0], wrapped.step(0)[0])
+    wrapped.close()
 
 
-def test_a_vector_chooses_one_shift_for_all_rows() -> None:
-    def make(paid: tuple[float, ...]) -> Any:
-        return lambda: Paying(paid)
+def test_a_spec_keeps_what_was_chosen() -> None:
+    env = ShiftReward(gym.make("rewardshift-tests/Paying-v0"), Auto(2.0, "absorbing"), gamma=0.5)
+    assert env.spec is not None
+    made = gym.make(type(env.spec).from_json(env.spec.to_json()))
+    assert made.get_wrapper_attr("shift") == env.shift == Shift(-0.2, 0.125, 0.5, "absorbing")
 
-    rows = [make((0.0, 0.0, 3.0)), make((0.0, -2.0, 5.0))]
-    envs = VectorShiftReward(gym.vector.SyncVectorEnv(rows), FIRST, gamma=0.5)
-    envs.reset(seed=0)
-    told = [envs.step(np.zeros(2, int))[1].tolist() for _ in range(3)]
-    assert told == [[-0.5, -0.5], [-0.5, -1.5], [1.0, 2.0]]
+
+class Tripled(gym.wrappers.vector.TransformReward):
+    """A wrapper around a vector that changes rewards."""
+
+    def __init__(self, env: Any) -> None:
+        super().__init__(env, lambda reward: 3 * reward)
+
+
+@pytest.mark.parametrize("how", ["sync", "async", "vector_entry_point"])
+def test_every_kind_of_vector_takes_the_shift_of_one_environment(how: Any) -> None:
+    one = ShiftReward(gym.make("CartPole-v1", sutton_barto_reward=True), "auto", gamma=0.9)
+    envs = gym.make_vec("CartPole-v1", num_envs=2, vectorization_mode=how, sutton_barto_reward=True)
+    assert VectorShiftReward(envs, "auto", gamma=0.9).shift == one.shift
+    with pytest.raises(InputError, match="suggest_shift"):
+        VectorShiftReward(Tripled(envs), "auto", gamma=0.9)
+    envs.close()
+
+
+def test_environments_of_a_vector_choose_the_same() -> None:
+    envs = gym.vector.SyncVectorEnv(
+        [lambda: ShiftReward(gym.make("FrozenLake-v1"), "auto", gamma=0.5)] * 2
+    )
+    first, second = (env.get_wrapper_attr("shift") for env in envs.envs)
+    assert first == second == Shift(-2.5, 1.0, 0.5, "goal")
+
+
+class Locked(Paying):
+    """An environment that cannot be copied."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.lock = threading.Lock()
+
+
+def test_an_environment_that_cannot_be_copied_needs_a_number() -> None:
+    with pytest.raises(InputError, match=r"cannot be copied.*suggest_shift"):
+        ShiftReward(Locked(), "auto", gamma=0.5)
+    shift = suggest_shift(Locked, 0.5).shift
+    assert ShiftReward(Locked(), shift).shift == Shift(-0.5, 0.125, 0.5, "goal")
 
 
 @pytest.mark.parametrize("gamma", ["0.9", 1.0])
@@ -105,27 +200,27 @@ def test_a_discount_that_is_none_is_refused(gamma: Any) -> None:
 
 @pytest.mark.parametrize("paid", [float("nan"), float("inf")])
 def test_a_reward_that_is_no_number_is_refused(paid: float) -> None:
-    env = ShiftReward(Paying((paid,)), "auto", gamma=0.5)
-    env.reset(seed=0)
-    with pytest.raises(InputError, match="needs finite rewards"):
-        env.step(0)
+    with pytest.raises(InputError, match=f"needs finite rewards, .* paid {paid}"):
+        ShiftReward(Paying((paid,)), "auto", gamma=0.5)
 
 
-@pytest.mark.parametrize("paid", [(0.0,), (-1.0,), (1e30,), (1e-30, 0.0)])
+@pytest.mark.parametrize("paid", [(0.0,), (-1.0, -1.0), (1e30, 0.0), (1e-30, 0.0), (0.0, 3.0)])
 def test_an_agent_learns_whatever_is_paid(paid: tuple[float, ...]) -> None:
-    done = train(DQN(shift=FIRST, **TINY), lambda: Paying(paid), budget=BUDGET)
+    done = train(DQN(shift="auto", **TINY), lambda: Paying(paid), budget=BUDGET)
     assert done.finished
-    size = done.rows[-1].metrics["reward_size"]
-    assert size == pytest.approx(abs(paid[0]))
-    assert done.policy().shifts[0].scale == pytest.approx(1 / (abs(paid[0]) or 1.0))
+    ends = [time == len(paid) - 1 for time in range(len(paid))]
+    expected = Auto().shift(paid, ends, 0.99)
+    (shift,) = done.policy().shifts
+    assert (shift.bias, shift.scale) == pytest.approx((expected.bias, expected.scale))
+    assert done.rows[-1].metrics["reward_size"] == pytest.approx(max(0.0, *paid))
+    assert done.rows[-1].metrics["reward_once"] == (paid[-1] > 0)
 
 
 def test_an_agent_learns_with_the_state_of_its_rule() -> None:
     """The metrics are those of the last update, which follows the last reward."""
     budget = replace(BUDGET, checkpoint_every=60)  # a checkpoint would cut an episode
-    paid = Paying().paid
+    episode = Paying().paid
     centred = train(DQN(shift=Centred(), **TINY), Paying, budget=budget)
-    episode = [paid[t % 4] for t in range(10)]
     assert centred.rows[-1].metrics["mean_reward"] == pytest.approx(np.mean(episode), rel=1e-5)
     (shift,) = centred.policy().shifts
     assert (shift.bias, shift.scale) == (pytest.approx(-np.mean(episode), rel=1e-5), 1.0)
@@ -144,19 +239,19 @@ def test_a_bonus_beside_the_rewards_does_not_stop_the_rule() -> None:
         intrinsic=jnp.zeros(4),
         steps=jnp.ones(4, jnp.int32),
     )
-    state = agent.adapt(state, jnp.float32(4.0), ended=False)
+    state = agent.adapt(state, jnp.float32(4.0), True)
     target = agent._target(state, batch, jnp.zeros(4))
     np.testing.assert_allclose(target, np.full((1, 4), 8.0 / 4.0 - 0.5))
 
 
 @pytest.mark.parametrize("agent", [DQN, TD3, SAC])
 def test_an_agent_with_auto_is_one_with_the_shift_that_it_chooses(agent: Any) -> None:
-    """Pendulum and CartPole pay at the first step, so the choice is there from the start."""
-    env = "CartPole-v1" if agent is DQN else "Pendulum-v1"
-    settings = TINY if agent is DQN else {**TINY, "warm_up": 10}
-    chosen = train(agent(shift=FIRST, **settings), env, budget=BUDGET, seeds=(3,))
+    """The environments pay before the first update, so the choice is there from the start."""
+    env = "CartPole-v1" if agent is DQN else SPARSE_CHEETAH
+    settings = TINY if agent is DQN else {**TINY, "warm_up": 30}
+    chosen = train(agent(shift="auto", **settings), env, budget=BUDGET, seeds=(3,))
     (shift,) = chosen.policy().shifts
-    assert shift.scale == pytest.approx(1 / chosen.rows[-1].metrics["reward_size"])
+    assert (shift.bias, shift.scale) == (-0.5, 1.0)
     fixed = train(agent(shift=shift, **settings), env, budget=BUDGET, seeds=(3,))
     assert fixed.rows[-1].metrics["q"] == pytest.approx(chosen.rows[-1].metrics["q"], rel=1e-4)
     assert fixed.rows[-1].metrics["loss"] == pytest.approx(
@@ -166,26 +261,26 @@ def test_an_agent_with_auto_is_one_with_the_shift_that_it_chooses(agent: Any) ->
 
 def test_seeds_choose_apart() -> None:
     agent = SAC(shift=Auto((0.0, 1.0)), warm_up=10, **TINY)
-    both = train(agent, "Pendulum-v1", budget=BUDGET, seeds=(1, 2))
-    alone = train(agent, "Pendulum-v1", budget=BUDGET, seeds=(2,))
+    both = train(agent, "HalfCheetah-v5", budget=BUDGET, seeds=(1, 2))
+    alone = train(agent, "HalfCheetah-v5", budget=BUDGET, seeds=(2,))
     sizes = {row.seed: row.metrics["reward_size"] for row in both.rows}
     assert sizes[1] != sizes[2]
     assert sizes[2] == alone.rows[-1].metrics["reward_size"]
     low, high = alone.policy().shifts
-    assert (low.bias, high.bias) == (0.0, pytest.approx(-0.01))
+    assert (low.bias, high.bias) == (0.0, pytest.approx(-0.1 * min(1.0, sizes[2])))
 
 
 @pytest.mark.parametrize("rule", ["auto", Auto((0.0, 1.0)), Centred()])
 def test_a_stopped_run_goes_on_as_if_it_had_not_stopped(rule: Any, tmp_path: Path) -> None:
     agent = TD3(shift=rule, warm_up=30, **TINY)
     whole, cut = tmp_path / "whole", tmp_path / "cut"
-    train(agent, "Pendulum-v1", budget=BUDGET, folder=whole)
+    train(agent, SPARSE_CHEETAH, budget=BUDGET, folder=whole)
 
     def stop(step: int, _: Any) -> None:
         if step == 50:
             raise KeyboardInterrupt
 
-    assert not train(agent, "Pendulum-v1", budget=BUDGET, folder=cut, on_progress=stop).finished
+    assert not train(agent, SPARSE_CHEETAH, budget=BUDGET, folder=cut, on_progress=stop).finished
     assert resume(cut).finished
     for name in ("metrics.csv", "parameters.npz"):
         assert (whole / name).read_bytes() == (cut / name).read_bytes()
@@ -246,39 +341,9 @@ def test_the_command_line_chooses_the_treatment_of_auto(
     assert "'auto' has a scale of its own, got --scale 2" in capsys.readouterr().err
 
 
-@pytest.mark.filterwarnings("ignore::UserWarning")  # by which Gymnasium logs a worker's error
-@pytest.mark.parametrize(
-    "vectorise",
-    [gym.vector.SyncVectorEnv, partial(gym.vector.AsyncVectorEnv, context="spawn")],
-)
-def test_environments_of_a_vector_do_not_choose_one_by_one(vectorise: Any) -> None:
-    envs = vectorise([lambda: ShiftReward(gym.make("CartPole-v1"), "auto", gamma=0.5)] * 2)
-    with pytest.raises(InputError, match="around the vector"):
-        envs.reset(seed=0)
-    envs.close()
-
-
-def test_what_was_chosen_can_be_given_again() -> None:
-    """As JSON, for a training that goes on in another process."""
-    env = ShiftReward(Paying(), FIRST, gamma=0.5)
-    env.reset(seed=0)
-    for _ in range(4):
-        env.step(0)
-    again = ShiftReward(Paying((7.0,)), json.loads(json.dumps(asdict(env.shift))))
-    again.reset(seed=0)
-    assert again.step(0)[1] == 7.0 / 4 - 0.5
-
-
-class Costly(BitFlip):
-    """A goal costs nothing, every other step 4."""
-
-    def compute_reward(self, achieved_goal: Any, desired_goal: Any, info: Any) -> Any:
-        return 4.0 * super().compute_reward(achieved_goal, desired_goal, info)
-
-
-def test_a_relabelled_reward_has_the_unit_of_the_others() -> None:
-    """The first reward decides, whether it is paid or relabelled."""
-    env = ShiftReward(Costly(2), Auto(1.0, "zero", least=0.0), gamma=0.5)
+def test_relabelled_rewards_are_shifted_like_the_others() -> None:
+    """Bit flipping costs 1 in every step but at the goal, which random play does find."""
+    env = ShiftReward(BitFlip(2), Auto(terminal="zero"), gamma=0.5)
     near, far = np.array([0, 1]), np.array([1, 1])
-    assert env.compute_reward(near, far, {}) == -1.5
-    assert env.shift == Shift(-0.5, 0.25, 0.5, "zero")
+    assert env.compute_reward(near, far, {}) == env.shift.bias - 1
+    assert env.compute_reward(near, near, {}) == env.shift.bias

@@ -12,9 +12,8 @@ from hypothesis import strategies as st
 
 from rewardshift.agents.base import Batch
 from rewardshift.agents.bcq import BCQ
-from rewardshift.agents.cql import CQL, CQLState
 from rewardshift.agents.gaussian_policy import squash, squashed_log_density
-from rewardshift.agents.networks import MLP, Layer
+from rewardshift.agents.networks import MLP
 from rewardshift.envs.tasks import TaskSpec
 
 SPEC = TaskSpec(5, "float32", action_size=2)
@@ -50,20 +49,6 @@ def batch() -> Batch:
     )
 
 
-def test_bcq_proposes_actions_like_those_in_the_data(batch: Batch) -> None:
-    """All data have the action (0.6, -0.6), and after some updates so do the proposals."""
-    agent = BCQ(network=MLP((8,)), proposer=MLP((32, 32)))
-    narrow = batch._replace(action=jnp.tile(jnp.array([0.6, -0.6]), (7, 1)))
-    state = agent.init(KEY, SPEC)
-    update = jax.jit(agent.update, static_argnums=3)
-    for number in range(300):
-        state, _ = update(state, narrow, jax.random.key(number), 0)
-    proposed = agent._propose(state.proposer.parameters, batch.observation, KEY, 50)
-    assert np.abs(np.asarray(proposed) - [0.6, -0.6]).mean() < 0.05
-    action = jax.vmap(lambda observation: agent.greedy(state, observation))(batch.observation)
-    assert np.abs(np.asarray(action) - [0.6, -0.6]).max() < 0.15  # the actor may add 0.05
-
-
 def test_bcq_acts_alike_on_equal_observations_and_unlike_on_others(batch: Batch) -> None:
     agent = BCQ(network=MLP((8,)), proposer=MLP((8,)), perturbation=0.0)
     state = agent.init(KEY, SPEC)
@@ -86,11 +71,6 @@ def test_the_best_of_bcqs_candidates_is_taken(batch: Batch) -> None:
     assert many.value(state, batch.observation[0]) == pytest.approx(expected, abs=1e-5)
 
 
-def cql(**settings: Any) -> tuple[CQL, CQLState]:
-    agent = CQL(**{"network": MLP((16, 12)), **settings})
-    return agent, agent.init(KEY, SPEC)
-
-
 @given(
     st.lists(st.floats(-3, 3, width=32), min_size=2, max_size=2),
     st.floats(-3, 1, width=32),
@@ -108,24 +88,3 @@ def test_the_density_of_a_squashed_action(
     if np.abs(raw).max() < 2:  # where tanh can be turned back in single precision
         again = squashed_log_density(outputs, action)
         assert again == pytest.approx(expected, rel=1e-2, abs=1e-2)
-
-
-def test_cql_imitates_first_and_improves_later(batch: Batch) -> None:
-    """With critics that like large actions, and data with small ones."""
-
-    def action(cloning: int) -> float:
-        agent, state = cql(network=MLP((8,)), cloning_updates=cloning, policy_rate=1e-2)
-        critics = state.critics.parameters
-        (first, bias), output = critics.hidden[0], critics.output
-        liking = Layer(jnp.zeros_like(first).at[..., 5:].set(1.0), jnp.full_like(bias, 2.0))
-        output = output._replace(weight=jnp.ones_like(output.weight))
-        critics = critics._replace(hidden=(liking,), output=output)
-        low = batch._replace(action=jnp.full((7, 2), -0.8))
-        update = jax.jit(agent.update, static_argnums=3)
-        for number in range(60):
-            state = state._replace(critics=state.critics._replace(parameters=critics))
-            state, _ = update(state, low, jax.random.key(number), 0)
-        return float(jax.vmap(lambda o: agent.greedy(state, o))(batch.observation).mean())
-
-    assert action(cloning=1000) == pytest.approx(-0.8, abs=0.15)
-    assert action(cloning=0) > 0.3

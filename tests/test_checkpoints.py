@@ -11,30 +11,33 @@ from victims import KILLED, Fault, call, contents
 
 from rewardshift.errors import InputError
 from rewardshift.files import held, read_sealed, write_sealed
-from rewardshift.training.checkpoint import FORMAT, Checkpoint, load_checkpoint, save_checkpoint
+from rewardshift.training.checkpoint import FORMAT, Checkpoints, Snapshot
 
 RECORD = np.dtype([("reward", np.float32), ("action", np.int32)])
 
 
-def save_until(folder: Path, stop: int) -> dict[int, Checkpoint]:
+TEMPLATE = {"weights": np.zeros(5, np.float32)}
+
+
+def save_until(folder: Path, stop: int) -> dict[int, Snapshot]:
     """Checkpoints like a run's, from the last one in a folder on; those that were made."""
     made = {}
     with held(folder):
-        last = newest(folder)
-        step, segments = (last.step, last.segments) if last else (0, {})
+        checkpoints = Checkpoints(folder / "checkpoints", ("config",), RECORD)
+        last = checkpoints.newest(TEMPLATE)
+        step = last.step if last else 0
         while step < stop:
             step += 5
             arrays = {"weights": np.arange(step, dtype=np.float32)[:5]}
-            made[step] = Checkpoint(step, "config", arrays, {"rows": [[step]]}, None, segments)
             records = np.zeros((2, 5), RECORD)
             records["action"] = np.arange(step - 5, step)
-            segments = save_checkpoint(folder / "checkpoints", made[step], records, 12)
+            made[step] = Snapshot(step, arrays, {"rows": [[step]]}, records)
+            checkpoints.save(made[step], 12)
     return made
 
 
-def newest(folder: Path, config: str = "config") -> Checkpoint | None:
-    template = {"weights": np.zeros(5, np.float32)}
-    return load_checkpoint(folder / "checkpoints", (config,), template, RECORD)
+def newest(folder: Path) -> Snapshot | None:
+    return Checkpoints(folder / "checkpoints", ("config",), RECORD).newest(TEMPLATE)
 
 
 @pytest.mark.parametrize(
@@ -68,7 +71,8 @@ def test_a_flipped_byte_or_a_cut_is_refused_or_harmless(tmp_path: Path) -> None:
     whole, rng, refused = newest(tmp_path), random.Random(7), 0
     assert whole is not None
     manifest = tmp_path / "checkpoints" / "checkpoint-000000000015.json"
-    for path in (manifest, *(manifest.with_name(name) for name in [STATE, *whole.segments])):
+    segments = read_sealed(manifest, version=FORMAT)["segments"]
+    for path in (manifest, *(manifest.with_name(name) for name in [STATE, *segments])):
         content = path.read_bytes()
         places = rng.sample(range(len(content)), 150)
         flipped = [flip(content, place, rng.randrange(8)) for place in places]

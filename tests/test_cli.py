@@ -55,20 +55,12 @@ def test_a_newcomers_round(tmp_path: Path) -> None:
         (["report", "nowhere"], "no folder 'nowhere'"),
         (["report", "."], "run 'rewardshift reproduce FIGURE --out .' first"),
         (["resume", "a b"], "no run in 'a b'"),
-        (["suggest", "--goal", "explore"], "give either --rewards LOW HIGH or --values LOW HIGH"),
-        (
-            ["suggest", "--goal", "explore", "--values", "0", "1", "--gamma", "1"],
-            "gamma must be in [0, 1), got 1.0",
-        ),
-        (
-            ["suggest", "--goal", "explore", "--rewards", "0", "1", "--scale", "-1"],
-            "scale must be finite and above 0, got -1.0",
-        ),
-        (["suggest", "--goal", "exploit", "--values", "1", "0"], "got 1.0 to 0.0"),
-        (
-            ["suggest", "--goal", "exploit", "--values", "0", "1", "--bias", "nan"],
-            "bias must be finite, got nan",
-        ),
+        (["suggest", "--env", "Nope"], "no environment 'Nope'"),
+        (["suggest", "--env", "CartPole-v1", "--gamma", "1"], "gamma must be in [0, 1), got 1.0"),
+        (["suggest", "--env", "CartPole-v1", "--steps", "0"], "steps must be a whole number of 1"),
+        (["suggest", "--env", "CartPole-v1", "--tau", "2"], "tau must be in (0, 1], got 2.0"),
+        (["suggest", "--env", "CartPole-v1", "--every", "2"], "needs --agent or --tau"),
+        (["suggest", "--data", "nowhere.npz"], "nowhere.npz"),
     ],
 )
 def test_bad_input_is_one_clear_line_and_exit_code_2(
@@ -181,34 +173,6 @@ def test_a_run_stops_when_it_is_told_to_and_goes_on(
     assert {path: path.stat().st_mtime_ns for path in done} == done
     claims = json.loads((tmp_path / "out" / "figure1" / "claims.json").read_text())
     assert {claim["seeds"] for claim in claims} == {seeds}
-
-
-def test_suggest_explains_itself(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["suggest", "--goal", "explore", "--values", "0", "1", "--bias", "-0.02"]) == 0
-    text = capsys.readouterr().out
-    assert "suggested bias: -0.01" in text
-    assert "b = -0.02 starts at 2, optimism 2" in text
-    assert main(["suggest", "--goal", "exploit", "--rewards", "-1", "3", "--scale", "2"]) == 0
-    text = capsys.readouterr().out
-    assert "V_low = -100 and V_high = 300" in text
-    assert "suggested bias: 2" in text
-    assert main(["suggest", "--goal", "explore", "--rewards", "-1", "0"]) == 0
-    assert "suggested bias: 0\n" in capsys.readouterr().out
-
-
-def test_suggest_tells_how_long_a_shift_lasts(capsys: pytest.CaptureFixture[str]) -> None:
-    plan = ["suggest", "--goal=explore", "--values", "0", "1"]
-    assert main([*plan, "--tau=0.005", "--every=2", "--steps=100000"]) == 0
-    said = capsys.readouterr().out
-    assert "lasts 40000 updates" in said
-    assert "100000 steps are 2.5 lifetimes; 8.21% is left then" in said
-    for wrong, message in (
-        (["--steps=5"], "needs --tau"),
-        (["--tau=2"], "tau must be in (0, 1], got 2.0"),
-        (["--tau=0.5", "--steps=-5"], "steps must be a whole number of 1 or more"),
-    ):
-        assert main([*plan, *wrong]) == 2
-        assert message in capsys.readouterr().err
 
 
 def test_both_terminal_treatments_live_side_by_side(

@@ -3,6 +3,7 @@
 import inspect
 import re
 from dataclasses import fields
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -12,11 +13,26 @@ from stable_baselines3.her import HerReplayBuffer
 
 import rewardshift
 from rewardshift import BCQ, CQL, DQN, TD3, Hindsight, OfflineBudget, OnlineBudget
+from rewardshift.cli import COMMANDS
 from rewardshift.cli.train import OfflineOptions, OnlineOptions
 
 DOCS = Path(__file__).parents[1] / "docs"
 MIGRATING = (DOCS / "migrating.md").read_text()
 OURS = (BCQ, CQL, DQN, TD3, Hindsight, OfflineBudget, OnlineBudget)
+
+
+def test_the_page_of_commands_has_the_help_of_every_command(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.syspath_prepend(DOCS)
+    module = import_module("command_help")
+    assert module.MARK in (DOCS / "commands.md").read_text()
+    page = module.command_reference()
+    for name in COMMANDS:
+        assert f"## {name}\n" in page
+    for agent in ("dqn", "td3", "sac", "bcq", "cql"):
+        assert f"usage: rewardshift train {agent} " in page
+    assert "--evaluate-every INT" in page
 
 
 def section(title: str) -> list[list[str]]:

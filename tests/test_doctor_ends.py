@@ -4,24 +4,15 @@ from typing import Any
 
 import numpy as np
 import pytest
-from test_doctor import GAMMA, LENGTH, STATES, Steady, agent, corridor, first_action
+from test_doctor import GAMMA, LENGTH, Steady, agent, corridor, steps, zeros
 
-from rewardshift.doctor import Diagnosis, Earlier, Target, Transitions, diagnose
+from rewardshift.doctor import Diagnosis, Earlier, Target, diagnose
 
 
 def test_ends_that_the_data_does_not_know_are_told() -> None:
-    rows = np.tile(np.arange(LENGTH), 300)
-    last = rows == LENGTH - 1
-    wrong = Transitions(
-        observation=STATES[rows],
-        action=first_action(rows),
-        reward=np.where(last, 1.0, 0.0),
-        terminated=np.zeros(len(rows), bool),
-        next_observation=STATES[np.minimum(rows + 1, LENGTH - 1)],
-    )
-    found = diagnose(agent(), corridor(), wrong, episodes=2)
+    wrong = steps([LENGTH] * 300, ended=None, terminated=np.zeros(300 * LENGTH, bool))
+    found: Any = diagnose(agent(), corridor(), wrong, episodes=2)
     assert [finding.name for finding in found.findings] == ["ends"]
-    assert found.ends is not None
     assert (found.ends.stored, found.ends.lived) == (0, 2)
 
 
@@ -41,15 +32,7 @@ def valued_ends(known: np.ndarray, earlier: Earlier | None = None, **more: Any) 
     """A diagnosis of these values of the states of a corridor that pays 1 at each step."""
     target = Target(0.5, 1, 10_000)  # a lifetime of 20 updates
     one = agent(lambda seen, _: known[seen.argmax(axis=-1)], 0.0, earlier=earlier, target=target)
-    rows = np.tile(np.arange(LENGTH), 2 * HALF)
-    data = Transitions(
-        observation=STATES[rows],
-        action=first_action(rows),
-        reward=np.ones(len(rows)),
-        terminated=rows == LENGTH - 1,
-        next_observation=STATES[np.minimum(rows + 1, LENGTH - 1)],
-        **more,
-    )
+    data = steps([LENGTH] * 2 * HALF, 1.0, ended=None, **more)
     return diagnose(one, Steady(LENGTH, pays=(1.0, 1.0)), data, episodes=2)
 
 
@@ -60,8 +43,7 @@ FLAT = np.full(LENGTH, 1 / (1 - GAMMA))
 def test_ends_that_are_valued_like_other_steps_are_told(learned: bool, share: float) -> None:
     left = LENGTH - np.arange(LENGTH)
     known = (1 - GAMMA**left) / (1 - GAMMA) if learned else FLAT
-    found = valued_ends(known, always(known))
-    assert found.ends is not None
+    found: Any = valued_ends(known, always(known))
     assert (found.ends.source, found.ends.transitions) == ("data", 2 * HALF)
     assert found.ends.share == pytest.approx(share, abs=1e-9)
     assert found.ends.before == found.ends.share
@@ -73,8 +55,7 @@ def test_one_look_cannot_tell_ends_that_are_not_learned_yet() -> None:
     assert not named(found)
     assert "One look cannot tell" in found.sentences[-1]
     learned_before = Earlier(lambda seen, _: np.ones(len(seen)), 20)
-    forgotten = valued_ends(FLAT, learned_before)  # rare by now, in a replay of a good policy
-    assert forgotten.ends is not None
+    forgotten: Any = valued_ends(FLAT, learned_before)  # rare by now, in a replay of a good policy
     assert forgotten.ends.before is None
     assert not named(forgotten)
 
@@ -82,8 +63,7 @@ def test_one_look_cannot_tell_ends_that_are_not_learned_yet() -> None:
 def test_ends_that_are_half_forgotten_are_told_as_what_cannot_be_told() -> None:
     """As in a healthy DQN on CartPole, whose replay has few ends among its long episodes."""
     half = FLAT - 5.0 * (np.arange(LENGTH) == LENGTH - 1)
-    found = valued_ends(half, always(half))
-    assert found.ends is not None
+    found: Any = valued_ends(half, always(half))
     assert found.ends.before == found.ends.share == pytest.approx(4 / 9)
     assert not named(found)
     assert "It cannot tell whether it is still learning" in " ".join(found.sentences)
@@ -92,17 +72,14 @@ def test_ends_that_are_half_forgotten_are_told_as_what_cannot_be_told() -> None:
 def test_ends_that_are_new_to_the_agent_and_few_ends_do_not_count() -> None:
     rows = np.arange(2 * HALF * LENGTH)
     first = rows < HALF * LENGTH
-    half = valued_ends(FLAT, always(FLAT), settled=first)
-    assert half.ends is not None
+    half: Any = valued_ends(FLAT, always(FLAT), settled=first)
     assert half.ends.transitions == HALF
     assert half.ends.share == pytest.approx(1.0)
     few = valued_ends(FLAT, always(FLAT), settled=rows < 4 * LENGTH)
-    none = valued_ends(FLAT, settled=first & (rows % LENGTH != LENGTH - 1))
-    assert none.ends is not None
+    none: Any = valued_ends(FLAT, settled=first & (rows % LENGTH != LENGTH - 1))
     assert (none.ends.transitions, none.ends.stored, none.ends.excess) == (0, 2 * HALF, None)
     one = agent(lambda seen, _: FLAT[seen.argmax(axis=-1)], 0.0, earlier=always(FLAT))
-    alone = diagnose(one, Steady(LENGTH, pays=(1.0, 1.0)), episodes=2)
-    assert alone.ends is not None
+    alone: Any = diagnose(one, Steady(LENGTH, pays=(1.0, 1.0)), episodes=2)
     assert alone.ends.source == "episodes"
     assert alone.ends.share == pytest.approx(1.0)
     impossible = valued_ends(3 * FLAT, always(3 * FLAT))
@@ -122,29 +99,15 @@ def test_ends_whose_values_shrink_are_being_learned(
     excess: float, updates: int, shrinking: float, told: bool
 ) -> None:
     earlier = Earlier(lambda seen, _: np.full(len(seen), 1 + excess), updates)
-    found = valued_ends(FLAT, earlier)  # an excess of 9
-    assert found.ends is not None
+    found: Any = valued_ends(FLAT, earlier)  # an excess of 9
     assert found.ends.shrinking == pytest.approx(shrinking)
     assert named(found) == told
 
 
-def stored(lengths: list[int], *, terminal: bool = True) -> Transitions:
-    """Episodes of the corridor of these lengths, which all end like this."""
-    rows = np.concatenate([np.arange(length) for length in lengths])
-    last = np.append(np.diff(rows) < 0, True)
-    return Transitions(
-        observation=STATES[np.minimum(rows, LENGTH - 1)],
-        action=first_action(rows),
-        reward=np.zeros(len(rows)),
-        terminated=last & terminal,
-        next_observation=STATES[np.minimum(rows + 1, LENGTH - 1)],
-        ended=last,
-    )
-
-
 def test_episodes_that_a_limit_cut_may_not_have_ended_yet() -> None:
-    assert not named(diagnose(agent(), corridor(), stored([60] * 20, terminal=False), episodes=2))
-    assert named(diagnose(agent(), corridor(), stored([40, 60] * 12, terminal=False), episodes=2))
+    for lengths, told in (([60] * 20, False), ([40, 60] * 12, True)):
+        data = steps(lengths, terminated=np.zeros(sum(lengths), bool))
+        assert named(diagnose(agent(), corridor(), data, episodes=2)) == told
 
 
 @pytest.mark.parametrize(
@@ -160,17 +123,8 @@ def test_time_limits_that_are_stored_as_terminal(
     lengths: list[int], goes_on: bool, told: bool
 ) -> None:
     env = corridor() if goes_on else Steady(3, pays=(0.0, 0.0))
-    one = agent(lambda seen, _: np.zeros(len(seen)), 0.0, act=lambda seen: np.zeros(len(seen), int))
-    if not goes_on:
-        data = stored(lengths)
-        narrow = data.observation[:, :3]
-        data = Transitions(
-            narrow, data.action, data.reward + 1.0, data.terminated, narrow, data.ended
-        )
-    else:
-        data = stored(lengths)
-    found = diagnose(one, env, data, episodes=3)
+    data = steps(lengths, 0.0 if goes_on else 1.0)
+    found: Any = diagnose(agent(zeros, 0.0), env, data, episodes=3)
     assert ("time limits" in [finding.name for finding in found.findings]) == told
     if told:
-        assert found.ends is not None
         assert (found.ends.limit, found.ends.at_limit, found.ends.went_on) == (3, 11, 1.0)

@@ -14,7 +14,6 @@ from stable_baselines3.common.logger import configure
 from test_doctor_sb3 import discrete, made
 
 import rewardshift
-from rewardshift.doctor import AgentView
 from rewardshift.integrations.sb3_doctor import agent_view
 
 GAMMA = 0.98
@@ -123,13 +122,3 @@ def test_the_lifetime_of_our_dqn_with_several_rewards_in_a_target(n_step: int) -
         offset += agent.tau * (agent.gamma**n_step * offset - offset)
         updates += 1
     assert agent.lifetime == pytest.approx(updates, rel=0.01)
-
-
-def test_a_view_without_a_rule_has_no_lifetime() -> None:
-    view = AgentView(
-        value=lambda _, actions: np.zeros(len(actions)),
-        act=lambda seen: np.zeros(len(seen), int),
-        actions=discrete().action_space,
-        gamma=GAMMA,
-    )
-    assert view.lifetime is None

@@ -189,12 +189,3 @@ def test_rnd_gets_used_to_what_it_sees() -> None:
     assert (after < 0.1 * before).all()
     assert (rnd.bonus(state, unseen) > after).all()
     assert (rnd.bonus(state, 100 * unseen) == 1).all()
-
-
-@pytest.mark.parametrize("evaluated", ["fresh", "stored"])
-def test_intrinsic_rewards_train(evaluated: Any) -> None:
-    agent = replace(SMALL, shift=0.0, intrinsic=RND(width=8, evaluated=evaluated))
-    budget = OnlineBudget(steps=60, evaluate_every=30, evaluation_episodes=1)
-    result = train(agent, partial(Probe, 3), seeds=2, budget=budget)
-    assert len(result.rows) == 4
-    assert all(np.isfinite(row.metrics["loss"]) for row in result.rows)

@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 
 from rewardshift import load_dataset
-from rewardshift.data import minari_dataset
 from rewardshift.data.minari_sets import EMBEDDED
 from rewardshift.errors import InputError
 from rewardshift.lab import Unit, train_unit
@@ -37,14 +36,6 @@ def test_a_set_is_what_its_card_says(name: str) -> None:
     assert f"mean {data.returns.mean():.6g}" in card
     assert '"trained_steps"' in card
     assert np.abs(data.action).max() <= 1
-
-
-@pytest.mark.parametrize("name", RETURNS)
-def test_a_set_is_one_of_minaris(name: str) -> None:
-    data, minari = load_dataset(f"embedded/{name}"), minari_dataset(f"embedded/{name}")
-    assert (minari.total_steps, minari.total_episodes) == (len(data), len(data.episodes))
-    first = minari[0]
-    np.testing.assert_array_equal(first.rewards, data.reward[data.episodes[0]])
 
 
 @pytest.mark.parametrize("task", TASKS)

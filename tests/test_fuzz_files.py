@@ -29,7 +29,7 @@ from rewardshift.lab.results import (
 from rewardshift.report.page import render_page
 from rewardshift.report.reading import read_provenance
 from rewardshift.report.verdicts import judge, scores
-from rewardshift.training.checkpoint import load_checkpoint
+from rewardshift.training.checkpoint import Checkpoints
 from rewardshift.training.run_folder import load, read_config
 from rewardshift.training.runs import online_run
 
@@ -208,8 +208,7 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> Finished:
         steps=4, capacity=4, evaluate_every=2, evaluation_episodes=1, checkpoint_every=2
     )
     train(agent, "CartPole-v1", budget=budget, folder=folder)
-    trainer = online_run(agent, "CartPole-v1", 1, budget).make()
-    assert trainer.replay is not None
+    trainer: Any = online_run(agent, "CartPole-v1", 1, budget).make()
     template = trainer.snapshot().arrays
     record = trainer.replay.records.dtype
     trainer.close()
@@ -243,7 +242,7 @@ def test_a_damaged_checkpoint(damage: Damage, which: int, finished: Finished) ->
     paths = sorted(folder.iterdir())
 
     def read() -> Any:
-        return load_checkpoint(folder, digests, finished.template, finished.record)
+        return Checkpoints(folder, digests, finished.record).newest(finished.template)
 
     whole = read()
     found = damaged(paths[which % len(paths)], damage, read, str(folder / "checkpoint-"))

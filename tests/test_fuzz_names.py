@@ -77,6 +77,7 @@ def test_a_name_is_no_formula_for_a_picture(name: str) -> None:
         (["report", b"\xff"], 2),
         (["train", "dqn", "--env", "[/]\x1b[2J"], 2),
         (["resume", "a\nb"], 2),
+        (["suggest", "--env", "[red]\x1b[2J"], 2),
     ],
 )
 def test_the_real_command_with_bad_input(

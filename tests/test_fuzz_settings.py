@@ -149,9 +149,8 @@ SWEPT = {
 }  # fmt: skip
 OPTIONS: dict[str, dict[str, st.SearchStrategy[Any]]] = {
     "suggest": {
-        "--goal": st.sampled_from(["explore", "exploit", "x"]),
-        "--rewards": st.tuples(NUMBER, NUMBER), "--values": st.tuples(NUMBER, NUMBER),
-        "--gamma": NUMBER, "--scale": NUMBER, "--bias": NUMBER,
+        "--env": st.sampled_from(["CartPole-v1", "x"]), "--data": ANY, "--steps": NUMBER,
+        "--gamma": NUMBER, "--tau": NUMBER, "--every": NUMBER, "--seconds": NUMBER,
     },
     "list": {"--cost": st.just(())},
     "report": {},

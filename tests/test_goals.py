@@ -6,13 +6,11 @@ from pathlib import Path
 from typing import Any
 
 import gymnasium as gym
-import jax
-import jax.numpy as jnp
 import numpy as np
 import pytest
 from gymnasium.utils.env_checker import check_env
 
-from rewardshift import DQN, TD3, Hindsight, OnlineBudget, train
+from rewardshift import DQN, Hindsight, OnlineBudget, train
 from rewardshift.agents.networks import MLP
 from rewardshift.cli import main
 from rewardshift.envs import BIT_FLIP
@@ -26,15 +24,6 @@ BITS = DQN(gamma=0.98, network=MLP((256,)), batch_size=128)
 SHORT = OnlineBudget(steps=5000, capacity=5000, evaluate_every=5000, evaluation_episodes=20)
 TINY = OnlineBudget(
     steps=160, capacity=160, evaluate_every=80, evaluation_episodes=1, checkpoint_every=80
-)
-RELABELLED = replace(TINY, hindsight=Hindsight())
-REACH = TD3(
-    network=MLP((8,)),
-    batch_size=8,
-    warm_up=20,
-    normalise=True,
-    random_actions=0.3,
-    reward_range=(-1.0, 0.0),
 )
 
 
@@ -109,39 +98,6 @@ def test_success_is_where_an_episode_ends() -> None:
     # The training's own environment resets between those of the evaluation: of any four episodes
     # in a row one leaves the goal.
     assert row.success_rate == 0.75
-
-
-@pytest.fixture(scope="module")
-def reached(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("reach") / "run"
-    train(REACH, "FetchReach-v4", seeds=2, budget=RELABELLED, folder=folder)
-    return folder
-
-
-def test_a_run_with_hindsight_goes_on_the_same(reached: Path, tmp_path: Path) -> None:
-    def stop(step: int, rows: Any) -> None:
-        if step == 100:
-            raise KeyboardInterrupt
-
-    folder = tmp_path / "run"
-    first = train(
-        REACH, "FetchReach-v4", seeds=2, budget=RELABELLED, folder=folder, on_progress=stop
-    )
-    assert not first.finished
-    assert load(folder, 1).step == 80
-    train(REACH, "FetchReach-v4", seeds=2, budget=RELABELLED, folder=folder)
-    for name in ("metrics.csv", "parameters.npz"):
-        assert (folder / name).read_bytes() == (reached / name).read_bytes()
-
-
-def test_a_policy_keeps_its_scale(reached: Path) -> None:
-    policy = load(reached, 0)
-    result = train(REACH, "FetchReach-v4", seeds=2, budget=RELABELLED, folder=reached)
-    state = jax.tree.map(lambda leaf: leaf[0], result.state)
-    assert float(state.normaliser.seen) >= 2 * 160
-    observation = np.linspace(0, 1, 16, dtype=np.float32)
-    greedy = REACH.greedy(state, jnp.asarray(observation))
-    np.testing.assert_allclose(policy.act(observation), greedy, atol=1e-6)
 
 
 def test_from_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

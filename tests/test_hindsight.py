@@ -241,35 +241,6 @@ def test_targets_stay_in_the_range_unless_the_task_ends(agent: Any) -> None:
     )
 
 
-@pytest.mark.parametrize(
-    ("settings", "message"),
-    [
-        ({"ratio": -1.0}, "ratio must be finite and 0 or more, got -1.0"),
-        ({"ratio": float("nan")}, "ratio must be finite and 0 or more, got nan"),
-    ],
-)
-def test_bad_settings_are_named(settings: dict[str, Any], message: str) -> None:
-    with pytest.raises(ValueError, match=message):
-        Hindsight(**settings)
-
-
-@pytest.mark.parametrize(
-    ("numbers", "message"),
-    [
-        ((0.0, -1.0), r"the lower one first or None, got \(0.0, -1.0\)"),
-        ((-float("inf"), 0.0), r"two finite numbers.* got \(-inf"),
-    ],
-)
-def test_bad_ranges_are_named(numbers: Any, message: str) -> None:
-    with pytest.raises(ValueError, match=message):
-        TD3(reward_range=numbers)
-
-
-def test_a_range_of_any_numbers_is_kept_as_floats() -> None:
-    numbers: Any = (np.float64(-1), 0)
-    assert repr(TD3(reward_range=numbers).reward_range) == "(-1.0, 0.0)"
-
-
 def test_a_range_goes_with_no_intrinsic_reward() -> None:
     with pytest.raises(ValueError, match="takes values outside of reward_range"):
         DQN(intrinsic=RND(), reward_range=(0.0, 1.0))

@@ -38,7 +38,8 @@ shift = Shift(-0.5, gamma=0.5, terminal="absorbing")
 assert shift.reward(1.0, terminated=True) == 0.0
 assert shift.reward(np.ones(2, np.float32), [True, False]).tolist() == [0.0, 0.5]
 assert shift.multistep_return(np.float32(0), steps=2) == -0.75
-assert suggest_shift("explore", 0.0, 1.0, gamma=0.5).bias == -0.5
+assert suggest_shift("CartPole-v1", gamma=0.5).shift.bias == -0.5
+assert ShiftReward(gym.make("CartPole-v1"), "auto", gamma=0.5).shift.bias == -0.5
 """
 TORCH = """
 import torch

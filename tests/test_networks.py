@@ -1,6 +1,5 @@
 """Networks: their outputs, their initial values, and agents that use them."""
 
-import json
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -12,6 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 import torch
+from probes import stop_at
 
 from rewardshift import (
     BCQ,
@@ -27,7 +27,6 @@ from rewardshift import (
     train,
 )
 from rewardshift.envs.tasks import TaskSpec, probe_spec
-from rewardshift.training.config import part_from_json, part_to_json
 from rewardshift.training.run_folder import load
 
 KEY = jax.random.key(0)
@@ -117,12 +116,7 @@ def test_images_stay_images(tmp_path: Path) -> None:
     agent = DQN(network=replace(SMALL_IMAGE, kernels=(3, 3)), batch_size=8, shift=(-0.5, 0.0))
     budget = OnlineBudget(steps=60, evaluate_every=30, evaluation_episodes=1, checkpoint_every=20)
     start = partial(train, agent, MINIGRID, seeds=2, budget=budget)
-
-    def stop(step: int, _: Any) -> None:
-        if step == 45:
-            raise KeyboardInterrupt
-
-    assert not start(folder=tmp_path, on_progress=stop).finished
+    assert not start(folder=tmp_path, on_progress=stop_at(45)).finished
     jax.tree.map(np.testing.assert_array_equal, resume(tmp_path).state, start().state)
     env = gym.make(MINIGRID)
     image = env.reset(seed=0)[0]["image"]
@@ -136,11 +130,6 @@ def test_a_convolution_acts_in_continuous_tasks() -> None:
         state = agent.init(KEY, spec)
         action = agent.greedy(state, jnp.zeros(spec.features, jnp.uint8))
         assert action.shape == (2,)
-
-
-@pytest.mark.parametrize("network", [MLP((8, 4), ((0.0, 1.0),)), SMALL_IMAGE])
-def test_networks_go_through_json(network: Any) -> None:
-    assert part_from_json(json.loads(json.dumps(part_to_json(network)))) == network
 
 
 @pytest.mark.parametrize(

@@ -131,6 +131,7 @@ KINDS: dict[str, Any] = {
     "number": spaces.Box(-1, 1, ()),
     "dict": spaces.Dict({"a": spaces.Discrete(2), "b": spaces.Box(-1, 1, (3,))}),
     "tuple": spaces.Tuple((spaces.Discrete(2), spaces.MultiDiscrete([3, 2]))),
+    "bits": spaces.MultiBinary(4),
     "image and more": MIXED,
 }
 
@@ -149,6 +150,8 @@ def test_a_policy_acts_without_its_environment(kind: str, tmp_path: Path) -> Non
     np.testing.assert_array_equal(load(tmp_path / "policy.npz").act(many), actions)
     ones = [make().reset(seed=row)[0] for row in range(3)]
     assert [policy.act(one) for one in ones] == list(np.asarray(actions))
+    flat = [np.asarray(spaces.flatten(KINDS[kind], one), np.float32) for one in ones]
+    assert [policy.act(one) for one in flat] == list(np.asarray(actions))
     values = policy.value(many, actions)
     assert values.shifted.shape == (1, 3)
     alone = gym.vector.SyncVectorEnv([make])

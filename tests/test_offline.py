@@ -11,7 +11,6 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from data_makers import random_data
-from fuzzing import as_installed
 from probes import Aim, Probe
 
 from rewardshift.agents.base import Agent
@@ -163,29 +162,6 @@ def test_all_of_the_data_is_learned_from(aims: Dataset) -> None:
     assert train_offline(TD3(**SMALL), halves, AIM, budget=budget).rows[-1].evaluation_return > 0.9
 
 
-@pytest.mark.parametrize(
-    "agent",
-    [BCQ_SMALL, replace(CQL_SMALL, threshold=1.0), TD3(network=MLP((8, 8)), batch_size=8)],
-    ids=["bcq", "cql", "td3"],
-)
-def test_an_interrupted_run_ends_the_same(agent: Agent, aims: Dataset, tmp_path: Path) -> None:
-    def run(folder: Path, on_progress: Any = None) -> Any:
-        return train_offline(
-            agent, aims, AIM, seeds=2, budget=TINY, folder=folder, on_progress=on_progress
-        )
-
-    def interrupt(step: int, _: Any) -> None:
-        if step >= 8:
-            raise KeyboardInterrupt
-
-    assert run(tmp_path / "undisturbed").finished
-    assert not run(tmp_path / "stopped", interrupt).finished
-    assert run(tmp_path / "stopped").finished
-    for name in ("metrics.csv", "parameters.npz", "config.json"):
-        ours, theirs = tmp_path / "stopped" / name, tmp_path / "undisturbed" / name
-        assert ours.read_bytes() == theirs.read_bytes()
-
-
 def test_the_cut_into_calls_changes_nothing(aims: Dataset, monkeypatch: pytest.MonkeyPatch) -> None:
     whole = train_offline(BCQ_SMALL, aims, AIM, budget=TINY)
     monkeypatch.setattr(offline, "LONGEST_CALL", 1)
@@ -239,33 +215,6 @@ def test_what_does_not_fit_is_refused_before_any_work(aims: Dataset, tmp_path: P
     with pytest.raises(InputError, match=r"updates must be a whole number of 1 or more, .* got 0"):
         OfflineBudget(updates=0)
     assert not (tmp_path / "run").exists()
-
-
-@pytest.mark.parametrize(
-    ("kind", "settings", "message"),
-    [
-        (BCQ, {"shift": float("nan")}, "bias must be finite"),
-        (BCQ, {"proposer": (8,)}, "proposer must be a Network, got"),
-        (BCQ, {"candidates": 0}, "candidates must be a whole number of 1 or more, .* got 0"),
-        (BCQ, {"minimum_weight": 1.5}, r"minimum_weight must be in \[0, 1\]"),
-        (BCQ, {"latent_clip": 0.0}, "latent_clip must be finite and above 0"),
-        (BCQ, {"perturbation": float("inf")}, "perturbation must be finite and 0 or more, got inf"),
-        (
-            CQL,
-            {"cloning_updates": 2**31},
-            "cloning_updates must be a whole number of",
-        ),
-        (CQL, {"gamma": 1.0}, r"gamma must be in \[0, 1\)"),
-        (CQL, {"batch_size": 0}, "batch_size must be a whole number of 1 or more"),
-        (CQL, {"tau": 0.0}, "tau must be in"),
-        (CQL, {"weight": -1.0}, "weight must be finite and 0 or more"),
-        (CQL, {"threshold": float("nan")}, "threshold must be finite and 0 or more"),
-        (CQL, {"policy_rate": 0.0}, "policy_rate must be finite and above 0"),
-    ],
-)
-def test_bad_settings_are_named(kind: Any, settings: dict[str, Any], message: str) -> None:
-    with as_installed(), pytest.raises(ValueError, match=message):
-        kind(**settings)
 
 
 def test_an_environment_that_rescales_actions_itself_is_taken_as_it_is() -> None:

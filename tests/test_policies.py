@@ -13,9 +13,10 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from fuzzing import as_installed
-from probes import Probe, Rooms
+from probes import Probe, Rooms, stop_at
 
 from rewardshift import (
+    BCQ,
     CQL,
     DQN,
     MLP,
@@ -87,6 +88,9 @@ def test_actions_are_those_of_the_environment(pendulum: tuple[Path, Result]) -> 
     batch = np.asarray(policy.act(np.stack([observation, -observation])))
     assert np.shape(batch) == (2, 1)
     np.testing.assert_allclose(batch[0], action, rtol=1e-5)
+    for wrong in (np.zeros((1, 2, 3)), np.zeros((2, 2)), np.float32(0)):
+        with pytest.raises(InputError, match="a policy acts on an observation of"):
+            policy.act(wrong)
 
 
 def test_an_environment_at_hand_is_used_and_left_open(car: tuple[Path, Result]) -> None:
@@ -228,13 +232,23 @@ def test_values_say_their_scale(car: tuple[Path, Result], pendulum: tuple[Path, 
             policy.value(observations, wrong)
 
 
-def test_values_of_an_offline_agent() -> None:
-    agent = CQL(shift=8.0, candidates=2, cloning_updates=0, **SMALL)
+@pytest.mark.parametrize(
+    "agent",
+    [
+        CQL(shift=8.0, candidates=2, cloning_updates=0, **SMALL),
+        BCQ(shift=8.0, proposer=MLP((8,)), **SMALL),
+    ],
+)
+def test_the_policy_of_an_offline_agent(agent: Any, tmp_path: Path) -> None:
     budget = OfflineBudget(updates=2, evaluate_every=2, evaluation_episodes=1)
-    policy = train_offline(agent, "embedded/hopper-medium", budget=budget).policy()
+    train_offline(agent, "embedded/hopper-medium", seeds=2, budget=budget, folder=tmp_path / "run")
+    policy, other = load(tmp_path / "run"), load(tmp_path / "run", 1)
     values = policy.value(np.zeros((2, 11), np.float32), np.zeros((2, 3)))
     assert values.shifted.shape == (1, 2)
     assert values.shifts == (Shift(8.0, gamma=0.99),)
+    action = np.asarray(policy.act(np.zeros(11)))
+    assert np.abs(action).max() <= 1
+    assert (action != other.act(np.zeros(11))).any()
 
 
 def test_a_policy_file_is_a_file_or_a_link_to_one(car: tuple[Path, Result], tmp_path: Path) -> None:
@@ -298,12 +312,7 @@ def test_a_run_goes_on_past_its_end(tmp_path: Path, capsys: pytest.CaptureFixtur
     train(agent, "Pendulum-v1", budget=replace(BUDGET, steps=100), folder=whole)
     train(agent, "Pendulum-v1", budget=BUDGET, folder=grown)
     assert main(["resume", str(grown), "--steps=80"]) == 0
-
-    def stop(step: int, _: Any) -> None:
-        if step == 90:
-            raise KeyboardInterrupt
-
-    assert not resume(grown, stop, steps=100).finished
+    assert not resume(grown, stop_at(90), steps=100).finished
     ended = resume(grown)
     assert ended.finished
     assert (ended.step, ended.config.earlier_steps) == (100, (60, 80))
@@ -316,27 +325,6 @@ def test_a_run_goes_on_past_its_end(tmp_path: Path, capsys: pytest.CaptureFixtur
     assert main(["resume", str(grown), "--steps=100"]) == 0  # as after a stop
     assert main(["resume", str(grown), "--steps=90"]) == 2
     assert "has 100 steps already; steps must be more, got 90" in capsys.readouterr().err
-
-
-SPACES = {
-    "discrete": (gym.spaces.Discrete(5), 5),
-    "multi-discrete": (gym.spaces.MultiDiscrete([3, 2]), 5),
-    "multi-binary": (gym.spaces.MultiBinary(4), 4),
-    "tuple": (gym.spaces.Tuple((gym.spaces.Discrete(2), gym.spaces.Box(-1, 1, (3,)))), 5),
-    "dict": (gym.spaces.Dict({"a": gym.spaces.Discrete(2), "b": gym.spaces.Box(-1, 1, (3,))}), 5),
-}
-
-
-@pytest.mark.parametrize("name", SPACES)
-def test_any_space_that_can_be_flattened(name: str) -> None:
-    space, features = SPACES[name]
-    make = partial(Rooms, space)
-    policy = train(DQN(**SMALL), make, budget=BUDGET).policy()
-    assert policy.spec.features == features
-    for _ in range(3):
-        observation = space.sample()
-        flat = np.asarray(gym.spaces.flatten(space, observation), np.float32)
-        assert policy.act(observation) == policy.act(flat)
 
 
 def test_states_are_not_taken_for_one_flat_observation() -> None:

@@ -87,11 +87,12 @@ def test_the_arithmetic() -> None:
 
 
 def test_the_choice_of_a_constant() -> None:
-    assert_refused(lambda it: suggest_shift(it, 0.0, 1.0, gamma=0.9), [*MORE, None], "goal")
-    assert_refused(lambda it: suggest_shift("explore", it, 1.0, gamma=0.9), [*OTHER, None])
-    assert_refused(lambda it: suggest_shift("explore", 0.0, it, gamma=0.9), [*OTHER, None])
-    wrong = [*OTHER, np.zeros((2, 3))]
-    assert_refused(lambda it: suggest_shift("explore", 0.0, 1.0, gamma=it), wrong, "gamma")
+    assert_refused(suggest_shift, [*MORE, None], "env")
+    wrong = [*OTHER, np.zeros((2, 3)), None]
+    assert_refused(lambda it: suggest_shift("CartPole-v1", it), wrong, "gamma")
+    assert_refused(lambda it: suggest_shift("CartPole-v1", steps=it), [*wrong, 0, 1.5], "steps")
+    assert_refused(lambda it: suggest_shift("CartPole-v1", seed=it), [*wrong, 1.5], "seed")
+    assert_refused(lambda it: suggest_shift("CartPole-v1", seconds=it), [*wrong, 0], "seconds")
     assert_refused(lambda it: lifetime(it, 0.5), [*OTHER, None, 1], "gamma")
     assert_refused(lambda it: lifetime(0.5, it), [*OTHER, None, 0, 1.5], "tau")
     assert_refused(lambda it: lifetime(0.5, 0.5, it), [*OTHER, None, 0, 1.5], "every")

@@ -40,7 +40,7 @@ def test_the_page_begins_with_the_answers(folder: Path) -> None:
     short, _, rest = page.partition("How to read the verdicts")
     assert short.count("It &lt;b&gt;holds&lt;/b&gt;.") == 1
     assert rest.count("It &lt;b&gt;holds&lt;/b&gt;.") == 1
-    assert all(f"<b>{name}</b>" in short for name in SCENARIOS)
+    assert all(f"<b>{question}</b>" in short for question in SCENARIOS.values())
     total = summary(folder.parent)["paper"][-1].counts
     assert f"{sum(total[:-1])} of {sum(total)} so far" in re.sub(r"\s+", " ", short)
     counted = re.findall(r"(\d+) not tested</span>", short)
@@ -54,7 +54,7 @@ def test_a_reading_of_other_results_is_not_shown(folder: Path) -> None:
     assert read_reading(folder) is None
     page = write_page(folder.parent).read_text()
     assert "It held once" not in page
-    assert '<a href="#figure1">figure1</a>: see its verdicts.' in page
+    assert '<a href="#figure1">Figure 1: exploration in the maze</a>: see its verdicts.' in page
 
 
 @pytest.mark.parametrize("text", ["{", "[]", '{"answer": "no more"}'])

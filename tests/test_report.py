@@ -218,6 +218,70 @@ def test_the_band_is_between_the_quartiles_and_the_line_is_the_mean() -> None:
     assert (heights.min(), heights.max()) == tuple(np.quantile(VALUES, (0.25, 0.75)))
 
 
+def test_many_methods_have_bars_beside_their_curves_instead_of_bands() -> None:
+    figure = FIGURES["curiosity-explained"]
+    levels = [method.name for method in figure.methods]
+    curves = [
+        Curve("MultiRoom", name, seed, [0, 100], [0.0, levels.index(name) + value])
+        for name in levels
+        for seed, value in enumerate(VALUES)
+    ]
+    axis = as_canvas(figure, curves, "").axes[0]
+    quartiles = np.quantile(VALUES, (0.25, 0.75))
+    for level, bar in enumerate(axis.collections):
+        ends = np.asarray(bar.get_paths()[0].vertices)
+        assert (ends[:, 0] > 100).all()
+        np.testing.assert_allclose(ends[:, 1], level + quartiles)
+    assert len(axis.collections) == 7
+
+
+def test_a_picture_against_constants_shows_what_the_claims_compare() -> None:
+    figure = FIGURES["offline-mechanism"]
+    curves = [
+        Curve(panel.name, method.name, seed, [0, 1], [9.0, (method.constant or 0.0) + seed])
+        for panel in figure.panels
+        for method in figure.methods
+        for seed in range(2)
+    ]
+    axes = as_canvas(figure, curves, "").axes
+    titles = [axis.get_title() for axis in axes]
+    assert len(titles) == 9  # panels of one data set share a plot
+    assert titles[:2] == ["CartPole, poor", "CartPole, middling"]
+    zero, absorbing = axes[0].lines
+    assert [zero.get_label(), absorbing.get_label()] == ["terminal zero", "terminal absorbing"]
+    ticks = [tick.get_text() for tick in axes[0].get_xticklabels()]
+    assert ticks == ["-5", "-2", "-1", "0", "1", "2"]
+    ends = [float(tick) + 0.5 for tick in ticks]
+    np.testing.assert_allclose(np.asarray(zero.get_ydata(), float), ends)
+
+
+def test_a_table_has_a_row_for_each_task_and_a_column_for_each_method() -> None:
+    figure = FIGURES["terminal-treatment"]
+    curves = [
+        Curve(panel.name, method.name, 0, [1, 2], [0.0, row / 10 + column / 100])
+        for row, panel in enumerate(figure.panels)
+        for column, method in enumerate(figure.methods)
+    ]
+    (axis,) = as_canvas(figure, curves, "").axes
+    cells = [text.get_text() for text in axis.texts]
+    assert len(cells) == 80
+    assert (cells[0], cells[-1]) == ("0.00", "0.39")  # the mean of the curve
+    assert [tick.get_text() for tick in axis.get_yticklabels()] == list(figure.tasks)
+
+
+def test_an_interval_is_told_in_its_own_digits_and_may_leave_its_axis(folder: Path) -> None:
+    write_figure(folder)
+    path = folder / "claims.json"
+    claims: list[dict[str, Any]] = json.loads(path.read_text())
+    (claim,) = [claim for claim in claims if claim["bound"] is not None]
+    claim |= {"difference": 0.00012, "low": -0.00051, "high": 0.7}
+    path.write_text(json.dumps(claims))
+    text = render_page([folder])
+    assert "mean 0.00012 [-0.00051, 0.7]" in text
+    assert text.count('d="M96 2L100 6L96 10"') == 2  # in the figure, and among all claims
+    assert 'd="M4 2L0 6L4 10"' not in text
+
+
 def test_missing_rows_are_named(folder: Path) -> None:
     kept = [curve for curve in known_curves() if curve.method != "count"]
     write_results(folder / "results.csv", FIGURE, kept)

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from probes import Probe
+from probes import Probe, stop_at
 from victims import Victim, call, command, contents
 
 from rewardshift import DQN, OnlineBudget, train
@@ -30,11 +30,8 @@ BUDGET = OnlineBudget(steps=60, evaluate_every=20, evaluation_episodes=1, checkp
 PRECIOUS = "somebody's"
 
 
-def run(folder: Path, stop_at: int = 99) -> Any:
-    def stop(step: int, _: Any) -> None:
-        if step == stop_at:
-            raise KeyboardInterrupt
-
+def run(folder: Path, last: int = 99) -> Any:
+    stop = stop_at(last)
     return train(AGENT, "CartPole-v1", budget=BUDGET, folder=folder, on_progress=stop)
 
 
@@ -42,7 +39,7 @@ def run(folder: Path, stop_at: int = 99) -> Any:
 def stopped(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A run that was stopped after two of its three checkpoints."""
     folder = tmp_path_factory.mktemp("runs") / "stopped"
-    assert not run(folder, stop_at=45).finished
+    assert not run(folder, last=45).finished
     return folder
 
 

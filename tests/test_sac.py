@@ -17,7 +17,18 @@ from test_td3 import (
     random_batch,
 )
 from test_td3 import SPEC as TASK
-from test_whole_updates import flat, follow, forward, layers, normal, step, tensor, twins
+from test_whole_updates import (
+    drawn,
+    flat,
+    follow,
+    forward,
+    layers,
+    lower,
+    normal,
+    step,
+    tensor,
+    twins,
+)
 
 from rewardshift import SAC, OnlineBudget, train
 from rewardshift.agents.base import Batch
@@ -63,29 +74,17 @@ class TorchSAC:
         fixed = self.agent.temperature
         return self.log.exp().item() if fixed is None else fixed
 
-    def drawn(self, states: Tensor, noise: Tensor) -> tuple[Tensor, Tensor]:
-        mean, log_deviation = forward(self.policy, states).chunk(2, dim=-1)
-        base = torch.distributions.Normal(mean, log_deviation.clamp(-5, 2).exp())
-        raw = base.loc + base.scale * noise
-        slope = (1 - torch.tanh(raw) ** 2).log()
-        logs: Tensor = base.log_prob(raw)  # type: ignore[no-untyped-call]
-        return torch.tanh(raw), (logs - slope).sum(dim=-1)
-
-    @staticmethod
-    def lower(pair: Any, states: Tensor, actions: Tensor) -> Tensor:
-        return torch.minimum(*(forward(critic, states, actions)[..., 0] for critic in pair))
-
     def update(self, batch: Batch, key: Any) -> None:
         target_key, policy_key = jax.random.split(key)
         observation, following = tensor(batch.observation), tensor(batch.next_observation)
         going_on, loss = 1 - tensor(batch.terminated), torch.zeros((), dtype=torch.float64)
         with torch.no_grad():
-            action, density = self.drawn(following, normal(target_key, COUNT, 2))
+            action, density = drawn(self.policy, following, normal(target_key, COUNT, 2))
         for shift, pair, targets in zip(
             self.agent.members, self.critics, self.targets, strict=True
         ):
             with torch.no_grad():
-                value = self.lower(targets, following, action) - self.temperature * density
+                value = lower(targets, following, action) - self.temperature * density
                 target = tensor(batch.reward) + shift.bias + self.agent.gamma * going_on * value
             for critic in pair:
                 error = forward(critic, observation, tensor(batch.action))[..., 0] - target
@@ -93,11 +92,11 @@ class TorchSAC:
         step(self.critic_adam, loss)
         for pair, targets in zip(self.critics, self.targets, strict=True):
             follow(targets, pair)
-        action, density = self.drawn(observation, normal(policy_key, COUNT, 2))
+        action, density = drawn(self.policy, observation, normal(policy_key, COUNT, 2))
         if self.agent.temperature is None:
             wanted = -2 if self.agent.target_entropy is None else self.agent.target_entropy
             step(self.log_adam, -self.log * (density.detach().mean() + wanted))
-        values = [self.lower(pair, observation, action) for pair in self.critics]
+        values = [lower(pair, observation, action) for pair in self.critics]
         followed = sum(weight * v for weight, v in zip(self.weights, values, strict=True))
         step(self.policy_adam, (self.temperature * density - followed).mean())
 

@@ -11,7 +11,7 @@ import pytest
 import torch
 from probes import short_cartpole
 from sb3_contrib import QRDQN, TQC
-from stable_baselines3 import DQN, PPO, SAC, TD3, HerReplayBuffer
+from stable_baselines3 import DQN, SAC, TD3, HerReplayBuffer
 from stable_baselines3.common.env_util import make_vec_env
 from stable_baselines3.common.vec_env import VecNormalize
 
@@ -203,11 +203,6 @@ def test_goals_and_hindsight_are_refused() -> None:
 
     with pytest.raises(InputError, match="no goals"):
         DQN("MultiInputPolicy", BitFlip(bits=4), **{**more, "replay_buffer_class": Both})
-
-
-def test_an_agent_that_learns_on_policy_has_no_replay_buffer() -> None:
-    with pytest.raises(TypeError, match="replay_buffer_class"):
-        PPO("MlpPolicy", "CartPole-v1", replay_buffer_class=CuriousReplayBuffer)  # type: ignore[call-arg]
 
 
 def test_the_example_runs() -> None:

@@ -1,10 +1,9 @@
 """What `"auto"` chose, after a model and its buffer are loaded, and models that do not fit a shift.
 
-Pendulum's first reward is another after every reset, so a unit that is chosen again is another one.
+The first reward is another after every reset, so a unit of the training itself would be another.
 """
 
-import subprocess
-import sys
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -12,21 +11,24 @@ import gymnasium as gym
 import numpy as np
 import pytest
 import sbx
-from gymnasium.wrappers import TimeLimit
 from probes import short_cartpole
-from stable_baselines3 import DQN, PPO, TD3, HerReplayBuffer
+from stable_baselines3 import DQN, TD3
 from stable_baselines3.common.env_util import make_vec_env
-from stable_baselines3.common.vec_env import DummyVecEnv, SubprocVecEnv, VecEnv, VecNormalize
+from stable_baselines3.common.vec_env import (
+    DummyVecEnv,
+    SubprocVecEnv,
+    VecEnv,
+    VecEnvWrapper,
+    VecNormalize,
+)
 
 from rewardshift import Auto, Shift, ShiftReward
-from rewardshift.envs.goals import BitFlip
 from rewardshift.errors import InputError
 from rewardshift.integrations.sb3 import OverestimationCallback, VecShiftReward, check
 from rewardshift.integrations.sb3_doctor import agent_view, doctor
 
 GAMMA = 0.9
 EXACT = Shift(-0.5, scale=2.0, gamma=GAMMA, terminal="absorbing")
-FIRST = Auto(least=0.0)
 
 
 def small(**changed: Any) -> dict[str, Any]:
@@ -34,8 +36,15 @@ def small(**changed: Any) -> dict[str, Any]:
     return {**network, "gamma": GAMMA, "learning_starts": 20, "train_freq": 10, **changed}
 
 
-def pendulum(shift: Any = FIRST, gamma: float | None = GAMMA, seed: int = 0) -> VecShiftReward:
-    return VecShiftReward(make_vec_env("Pendulum-v1", n_envs=2, seed=seed), shift, gamma)
+def paying(more: float = 20.0) -> gym.Env[Any, Any]:
+    """Pendulum costs up to 16.3 a step; here each pays something."""
+    return gym.wrappers.TransformReward(gym.make("Pendulum-v1"), lambda cost: float(cost) + more)
+
+
+def pendulum(
+    shift: Any = "auto", gamma: float | None = GAMMA, seed: int = 0, make: Any = paying
+) -> VecShiftReward:
+    return VecShiftReward(make_vec_env(make, n_envs=2, seed=seed), shift, gamma)
 
 
 def saved(folder: Path, venv: VecEnv, kind: Any = TD3) -> Any:
@@ -52,78 +61,28 @@ def loaded(folder: Path, venv: VecEnv, kind: Any = TD3, **options: Any) -> Any:
     return model
 
 
-def primal_of(model: Any, scale: float) -> tuple[np.ndarray, np.ndarray]:
+def primal_of(model: Any, shift: Shift) -> tuple[np.ndarray, np.ndarray]:
     """The primal rewards by the stored observations and actions, and by the stored rewards."""
     buffer = model.replay_buffer
     rows = slice(0, buffer.pos)
     cos, sin, speed = np.moveaxis(buffer.observations[rows], -1, 0)
     torque = 2 * buffer.actions[rows, :, 0]
     told = -(np.arctan2(sin, cos) ** 2 + 0.1 * speed**2 + 0.001 * torque**2)
-    return told, (buffer.rewards[rows] - 5 * (GAMMA - 1)) / scale
+    return told + 20, shift.to_primal_reward(buffer.rewards[rows])
 
 
-RESUME = """
-import sys
-from stable_baselines3 import TD3
-from stable_baselines3.common.env_util import make_vec_env
-from rewardshift import Auto
-from rewardshift.integrations.sb3 import VecShiftReward
-folder = sys.argv[1]
-venv = VecShiftReward(make_vec_env("Pendulum-v1", n_envs=2, seed=7), Auto(least=0.0), gamma=0.9)
-model = TD3.load(folder + "/model", env=venv, device="cpu")
-model.load_replay_buffer(folder + "/buffer")
-model.learn(100, reset_num_timesteps=False)
-model.save(folder + "/model")
-model.save_replay_buffer(folder + "/buffer")
-"""
-
-
-def test_a_new_process_goes_on_with_the_unit_of_the_first(tmp_path: Path) -> None:
-    shift = saved(tmp_path, pendulum()).env.shift
-    assert shift.scale != 1  # chosen
-    for _ in range(2):
-        subprocess.run([sys.executable, "-c", RESUME, tmp_path], check=True)
-    model = loaded(tmp_path, pendulum(seed=8))
-    told, stored = primal_of(model, shift.scale)
-    assert stored.shape == (150, 2)
-    np.testing.assert_allclose(stored, told, rtol=1e-3, atol=1e-3)
-
-
-@pytest.mark.parametrize("kind", [TD3, sbx.TD3, PPO])
+@pytest.mark.parametrize("kind", [TD3, sbx.TD3])
 @pytest.mark.parametrize("around", [lambda venv: venv, VecNormalize])
-def test_a_loaded_model_restores_the_unit(tmp_path: Path, kind: Any, around: Any) -> None:
+def test_a_loaded_model_goes_on_with_the_unit(tmp_path: Path, kind: Any, around: Any) -> None:
     first, second = pendulum(), pendulum(seed=5)
-    if kind is PPO:
-        learned = PPO(
-            "MlpPolicy", around(first), n_steps=8, batch_size=8, gamma=GAMMA, device="cpu"
-        )
-        learned.learn(16)
-        learned.save(tmp_path / "model")
-        model = kind.load(tmp_path / "model", env=around(second), device="cpu")
-    else:
-        saved(tmp_path, around(first), kind)
-        model = loaded(tmp_path, around(second), kind)
-    model.learn(10, reset_num_timesteps=False)
+    saved(tmp_path, around(first), kind)
+    model = loaded(tmp_path, around(second), kind)
+    model.learn(100, reset_num_timesteps=False)
     assert second.shift == first.shift
-    assert second.shift.scale != 1
-
-
-@pytest.mark.parametrize("again", [True, False])
-def test_the_unit_is_restored_before_the_first_step(tmp_path: Path, again: bool) -> None:
-    """Also if `learn` goes on without a reset."""
-    first, second = pendulum(), pendulum(seed=5)
-    saved(tmp_path, first)
-    second.venv.reset()
-    model = loaded(tmp_path, second, force_reset=again)
-    model.learn(2, reset_num_timesteps=False)
-    assert second.shift == first.shift
-
-
-def test_check_restores_the_unit_too(tmp_path: Path) -> None:
-    first, second = pendulum(), pendulum(seed=5)
-    saved(tmp_path, first)
-    check(loaded(tmp_path, second))
-    assert second.shift == first.shift
+    assert second.shift.scale != 1  # chosen
+    told, stored = primal_of(model, first.shift)
+    assert stored.shape == (100, 2)
+    np.testing.assert_allclose(stored, told, rtol=1e-3, atol=1e-3)
 
 
 @pytest.mark.parametrize("around", [lambda: pendulum(seed=5), lambda: None])
@@ -131,45 +90,32 @@ def test_the_doctor_knows_the_unit_of_a_loaded_model(tmp_path: Path, around: Any
     """Before the model learns again, and without environments."""
     first = saved(tmp_path, pendulum())
     model = loaded(tmp_path, around())
-    looks = [doctor(one, "Pendulum-v1", episodes=1, states=16) for one in (first, model)]
+    with paying() as env:
+        looks = [doctor(one, env, episodes=1, states=16) for one in (first, model)]
     assert agent_view(model).shift == agent_view(first).shift == first.env.shift
     assert looks[0].signal == looks[1].signal
 
 
-def frozen_lake() -> VecShiftReward:
-    return VecShiftReward(make_vec_env("FrozenLake-v1", seed=0), "auto", GAMMA)
-
-
-def test_a_choice_after_a_save_without_one_is_free(tmp_path: Path) -> None:
-    """Before the first reward the scale makes no difference."""
-    model: Any = DQN("MlpPolicy", frozen_lake(), **small())
-    model.learn(2)
-    assert model.reward_shift is None
-    model.save(tmp_path / "model")
-    again = DQN.load(tmp_path / "model", env=frozen_lake(), device="cpu")
-    again.learn(2, reset_num_timesteps=False)
-    assert again.num_timesteps > model.num_timesteps
-
-
 @pytest.mark.parametrize(
-    ("shift", "gamma"),
-    [(Auto(1.0), GAMMA), (-0.5, None), (Shift(-0.5, gamma=GAMMA), None)],
+    ("first", "second", "match"),
+    [
+        ("auto", lambda: pendulum(Auto(1.0)), "put VecShiftReward"),
+        ("auto", lambda: pendulum(make=lambda: paying(30.0)), "put VecShiftReward"),
+        ("auto", lambda: pendulum(-0.5, None), "put VecShiftReward"),
+        ("auto", lambda: pendulum(Shift(-0.5, gamma=GAMMA), None), "put VecShiftReward"),
+        ("auto", lambda: make_vec_env("Pendulum-v1", n_envs=2), "have none: put VecShiftReward"),
+        (-0.5, pendulum, "50 stored steps, and no record .* in place of 'auto'"),
+    ],
 )
-def test_another_shift_than_the_chosen_one_is_refused(
-    tmp_path: Path, shift: Any, gamma: float | None
+def test_another_shift_than_that_of_the_buffer_is_refused(
+    tmp_path: Path, first: Any, second: Any, match: str
 ) -> None:
-    chosen = saved(tmp_path, pendulum()).env.shift
-    model = loaded(tmp_path, pendulum(shift, gamma, seed=5))
-    with pytest.raises(InputError, match=rf"'scale': {chosen.scale}"):
-        model.learn(10, reset_num_timesteps=False)
+    chosen = saved(tmp_path, pendulum(first, GAMMA if first == "auto" else None)).env.shift
+    model = loaded(tmp_path, second())
+    with pytest.raises(InputError, match=match) as refused:
+        model.learn(10, callback=OverestimationCallback(), reset_num_timesteps=False)
+    assert first != "auto" or f"'scale': {chosen.scale}" in str(refused.value)
     assert model.replay_buffer.size() == 50
-
-
-def test_a_model_without_its_shift_is_refused(tmp_path: Path) -> None:
-    saved(tmp_path, pendulum())
-    model = loaded(tmp_path, make_vec_env("Pendulum-v1", n_envs=2))
-    with pytest.raises(InputError, match=r"environments have none: put VecShiftReward"):
-        model.learn(10, callback=OverestimationCallback())
 
 
 def test_the_chosen_shift_may_be_given_as_a_number(tmp_path: Path) -> None:
@@ -177,13 +123,6 @@ def test_the_chosen_shift_may_be_given_as_a_number(tmp_path: Path) -> None:
     venv = pendulum(chosen, None)
     loaded(tmp_path, venv).learn(10, reset_num_timesteps=False)
     assert venv.shift == chosen
-
-
-def test_a_model_that_learned_without_auto_needs_the_number(tmp_path: Path) -> None:
-    saved(tmp_path, pendulum(-0.5, None))
-    model = loaded(tmp_path, pendulum())
-    with pytest.raises(InputError, match=r"50 stored steps, and no record .* in place of 'auto'"):
-        model.learn(10, reset_num_timesteps=False)
 
 
 def test_one_wrapper_serves_several_new_models() -> None:
@@ -195,77 +134,42 @@ def test_one_wrapper_serves_several_new_models() -> None:
         assert Shift(**model.reward_shift) == venv.shift
 
 
-@pytest.mark.parametrize("kind", [DummyVecEnv, SubprocVecEnv])
-def test_units_chosen_one_by_one_are_refused(kind: Any, capfd: pytest.CaptureFixture[str]) -> None:
-    """In a process of its own the message is printed there."""
-    venv = kind([single_auto] * 2, **({"start_method": "spawn"} if kind is SubprocVecEnv else {}))
-    with pytest.raises((InputError, EOFError)) as raised:
-        TD3("MlpPolicy", venv, **small()).learn(10)
-    words = (
-        "put VectorShiftReward(envs, 'auto', gamma=...) around the vector, with Stable-Baselines3"
-    )
-    assert words in str(raised.value) + capfd.readouterr().err
-
-
 def single_auto() -> gym.Env[Any, Any]:
-    return ShiftReward(gym.make("Pendulum-v1"), "auto", gamma=GAMMA)
+    return ShiftReward(gym.make("CartPole-v1"), "auto", gamma=GAMMA)
 
 
-def test_a_single_environment_cannot_keep_the_unit_with_the_model() -> None:
-    with pytest.raises(InputError, match="VecShiftReward"):
-        TD3("MlpPolicy", single_auto(), **small()).learn(10)
+SPAWNED = partial(SubprocVecEnv, start_method="spawn")
 
 
-def test_hindsight_relabels_with_the_unit_of_the_rewards(tmp_path: Path) -> None:
-    """Each reward is -4 or 0, so a unit of 1 in either kind of reward shows."""
-
-    class Costly(BitFlip):
-        def compute_reward(self, achieved_goal: Any, desired_goal: Any, info: Any) -> Any:
-            return 4 * np.asarray(super().compute_reward(achieved_goal, desired_goal, info))
-
-    def venv() -> VecShiftReward:
-        return VecShiftReward(
-            make_vec_env(lambda: TimeLimit(Costly(5), 5), n_envs=2, seed=0), "auto", GAMMA
-        )
-
-    model: Any = DQN(
-        "MultiInputPolicy",
-        venv(),
-        replay_buffer_class=HerReplayBuffer,
-        replay_buffer_kwargs={"copy_info_dict": True},
-        **small(seed=0),
-    )
-    model.learn(500)
-    model.save(tmp_path / "model")
-    model.save_replay_buffer(tmp_path / "buffer")
-    again: Any = DQN.load(tmp_path / "model", env=venv(), device="cpu")
-    again.load_replay_buffer(tmp_path / "buffer", truncate_last_traj=False)
-    again.learn(500, reset_num_timesteps=False)
-    assert again.env.shift == model.env.shift
-    assert again.env.shift.scale == 0.25
-    batch = again.replay_buffer.sample(2000)
-    goals = batch.observations["desired_goal"], batch.next_observations["achieved_goal"]
-    primal = -4.0 * (goals[0] != goals[1]).any(dim=1).numpy()
-    expected = again.env.shift.reward(primal, batch.dones[:, 0].numpy() > 0)
-    np.testing.assert_allclose(batch.rewards[:, 0].numpy(), expected, rtol=1e-5)
-    assert (primal == 0).any()
+@pytest.mark.parametrize("kind", [DummyVecEnv, SPAWNED])
+def test_environments_that_choose_one_by_one_choose_the_same(kind: Any) -> None:
+    venv = kind([single_auto] * 2)
+    first, second = (metadata["reward_shift"] for metadata in venv.get_attr("metadata"))
+    assert first == second == Shift(-0.5, 1.0, GAMMA, "goal")
+    DQN("MlpPolicy", venv, **small()).learn(30)
+    venv.close()
 
 
-def test_a_relabelled_reward_may_be_the_first_one() -> None:
-    venv = VecShiftReward(DummyVecEnv([lambda: BitFlip(bits=2)]), Auto(1.0, least=0.0), gamma=0.5)
-    goals = np.array([0, 1]), np.array([1, 1])
-    info = {"terminated": False}
-    assert venv.env_method("compute_reward", *goals, info) == [-1.5]
-    assert venv.shift == Shift(-0.5, 1.0, 0.5, "goal")
+class Doubled(VecEnvWrapper):
+    """A wrapper that changes rewards."""
+
+    def __init__(self) -> None:
+        super().__init__(DummyVecEnv([paying]))
+
+    def reset(self) -> Any:
+        return self.venv.reset()
+
+    def step_wait(self) -> Any:
+        observations, rewards, dones, infos = self.venv.step_wait()
+        return observations, 2 * rewards, dones, infos
 
 
-@pytest.mark.parametrize("kind", [DQN, sbx.DQN])
-def test_a_model_that_does_not_fit_is_refused_when_it_begins_to_learn(kind: Any) -> None:
-    venv = VecNormalize(VecShiftReward(DummyVecEnv([short_cartpole]), EXACT), norm_reward=False)
-    model = kind("MlpPolicy", venv, **small(gamma=0.99))
-    with pytest.raises(InputError, match=r"gamma=0.99.*needs the same discount"):
-        model.learn(10)
-    assert model.num_timesteps == 0
+@pytest.mark.parametrize("around", [lambda: SPAWNED([paying]), Doubled])
+def test_environments_that_cannot_be_reached_need_a_number(around: Any) -> None:
+    venv = around()
+    with pytest.raises(InputError, match="suggest_shift"):
+        VecShiftReward(venv, "auto", gamma=GAMMA)
+    venv.close()
 
 
 @pytest.mark.parametrize("callback", [None, OverestimationCallback()])

@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 from rewardshift import DQN, Shift, equivalent_bias, optimistic_value
 from rewardshift.agents.base import Biases
 from rewardshift.agents.selection import (
-    SELECTIONS,
     Optimistic,
     ProgressArgmax,
     ProgressSoftmax,
@@ -135,20 +134,3 @@ def test_progress_is_that_of_the_leader_between_its_episodes() -> None:
         assert int(state.lead.leader) == leader
         expected = np.where(np.arange(2) == leader, progress, 0.0)
         np.testing.assert_allclose(state.lead.progress, expected)
-
-
-@pytest.mark.parametrize(
-    ("kind", "changes", "match"),
-    [
-        (
-            "progress-softmax",
-            {"temperature": 0.0},
-            "temperature must be finite and above 0",
-        ),
-        ("progress-argmax", {"epsilon": 2.0}, "epsilon must be in"),
-        ("optimistic", {"beta": -1.0}, "beta must be in"),
-    ],
-)
-def test_bad_numbers_are_refused(kind: str, changes: dict[str, float], match: str) -> None:
-    with pytest.raises(ValueError, match=match):
-        SELECTIONS[kind](**changes)

@@ -2,11 +2,15 @@
 
 import importlib.util
 import re
+import subprocess
+import sys
 from pathlib import Path
 from types import ModuleType
 
 import pytest
 from sphinx.application import Sphinx
+
+from rewardshift.report import judged_folders
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
@@ -49,6 +53,16 @@ def test_the_readme_is_fresh(results: ModuleType) -> None:
     text = (ROOT / "README.md").read_text()
     assert results.TABLES.search(text)
     assert text == results.readme(), "run 'make tables'"
+
+
+def test_the_interactive_pages_of_the_site_hold_every_figure(tmp_path: Path) -> None:
+    code = "import conf, pathlib, sys; conf.write_pages(pathlib.Path(sys.argv[1]))"
+    subprocess.run([sys.executable, "-c", code, str(tmp_path)], cwd=DOCS, check=True)
+    for name, folder in (("report", "results"), ("report-absorbing", "results/absorbing")):
+        page = (tmp_path / f"{name}.html").read_text()
+        drawn = re.findall(r'<section class="figure" id="([^"]+)"', page)
+        assert sorted(drawn) == sorted(found.name for found in judged_folders(ROOT / folder))
+        assert len(page) < 5_000_000
 
 
 @pages

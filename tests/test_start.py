@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from data_makers import random_data, save_npz
-from probes import Aim, Probe
+from probes import Aim, Probe, stop_at
 
 from rewardshift import DQN, MLP, RND, SAC, TD3, Auto, OnlineBudget, train, train_offline
 from rewardshift.cli import main
@@ -82,14 +82,12 @@ def test_a_training_is_the_same_with_it(agent: Any, env: Any, tmp_path: Path) ->
 
 @pytest.mark.parametrize("at", [50, 59, 61, 85])
 def test_an_interrupted_run_tells_the_same(at: int, tmp_path: Path) -> None:
-    def stop(step: int, _: Any) -> None:
-        if step == at:
-            raise KeyboardInterrupt
-
     whole, broken = tmp_path / "whole", tmp_path / "broken"
     agent = DQN(shift=Auto(), **TINY)
     train(agent, corridor, budget=BUDGET, folder=whole)
-    assert not train(agent, corridor, budget=BUDGET, folder=broken, on_progress=stop).finished
+    assert not train(
+        agent, corridor, budget=BUDGET, folder=broken, on_progress=stop_at(at)
+    ).finished
     assert train(agent, corridor, budget=BUDGET, folder=broken).finished
     assert (broken / START).read_bytes() == (whole / START).read_bytes()
 

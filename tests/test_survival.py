@@ -284,24 +284,6 @@ def test_a_run_in_a_thread(tmp_path: Path) -> None:
         assert run.result().finished
 
 
-def test_the_checkpoint_before_a_damaged_one_is_offered(tmp_path: Path) -> None:
-    folder = tmp_path / "run"
-    train(SMALL, Probe, budget=BUDGET, folder=folder)
-    wanted = (folder / "metrics.csv").read_bytes()
-    last = folder / "checkpoints" / "state-000000000200.npz"
-    last.write_bytes(last.read_bytes()[:-1])
-    with pytest.raises(InputError, match=r"one before it is whole: .* move checkpoint-0+200\.json"):
-        train(SMALL, Probe, budget=BUDGET, folder=folder)
-    (folder / "checkpoints" / "checkpoint-000000000200.json").unlink()
-    train(SMALL, Probe, budget=BUDGET, folder=folder)
-    assert (folder / "metrics.csv").read_bytes() == wanted
-    for path in (folder / "checkpoints").glob("state-*"):
-        path.write_bytes(b"")
-    with pytest.raises(InputError, match="cannot be used") as caught:
-        train(SMALL, Probe, budget=BUDGET, folder=folder)
-    assert "is whole" not in str(caught.value)
-
-
 def test_the_cost_of_every_figure_is_told(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["list", "--cost"]) == 0
     rows = re.findall(r"│ ([\w-]+) +│ (\w+) +│ +([\d,]+) +│ +([\d,.]+) +│", capsys.readouterr().out)

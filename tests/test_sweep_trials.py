@@ -12,7 +12,7 @@ from fuzzing import as_installed
 from stable_baselines3 import DQN, PPO, SAC, TD3, HerReplayBuffer
 from stable_baselines3.common.env_util import make_vec_env
 
-from rewardshift import InputError, ShiftReward, sweep
+from rewardshift import InputError, Shift, ShiftReward, sweep
 from rewardshift.cli import main
 from rewardshift.errors import TrainingError
 from rewardshift.integrations.sb3 import RRSDQN, RRSSAC, RRSTD3, Trial, VecShiftReward
@@ -43,8 +43,11 @@ def test_a_trial_sees_shifted_rewards_and_its_policies_are_evaluated_without() -
 
 
 def test_auto_takes_the_discount_of_the_trials_agent() -> None:
-    assert unit_of(trials.steady, "auto", gamma=0.9).values[1] == pytest.approx(1 - 0.5)
-    assert unit_of(trials.steady, "auto").values[1] == pytest.approx(1 - 0.05)
+    assert unit_of(trials.steady, "auto").values[1] == 1 - 0.5
+    for gamma in (None, 0.9):
+        swept = SweptTrial.of(trials.steady, "FrozenLake-v1", gamma=gamma)
+        env: Any = swept._environment(swept.with_constant("auto"))
+        assert env.shift == Shift(5 * ((gamma or 0.99) - 1), 1.0, gamma or 0.99, "goal")
     assert SweptTrial.of(trials.model, "CartPole-v1").gamma == 0.99
     with pytest.raises(InputError, match=r"has gamma=0.99, got gamma=0.9"):
         SweptTrial.of(trials.model, "CartPole-v1", gamma=0.9)
@@ -214,7 +217,8 @@ def test_a_class_with_members_and_with_single_constants(ours: Any, parent: Any, 
         np.testing.assert_array_equal(parameters(single), parameters(alone))
         stored = single.replay_buffer.rewards[:60]
         np.testing.assert_array_equal(stored, alone.replay_buffer.rewards[:60])
-        assert np.array_equal(stored[:20], primal[:20]) == (constant == 0.0)
+        costs = constant == "auto" and env == "Pendulum-v1"  # at every step, so no shift
+        assert np.array_equal(stored[:20], primal[:20]) == (constant == 0.0 or costs)
 
 
 def test_the_line_for_a_model_is_around_its_vector() -> None:

@@ -41,14 +41,6 @@ def random_batch(seed: int, size: int = 6) -> Batch:
     )
 
 
-def trained(agent: Any, state: Any, updates: int = 6) -> Any:
-    for i in range(updates):
-        state, _ = agent.update(
-            state, random_batch(i), jax.random.fold_in(KEY, i), i % agent.period
-        )
-    return state
-
-
 def of_member(tree: Any, k: int) -> Any:
     """The part of one member; what members share, a scalar, stays."""
     return jax.tree.map(lambda leaf: leaf[k : k + 1] if leaf.ndim else leaf, tree)
@@ -57,17 +49,6 @@ def of_member(tree: Any, k: int) -> Any:
 def assert_same(ours: Any, theirs: Any) -> None:
     for x, y in zip(jax.tree.leaves(ours), jax.tree.leaves(theirs), strict=True):
         np.testing.assert_allclose(x, y, rtol=1e-5, atol=1e-6)
-
-
-def test_equal_members_stay_equal() -> None:
-    agent = replace(SMALL, shift=(0.0, 0.0, 0.0))
-    state = agent.init(KEY, SPEC)
-    copied = jax.tree.map(lambda leaf: jnp.stack([leaf[0]] * 3), state.critics.parameters)
-    critics = state.critics._replace(parameters=copied)
-    state = trained(agent, state._replace(critics=critics, target_critics=copied))
-    for leaf in jax.tree.leaves(state.critics.parameters):
-        np.testing.assert_allclose(leaf[1], leaf[0], rtol=1e-6)
-        np.testing.assert_allclose(leaf[2], leaf[0], rtol=1e-6)
 
 
 def test_actor_and_targets_wait_for_their_turn() -> None:

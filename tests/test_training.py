@@ -199,21 +199,6 @@ def test_a_nan_stops_the_run_and_keeps_what_was_written(what: str, tmp_path: Pat
     assert (tmp_path / "run" / "metrics.csv").exists()
 
 
-def test_values_that_blow_up_are_named() -> None:
-    agent = replace(AGENT, intrinsic=None, learning_rate=1e30)
-    with pytest.raises(TrainingError, match=r"(loss|q) is not finite at step \d+ of seed 0"):
-        train(agent, Probe, budget=BUDGET)
-
-
-@pytest.mark.parametrize(
-    "name", sorted(set(OnlineBudget.__dataclass_fields__) - {"diagnose", "hindsight"})
-)
-def test_a_budget_of_nothing_is_refused(name: str) -> None:
-    nothing: dict[str, Any] = {name: 0}
-    with pytest.raises(InputError, match=f"{name} must be a whole number of 1 or more, .* got 0"):
-        OnlineBudget(**nothing)
-
-
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

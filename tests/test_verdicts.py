@@ -60,9 +60,33 @@ def test_alike_claims_use_a_share_of_the_range() -> None:
     found = judged(figure, known_curves())
     assert found["alike"]["margin"] == found["apart"]["margin"] == 0.1
     assert comparison(found["alike"]) == "count like count+shift (auc)"
-    assert "interval -0.0" in evidence(found["alike"])
-    assert "margin 0.1; p = " in evidence(found["alike"])
+    assert "difference 0 [-0.0216, 0.0216], margin 0.1; p = " in evidence(found["alike"])
     assert "p of the opposite = " in evidence(found["apart"])
+
+
+def test_a_method_may_be_worse_by_the_allowance() -> None:
+    steps = (1, 2)
+    curves = [
+        Curve("success", method, seed, steps, [value + 0.001 * seed] * 2)
+        for method, value in (("shift", 0.6), ("count", 0.52), ("epsilon-greedy", 0.4))
+        for seed in range(10)
+    ]
+    claims = [
+        Claim(f"{better}-{worse}", "success", "Not much worse.", better, worse, allowance=0.1)
+        for better, worse in (("count", "shift"), ("epsilon-greedy", "shift"), ("shift", "count"))
+    ]
+    found = judged(replace(FIGURE, claims=tuple(claims)), curves)
+    assert {name: claim["verdict"] for name, claim in found.items()} == {
+        "count-shift": "supported",
+        "epsilon-greedy-shift": "contradicted",
+        "shift-count": "supported",
+    }
+    assert found["count-shift"]["difference"] == pytest.approx(-0.08)
+    assert "or is worse by less than 10% of the range" in reason(found["count-shift"], {})
+    assert "not worse by 10% of the range than shift" in comparison(found["count-shift"])
+    floor = [curve._replace(values=[0.0, 0.0]) for curve in curves]
+    nothing = judged(replace(FIGURE, claims=tuple(claims)), floor)["count-shift"]
+    assert (nothing["verdict"], nothing["edge"]) == ("inconclusive", "lowest")
 
 
 def test_an_open_claim_says_why_with_the_p_value_of_its_numbers() -> None:

@@ -64,6 +64,21 @@ def follow(targets: Any, networks: Any) -> None:
             target.add_(0.005 * (network - target))
 
 
+def drawn(policy: Any, states: Tensor, noise: Tensor) -> tuple[Tensor, Tensor]:
+    """Actions of a Gaussian policy, squashed by tanh, and their log-density."""
+    mean, log_deviation = forward(policy, states).chunk(2, dim=-1)
+    base = torch.distributions.Normal(mean, log_deviation.clamp(-5, 2).exp())
+    raw = base.loc + base.scale * noise
+    slope = (1 - torch.tanh(raw) ** 2).log()
+    logs: Tensor = base.log_prob(raw)  # type: ignore[no-untyped-call]
+    return torch.tanh(raw), (logs - slope).sum(dim=-1)
+
+
+def lower(pair: Any, states: Tensor, actions: Tensor) -> Tensor:
+    """The lower of the values of two critics."""
+    return torch.minimum(*(forward(critic, states, actions)[..., 0] for critic in pair))
+
+
 def step(optimiser: torch.optim.Optimizer, loss: Tensor) -> None:
     optimiser.zero_grad()
     loss.backward()  # type: ignore[no-untyped-call]
@@ -186,22 +201,14 @@ def torch_cql(agent: CQL, state: Any, batch: Batch) -> Any:  # noqa: PLR0915  on
     going_on = 1 - tensor(batch.terminated)
     done = 0
 
-    def gaussian(states: Tensor) -> Any:
+    def likelihood(states: Tensor, actions: Tensor) -> Tensor:
         mean, log_deviation = forward(policy, states).chunk(2, dim=-1)
         base = torch.distributions.Normal(mean, log_deviation.clamp(-5, 2).exp())
-        squashed = torch.distributions.TransformedDistribution(
+        squashed: Any = torch.distributions.TransformedDistribution(
             base, [torch.distributions.TanhTransform()]
         )
-        return base, torch.distributions.Independent(squashed, 1)
-
-    def drawn(states: Tensor, noise: Tensor) -> tuple[Tensor, Tensor]:
-        base, _ = gaussian(states)
-        raw = base.loc + base.scale * noise
-        slope = (1 - torch.tanh(raw) ** 2).log()
-        return torch.tanh(raw), (base.log_prob(raw) - slope).sum(dim=-1)
-
-    def lowest(networks: Any, states: Tensor, actions: Tensor) -> Tensor:
-        return torch.minimum(*(forward(n, states, actions)[..., 0] for n in networks))
+        found: Tensor = squashed.log_prob(actions).sum(dim=-1)
+        return found
 
     def candidates(key: Any) -> tuple[Tensor, Tensor]:
         uniform_key, now_key, next_key = jax.random.split(key, 3)
@@ -210,7 +217,7 @@ def torch_cql(agent: CQL, state: Any, batch: Batch) -> Any:  # noqa: PLR0915  on
         sets = [(uniform, torch.full(shape[:2], 2 * np.log(0.5), dtype=torch.float64))]
         for states, number in ((observation, now_key), (following, next_key)):
             several = states[:, None].expand(-1, agent.candidates, -1)
-            sets.append(drawn(several, normal(number, *shape)))
+            sets.append(drawn(policy, several, normal(number, *shape)))
         actions, densities = zip(*sets, strict=True)
         return torch.cat(actions, dim=1).detach(), torch.cat(densities, dim=1).detach()
 
@@ -219,18 +226,18 @@ def torch_cql(agent: CQL, state: Any, batch: Batch) -> Any:  # noqa: PLR0915  on
         policy_key, critic_key = jax.random.split(key)
         target_key, candidate_key = jax.random.split(critic_key)
         noise = normal(policy_key, COUNT, 2)
-        _, density = drawn(observation, noise)
+        _, density = drawn(policy, observation, noise)
         step(temperature_adam, -(temperature * (density.detach().mean() - 2)))
         with torch.no_grad():
-            chosen, _ = drawn(following, normal(target_key, COUNT, 2))
-            value = lowest(target_critics, following, chosen)
+            chosen, _ = drawn(policy, following, normal(target_key, COUNT, 2))
+            value = lower(target_critics, following, chosen)
             target = agent.members[0].reward(reward) + 0.99 * going_on * value
             actions, densities = candidates(candidate_key)
-        chosen, density = drawn(observation, noise)
+        chosen, density = drawn(policy, observation, noise)
         if done < agent.cloning_updates:
-            good = gaussian(observation)[1].log_prob(action)
+            good = likelihood(observation, action)
         else:
-            good = lowest(critics, observation, chosen)
+            good = lower(critics, observation, chosen)
         policy_loss = (temperature.exp().detach() * density - good).mean()
         several = observation[:, None].expand(-1, actions.shape[1], -1)
         loss, gaps = torch.zeros((), dtype=torch.float64), []

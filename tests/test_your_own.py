@@ -233,7 +233,7 @@ def test_what_is_no_agent_is_refused() -> None:
         (choosing(draw=lambda *_: None), r"return a member, .* got \[None"),
         (
             choosing(weights=lambda _, shifts: shifts / 0 * 0),
-            "must return finite numbers, got .*nan",
+            "finite numbers, got .*nan",
         ),
         (
             DQN(intrinsic=changed(outside.Fading, bonus=column)),

@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Any
 from rewardshift import envs  # noqa: F401  registers the environments
 from rewardshift.auto import Auto, Cautious
 from rewardshift.errors import InputError, needs
-from rewardshift.optimism import equivalent_bias, lifetime, optimistic_value, suggest_shift
+from rewardshift.optimism import equivalent_bias, lifetime, optimistic_value
 from rewardshift.shift import Shift, register_pytree
+from rewardshift.suggestion import Suggestion, suggest_shift
 from rewardshift.wrappers import ShiftReward, VectorShiftReward
 
 if TYPE_CHECKING:
@@ -55,6 +56,7 @@ __all__ = [
     "Shift",
     "ShiftReward",
     "Subset",
+    "Suggestion",
     "VectorShiftReward",
     "ddpg",
     "equivalent_bias",

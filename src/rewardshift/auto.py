@@ -2,16 +2,25 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, replace
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 
-from rewardshift.checks import Discount, Finite, NonNegative, check, checked
+from rewardshift.checks import Discount, Finite, Positive, check, checked
 from rewardshift.errors import InputError, shown
 from rewardshift.optimism import value_bounds
 from rewardshift.shift import Shift, Terminal, as_single_shift
 
 AUTO = "auto"
+# The rule in two sentences, for every text that explains it.
+RULE = (
+    "A reward that ends the episode can be had once; a reward after which the episode goes on can"
+    " be had at every step.\n"
+    "So `auto` starts Q at five times the first kind, or at half of what the second kind adds up"
+    " to; where every step costs something, Q = 0 is optimistic already, and there is no shift."
+)
+# For rewards at every step: the bias of an optimism of one unit. With five it is half a reward.
+EVERY_STEP = 0.1
 
 
 @runtime_checkable
@@ -31,13 +40,13 @@ class Rule(Protocol):
         """The state before the first reward."""
         ...
 
-    def observe(self, state: Any, reward: Any, ended: Any, gamma: float) -> Any:
+    def observe(self, state: Any, reward: Any, terminated: Any, gamma: float) -> Any:
         """The state after a step.
 
         Args:
             state: The state before it.
             reward: The primal reward of the step.
-            ended: Whether the step ended an episode.
+            terminated: Whether the step ended an episode in a terminal state.
             gamma: The discount of the agent that learns.
         """
         ...
@@ -56,61 +65,108 @@ class Rule(Protocol):
         ...
 
 
-@dataclass(frozen=True)
-class Auto:
-    """A rule for the shift: the first reward that is not 0 is the unit of the values.
-
-    The rewards are divided by the unit, and the bias is `optimism (gamma - 1)`. So a `Q` that
-    starts at zero starts at `optimism` units. With `least=0` and `optimism=1` this is
-    domain-independent optimistic initialisation (Machado, Srinivasan and Bowling, 2015), which is
-    exact from the first step on: before the first reward, the scale makes no difference. The
-    defaults were chosen for networks, which forget a part of their optimism, and for tasks whose
-    first reward is a small cost.
-
-    It fits a task that pays once, at its goal. Where every step pays, a return is many rewards, and
-    the optimism is small.
-
-    The rule's state is one number: the size of that reward, or 0 before it is seen. Once it is
-    seen, the shift stays, so a wrapper may use this rule.
+class Seen(NamedTuple):
+    """What `Auto` has seen of the rewards; each may be an array with one number for each seed.
 
     Args:
-        optimism: The initial value in units, or several, one for each member.
-        terminal: As in `Shift`.
-        least: The smallest unit. If the first reward is smaller, this is the unit.
+        paid: The first positive reward, or 0 before there is one.
+        once: 1 if that reward ended its episode, else 0.
+        free: 1 if a step has cost nothing and the episode went on, else 0.
+    """
 
-    >>> rule = Auto(optimism=1.0)
-    >>> size = rule.observe(rule.start(), -4.0, ended=False, gamma=0.5)
-    >>> rule.shifts(size, gamma=0.5)
-    (Shift(bias=-0.5, scale=0.25, gamma=0.5, terminal='goal'),)
+    paid: Any
+    once: Any
+    free: Any
+
+
+@dataclass(frozen=True)
+class Auto:
+    """The rule that `"auto"` stands for.
+
+    A reward that ends the episode can be had once; a reward after which the episode goes on can be
+    had at every step. So `auto` starts Q at five times the first kind, or at half of what the
+    second kind adds up to; where every step costs something, Q = 0 is optimistic already, and
+    there is no shift.
+
+    The first positive reward decides which kind it is. It is also the unit: rewards are divided by
+    it. Until there is one, and if a step has cost nothing, the rule expects a reward of the first
+    kind and of size `least`. Five times and not once, because networks forget a part of their
+    optimism. Half and not all, because a step that pays then still pays after the shift, so no
+    agent is taught to end its episode.
+
+    For the first kind the rule is domain-independent optimistic initialisation (Machado,
+    Srinivasan and Bowling, 2015) with another number of units.
+
+    Args:
+        optimism: The initial value for a reward of the first kind, in units, or several, one for
+            each member. For the second kind it is a tenth of what the rewards add up to.
+        terminal: As in `Shift`. `"goal"` takes every end with a positive reward for a goal. So it
+            does not credit a fall that pays, as in CartPole; such rewards are of the second kind.
+        least: The smallest unit.
+
+    >>> Auto().shift([0.0, 0.0, 4.0], [False, False, True], gamma=0.5)
+    Shift(bias=-2.5, scale=0.25, gamma=0.5, terminal='goal')
+    >>> Auto().shift([4.0, 4.0], [False, True], gamma=0.5)
+    Shift(bias=-0.5, scale=0.25, gamma=0.5, terminal='goal')
+    >>> Auto().shift([-1.0, -1.0], [False, True], gamma=0.5)
+    Shift(bias=0.0, scale=1.0, gamma=0.5, terminal='goal')
     """
 
     optimism: Finite | tuple[Finite, ...] = 5.0
     terminal: Terminal = "goal"
-    least: NonNegative = 1.0
+    least: Positive = 1.0
 
     def __post_init__(self) -> None:
         check(self)
         if self.optimism == ():
             raise InputError("optimism must be at least one number, got ()")
 
-    def start(self) -> float:
+    def start(self) -> Seen:
         """See `Rule`."""
-        return 0.0
+        return Seen(0.0, 0.0, 0.0)
 
-    def observe(self, state: Any, reward: Any, ended: Any, gamma: float) -> Any:
+    def observe(self, state: Seen, reward: Any, terminated: Any, gamma: float) -> Seen:
         """See `Rule`."""
-        return state + (state == 0) * abs(reward)
+        first = (state.paid == 0) * (reward > 0)
+        free = (reward >= 0) * (1 - terminated)
+        return Seen(
+            state.paid + first * abs(reward),
+            state.once + first * terminated,
+            state.free + (1 - state.free) * free,
+        )
 
-    def shifts(self, state: Any, gamma: float) -> tuple[Shift, ...]:
+    def shifts(self, state: Seen, gamma: float) -> tuple[Shift, ...]:
         """See `Rule`."""
-        unit = state + (state < self.least) * (self.least - state)
-        unit = unit + (unit == 0)  # 1 before the first reward, without a least unit
         levels = self.optimism if isinstance(self.optimism, tuple) else (self.optimism,)
-        return tuple(Shift(o * (gamma - 1), 1 / unit, gamma, self.terminal) for o in levels)
+        unit = state.paid + (state.paid < self.least) * (self.least - state.paid)
+        often = (state.paid > 0) * (1 - state.once)
+        waits = (state.paid == 0) * state.free
+        # The bias of an optimism of one unit, by kind: at most one of the three flags is 1.
+        each = 0.0 - (1 - gamma) * (state.once + waits) - EVERY_STEP * often * state.paid / unit
+        return tuple(Shift(level * each, 1 / unit, gamma, self.terminal) for level in levels)
 
-    def metrics(self, state: Any) -> dict[str, Any]:
+    def shift(self, reward: Any, terminated: Any, gamma: float) -> Shift:
+        """The shift after these rewards, for rewards that are all known.
+
+        Args:
+            reward: The primal rewards, in the order of the steps.
+            terminated: Whether each of them ended an episode in a terminal state.
+            gamma: The discount of the agent that learns.
+        """
+        numbers, ended = _known(reward, terminated)
+        if isinstance(self.optimism, tuple):
+            raise InputError(f"one shift needs one optimism, got {self.optimism}")
+        positive = numbers > 0
+        first = int(positive.argmax())
+        paid = float(numbers[first]) if positive.any() else 0.0
+        free = ((numbers >= 0) & ~ended).any()
+        state = Seen(paid, float(paid > 0 and ended[first]), float(free))
+        (shift,) = self.shifts(state, checked("gamma", Discount, gamma))
+        return shift
+
+    def metrics(self, state: Seen) -> dict[str, Any]:
         """See `Rule`."""
-        return {"reward_size": state}
+        return {"reward_size": state.paid, "reward_once": state.once}
 
 
 @dataclass(frozen=True)
@@ -141,16 +197,23 @@ class Cautious:
             terminated: Whether each of them ended an episode.
             gamma: The discount of the agent that learns.
         """
-        numbers, discount = np.asarray(reward, np.float64), checked("gamma", Discount, gamma)
-        if numbers.ndim != 1 or not (numbers.size and np.isfinite(numbers).all()):
-            raise InputError(f"reward must be a list of finite numbers, got {shown(reward)}")
-        if np.shape(terminated) != numbers.shape:
-            raise InputError(
-                f"terminated must have one flag for each of the {numbers.size} rewards, got the"
-                f" shape {np.shape(terminated)}"
-            )
-        lowest = value_bounds(numbers, terminated, discount).low
+        numbers, ended = _known(reward, terminated)
+        discount = checked("gamma", Discount, gamma)
+        lowest = value_bounds(numbers, ended, discount).low
         return Shift(max(0.0, (discount - 1) * lowest), 1.0, discount, self.terminal)
+
+
+def _known(reward: Any, terminated: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Rewards and flags as arrays; refused if they do not belong together."""
+    numbers = np.asarray(reward, np.float64)
+    if numbers.ndim != 1 or not (numbers.size and np.isfinite(numbers).all()):
+        raise InputError(f"reward must be a list of finite numbers, got {shown(reward)}")
+    if np.shape(terminated) != numbers.shape:
+        raise InputError(
+            f"terminated must have one flag for each of the {numbers.size} rewards, got the"
+            f" shape {np.shape(terminated)}"
+        )
+    return numbers, np.asarray(terminated, bool)
 
 
 def as_rule(value: Any) -> Rule | None:

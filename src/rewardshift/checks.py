@@ -1,7 +1,7 @@
 """Requirements of settings: one way to declare them, and one way to check them.
 
 A configuration is a frozen dataclass. Its fields declare their requirements, for example
-`learning_rate: Positive = 1e-3`, and its `__post_init__` calls `check`.
+`learning_rate: Positive = 1e-3`, and it extends `Settings`, which checks them.
 """
 
 import contextlib
@@ -60,6 +60,13 @@ def check(config: Any) -> None:
     for field in fields(config):
         value = checked(field.name, hints[field.name], getattr(config, field.name))
         object.__setattr__(config, field.name, value)
+
+
+class Settings:
+    """The base class of a configuration: a dataclass whose fields are checked when it is made."""
+
+    def __post_init__(self) -> None:
+        check(self)
 
 
 def checked(name: str, kind: Any, value: Any) -> Any:

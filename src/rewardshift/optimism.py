@@ -1,15 +1,11 @@
-"""Choosing a constant: two estimates mixed, the shift for a goal, its lifetime, possible values."""
+"""Optimism and lifetime: two estimates mixed, how long a shift lasts, possible values."""
 
-from typing import Any, Literal, NamedTuple, get_args
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from rewardshift.arrays import as_numbers
 from rewardshift.checks import Count, Discount, Rate, checked
-from rewardshift.errors import InputError, shown
-from rewardshift.shift import Shift, without_arrays
-
-Goal = Literal["explore", "exploit"]
 
 
 def optimistic_value(lower: Any, upper: Any, beta: Any) -> Any:
@@ -37,40 +33,6 @@ def equivalent_bias(b_plus: Any, b_minus: Any, beta: Any) -> Any:
     return optimistic_value(
         as_numbers("b_plus", b_plus), as_numbers("b_minus", b_minus), as_numbers("beta", beta)
     )
-
-
-def suggest_shift(
-    goal: Goal,
-    value_low: float,
-    value_high: float,
-    *,
-    gamma: float,
-    scale: float = 1.0,
-) -> Shift:
-    """The smallest shift that makes a zero-initialised `Q` optimistic, or cautious, everywhere.
-
-    Args:
-        goal: `"explore"`: the initial value is the highest possible value or above it, so
-            every untried action looks at least as good as any tried one. `"exploit"`: the
-            initial value is the lowest possible value or below it, so no untried action looks
-            better than a tried one. The bias is 0 if that is enough.
-        value_low, value_high: The range of the primal values (discounted returns).
-            Rewards between `l` and `h` in a task that never ends give `l / (1 - gamma)` to
-            `h / (1 - gamma)`.
-        gamma, scale: As in `Shift`.
-
-    >>> round(suggest_shift("explore", 0.0, 1.0, gamma=0.99).bias, 6)
-    -0.01
-    """
-    if not isinstance(goal, str) or goal not in get_args(Goal):
-        raise InputError(f"goal must be 'explore' or 'exploit', got {shown(goal)}")
-    unshifted = without_arrays(Shift(0.0, scale, gamma))
-    unshifted.optimism(value_low, value_high)  # refuses an empty range
-    if goal == "explore":
-        bias = min(0.0, -(1 - gamma) * scale * value_high)
-    else:
-        bias = max(0.0, -(1 - gamma) * scale * value_low)
-    return Shift(bias, scale, gamma)
 
 
 def lifetime(gamma: float, tau: float, every: int = 1, n_step: int = 1) -> float:

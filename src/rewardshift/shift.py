@@ -55,6 +55,7 @@ class Shift:
             `"goal"`: as `"zero"` if the terminal reward is positive, else as `"absorbing"`. So
             `b < 0` is a price of time on the way to a goal, and a fall does not escape it. The
             best policy stays the same if all goals pay the same and no other reward is paid.
+            A fall that pays more than 0, as in CartPole and Hopper, counts as a goal.
 
     Note:
         The value maps `to_primal`, `from_primal`, `value_offset`, `initial_value` and

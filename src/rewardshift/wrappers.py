@@ -5,10 +5,7 @@ wrappers and through Gymnasium's vectorisation, so a second shift is refused in 
 also on a vector of environments that are shifted one by one.
 """
 
-import inspect
-import math
 from collections.abc import Callable, Iterator, Mapping
-from functools import partial
 from typing import Any, Literal, SupportsFloat, cast
 
 import gymnasium as gym
@@ -16,12 +13,20 @@ import numpy as np
 from gymnasium.core import ActType, ObsType
 from gymnasium.envs.registration import EnvSpec
 from gymnasium.utils import RecordConstructorArgs
-from gymnasium.vector import VectorEnv, VectorWrapper
+from gymnasium.vector import (
+    AsyncVectorEnv,
+    SyncVectorEnv,
+    VectorActionWrapper,
+    VectorEnv,
+    VectorObservationWrapper,
+    VectorWrapper,
+)
 
 from rewardshift.arrays import as_numpy, where
-from rewardshift.auto import AUTO, Auto, as_rule
+from rewardshift.auto import Auto, as_rule
 from rewardshift.checks import Discount, checked
 from rewardshift.errors import InputError, shown
+from rewardshift.probe import play_copy
 from rewardshift.shift import Shift, as_single_shift
 
 METADATA_KEY = "reward_shift"
@@ -29,65 +34,36 @@ ShiftArgument = float | Mapping[str, Any] | Shift | Auto | Literal["auto"]
 # Names, because Gymnasium 1.0, which d3rlpy pins, has no AutoresetMode yet. Its VectorWrapper is
 # not generic either.
 NEXT_STEP, SAME_STEP, DISABLED = AUTORESET_MODES = ("NextStep", "SameStep", "Disabled")
-# The modules that step several environments; SubprocVecEnv does so in processes of their own.
-VECTORS = ("gymnasium.vector.", "stable_baselines3.common.vec_env.")
+# The arguments of `gymnasium.make_vec` in the spec of a vector environment.
+OF_MAKE_VEC = ("num_envs", "vectorization_mode", "vector_kwargs")
 
 
 class Shifting:
-    """The shift of a wrapper: fixed, or chosen by a rule at the first reward that is not 0."""
+    """The shift of a wrapper: given, or chosen by a rule from random play in a copy."""
 
     _shift: Shift
     _shifted: Callable[[Any, Any], Any]  # maps primal rewards and terminal flags
-    _rule: Auto | None = None  # the rule that is yet to choose the shift
     _watches: bool  # whether an end that the shift favours is yet to be warned of
-    metadata: dict[str, Any]
 
     @property
     def shift(self) -> Shift:
-        """The shift. `"auto"` sets its scale at the first reward that is not 0."""
+        """The shift, which never changes."""
         return self._shift
 
-    def _begin(self, shift: ShiftArgument, gamma: float | None, warn: bool) -> dict[str, Any]:
-        """Sets the shift, and returns the arguments that stand for it in a spec."""
-        given = self._begin_shift(shift, gamma)
+    def _begin(
+        self, env: gym.Env[Any, Any] | None, shift: ShiftArgument, gamma: float | None, warn: bool
+    ) -> dict[str, Any]:
+        """Sets the shift, and returns the arguments that stand for it in a spec.
+
+        Args:
+            env: The environment to copy for `"auto"`, or None if none can be reached.
+            shift, gamma, warn: As in `ShiftReward`.
+        """
+        self._shift = _chosen(env, shift, gamma)
+        self._shifted = self._shift.prepared()
         stops = not self._shift.credits_ends and self._shift.bias != 0
         self._watches = checked("warn", bool, warn) and stops
-        return {**given, "warn": warn}
-
-    def _begin_shift(self, shift: ShiftArgument, gamma: float | None) -> dict[str, Any]:
-        rule = as_rule(shift)
-        if rule is None:
-            if gamma is not None:
-                raise InputError(f"gamma is for shift='auto'; a Shift has its own, got {shift!r}")
-            self._use(as_single_shift(cast("Shift", shift)))
-            return {"shift": self._shift}
-        if not isinstance(rule, Auto):
-            raise InputError(
-                "a wrapper needs a constant shift, because the agent stores shifted rewards: a"
-                f" number, a Shift, 'auto' or an Auto, got {rule}"
-            )
-        if gamma is None or isinstance(rule.optimism, tuple):
-            raise InputError(
-                "'auto' needs the agent's discount, as in ShiftReward(env, 'auto', gamma=0.99), and"
-                f" one optimism, got gamma={gamma!r} and {rule}"
-            )
-        gamma = checked("gamma", Discount, gamma)
-        (self._shift,) = rule.shifts(rule.start(), gamma)
-        self._rule, self._shifted = rule, partial(self._choose, rule)
-        return {"shift": AUTO if rule == Auto() else rule, "gamma": self._shift.gamma}
-
-    def _use(self, shift: Shift) -> None:
-        self._shift, self._shifted, self._rule = shift, shift.prepared(), None
-
-    def _choose(self, rule: Auto, rewards: Any, terminated: Any) -> Any:
-        """Shifts rewards until there is one that is not 0, which decides the shift."""
-        size = float(np.abs(as_numpy(rewards)).max())
-        if not math.isfinite(size):
-            raise InputError(f"'auto' needs finite rewards, the environment paid {rewards}")
-        if size:
-            self._use(*rule.shifts(size, self._shift.gamma))
-            self.metadata = {**self.metadata, METADATA_KEY: self._shift}
-        return self._shift.reward(rewards, terminated)
+        return {"shift": self._shift, "warn": warn}
 
     def _watch(self, rewards: Any, terminated: Any) -> None:
         """Warns, once, of an end that the shift favours although its reward does not.
@@ -110,6 +86,35 @@ class Shifting:
         )
 
 
+def _chosen(env: gym.Env[Any, Any] | None, shift: ShiftArgument, gamma: float | None) -> Shift:
+    """The shift as it is given, or as a rule chooses it from random play in a copy of `env`."""
+    rule = as_rule(shift)
+    if rule is None:
+        if gamma is not None:
+            raise InputError(f"gamma is for shift='auto'; a Shift has its own, got {shift!r}")
+        return as_single_shift(cast("Shift", shift))
+    if not isinstance(rule, Auto):
+        raise InputError(
+            "a wrapper needs a constant shift, because the agent stores shifted rewards: a"
+            f" number, a Shift, 'auto' or an Auto, got {rule}"
+        )
+    if gamma is None or isinstance(rule.optimism, tuple):
+        raise InputError(
+            "'auto' needs the agent's discount, as in ShiftReward(env, 'auto', gamma=0.99), and"
+            f" one optimism, got gamma={gamma!r} and {rule}"
+        )
+    checked("gamma", Discount, gamma)
+    if env is None:
+        raise InputError(
+            "'auto' plays random actions in a copy of an environment, and these cannot be reached:"
+            " they are in other processes, or wrappers around them may change their rewards. Give a"
+            " function that makes one to suggest_shift, and the shift that it returns in place of"
+            " 'auto'"
+        )
+    probe = play_copy(env)
+    return rule.shift(probe.reward, probe.terminated, gamma)
+
+
 class ShiftReward(Shifting, gym.Wrapper[ObsType, ActType, ObsType, ActType], RecordConstructorArgs):
     """Shifts the reward of an environment and keeps the primal one in ``info["primal_reward"]``.
 
@@ -124,8 +129,12 @@ class ShiftReward(Shifting, gym.Wrapper[ObsType, ActType, ObsType, ActType], Rec
 
     Put `Autoreset` outside: its reset is not a step of the task and must not be shifted.
 
-    A vector version exists: `VectorShiftReward`. With `"auto"` several environments need one unit,
-    so there a vector of environments that are wrapped one by one is refused.
+    With `"auto"`, the wrapper plays 3,000 random actions in a copy of the environment when it is
+    made, and `Auto` chooses the shift from their rewards. It always plays the same actions, so it
+    chooses the same shift again, in every environment of a vector and after a model is loaded. The
+    environment itself and its random numbers stay untouched.
+
+    A vector version exists: `VectorShiftReward`.
 
     Args:
         env: The environment to wrap.
@@ -136,11 +145,11 @@ class ShiftReward(Shifting, gym.Wrapper[ObsType, ActType, ObsType, ActType], Rec
             reward that is not positive, or a positive bias where it is.
 
     >>> import gymnasium as gym
-    >>> env = ShiftReward(gym.make("MountainCar-v0"), -0.5)
+    >>> env = ShiftReward(gym.make("CartPole-v1"), -0.5)
     >>> _ = env.reset(seed=1)
     >>> _, reward, _, _, info = env.step(0)
     >>> reward, info["primal_reward"]
-    (-1.5, -1.0)
+    (0.5, 1.0)
     """
 
     def __init__(
@@ -155,14 +164,14 @@ class ShiftReward(Shifting, gym.Wrapper[ObsType, ActType, ObsType, ActType], Rec
             raise InputError(f"env must be a gymnasium.Env, got {shown(env)}")
         gym.Wrapper.__init__(self, env)
         refuse_second_shift(env, env.metadata.get(METADATA_KEY))
-        given = self._begin(shift, gamma, warn)
-        RecordConstructorArgs.__init__(self, **given)
-        self.metadata = {**env.metadata, METADATA_KEY: self._shift}
         if any(isinstance(layer, gym.wrappers.Autoreset) for layer in layers(env)):
             raise InputError(
                 f"{env} takes a step to reset itself, which would be shifted as well; put the shift"
                 " inside: Autoreset(ShiftReward(env, ...))"
             )
+        given = self._begin(env, shift, gamma, warn)
+        RecordConstructorArgs.__init__(self, **given)
+        self.metadata = {**env.metadata, METADATA_KEY: self._shift}
         if (
             self.shift.credits_ends
             and env.has_wrapper_attr("compute_reward")
@@ -172,30 +181,6 @@ class ShiftReward(Shifting, gym.Wrapper[ObsType, ActType, ObsType, ActType], Rec
                 f"{env} has compute_reward but no compute_terminated, without which"
                 f" terminal={self.shift.terminal!r} cannot shift relabelled transitions; use 'zero'"
             )
-
-    def reset(
-        self, *, seed: int | None = None, options: dict[str, Any] | None = None
-    ) -> tuple[ObsType, dict[str, Any]]:
-        """Resets the environment."""
-        if self._rule is not None:
-            self._refuse_vectors()
-        return self.env.reset(seed=seed, options=options)
-
-    def _refuse_vectors(self) -> None:
-        """Raises if the environment is one of a vector: each would choose a unit of its own.
-
-        A vector steps its environments without a word to them, also in other processes, so its
-        code is looked for among the callers.
-        """
-        frame = inspect.currentframe()
-        while frame is not None:
-            if str(frame.f_globals.get("__name__")).startswith(VECTORS):
-                raise InputError(
-                    "ShiftReward(env, 'auto') inside a vector of environments would choose a unit"
-                    " for each; put VectorShiftReward(envs, 'auto', gamma=...) around the vector,"
-                    " with Stable-Baselines3 VecShiftReward(venv, 'auto', gamma=...)"
-                )
-            frame = frame.f_back
 
     def step(self, action: ActType) -> tuple[ObsType, SupportsFloat, bool, bool, dict[str, Any]]:
         """Steps the environment and shifts the reward."""
@@ -240,8 +225,7 @@ class VectorShiftReward(Shifting, VectorWrapper, RecordConstructorArgs):
 
     Args:
         env: The vector environment to wrap.
-        shift: As in `ShiftReward`. `"auto"` chooses one shift for all rows, from the largest reward
-            of the first step with a reward that is not 0.
+        shift: As in `ShiftReward`. `"auto"` plays in a copy of the first environment.
         gamma: The agent's discount, for `"auto"`.
         warn: As in `ShiftReward`.
 
@@ -265,7 +249,7 @@ class VectorShiftReward(Shifting, VectorWrapper, RecordConstructorArgs):
             raise InputError(f"env must be a gymnasium.vector.VectorEnv, got {shown(env)}")
         VectorWrapper.__init__(self, env)
         refuse_second_shift(env, env.metadata.get(METADATA_KEY))
-        given = self._begin(shift, gamma, warn)
+        given = self._begin(_one_of(env), shift, gamma, warn)
         RecordConstructorArgs.__init__(self, **given)
         self.metadata = {**env.metadata, METADATA_KEY: self._shift}
         self._next_step_resets = autoreset_mode(env) == NEXT_STEP
@@ -295,6 +279,20 @@ class VectorShiftReward(Shifting, VectorWrapper, RecordConstructorArgs):
         if self._next_step_resets:
             self._resetting = as_numpy(terminations | truncations).astype(bool, copy=False)
         return observations, shifted, terminations, truncations, infos
+
+
+def _one_of(env: VectorEnv[Any, Any, np.ndarray]) -> gym.Env[Any, Any] | None:
+    """An environment like those of a vector; None if wrappers around it may change rewards."""
+    while isinstance(env, VectorObservationWrapper | VectorActionWrapper):
+        env = env.env
+    if isinstance(env, SyncVectorEnv):
+        return env.envs[0]
+    if isinstance(env, AsyncVectorEnv):
+        return env.env_fns[0]()
+    if env.spec is None or isinstance(env, VectorWrapper):
+        return None
+    own = {name: given for name, given in env.spec.kwargs.items() if name not in OF_MAKE_VEC}
+    return gym.make(env.spec.id, **own)
 
 
 def layers(env: gym.Env[Any, Any]) -> Iterator[gym.Wrapper[Any, Any, Any, Any]]:

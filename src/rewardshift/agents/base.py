@@ -137,8 +137,8 @@ class Agent(ABC):
         """The state after recording an observation, and the intrinsic reward to store, or 0."""
         return state, jnp.zeros(())
 
-    def adapt(self, state: Any, reward: Float[Array, ""], ended: Any) -> Any:
-        """The state after the primal reward of a step, which may have ended an episode.
+    def adapt(self, state: Any, reward: Float[Array, ""], terminated: Any) -> Any:
+        """The state after the primal reward of a step, which may have been a terminal one.
 
         An agent whose shift follows the rewards changes it here.
         """

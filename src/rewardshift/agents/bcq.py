@@ -2,10 +2,10 @@
 
 A variational auto-encoder proposes actions that the data might hold for a state, a small network
 perturbs them, and the critics choose among them: https://arxiv.org/abs/1812.02900, Algorithm 1,
-with the targets of its equation 13. The settings are those of its authors' code, which acts by the
-best of 100 proposals where the paper has 10. One difference to both: a key that the observation
-determines draws the proposals for acting, so that the policy is a function, and evaluations can be
-repeated.
+whose targets weigh the lower twin against the higher one (section 4.2). The settings are those of
+its authors' code, which acts by the best of 100 proposals where the paper has 10. One difference to
+both: a key that the observation determines draws the proposals for acting, so that the policy is a
+function, and evaluations can be repeated.
 """
 
 from dataclasses import dataclass, field

@@ -13,7 +13,7 @@ import optax
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from rewardshift.agents.networks import MLP, Learner, MLPParameters
-from rewardshift.checks import Count, Finite, Positive, check
+from rewardshift.checks import Count, Finite, Positive, Settings
 from rewardshift.envs.tasks import TaskSpec
 
 Evaluated = Literal["fresh", "stored"]
@@ -58,7 +58,7 @@ class RNDState(NamedTuple):
 
 
 @dataclass(frozen=True)
-class RND:
+class RND(Settings):
     """Random Network Distillation: `min(||phi_1(s) - phi_2(s)||^2, 1) + shift`.
 
     Args:
@@ -77,9 +77,6 @@ class RND:
     learning_rate: Positive = 1e-4
     evaluated: Evaluated = "fresh"
     clear_gradients: bool = True
-
-    def __post_init__(self) -> None:
-        check(self)
 
     def init(self, key: PRNGKeyArray, features: int) -> RNDState:
         """Two networks of three layers."""

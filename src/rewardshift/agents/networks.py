@@ -14,7 +14,7 @@ import jax.numpy as jnp
 import optax
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from rewardshift.checks import Count, Finite, Must, Widths, check
+from rewardshift.checks import Count, Finite, Must, Settings, Widths
 from rewardshift.envs.tasks import TaskSpec
 from rewardshift.errors import InputError
 
@@ -111,7 +111,7 @@ class MLPParameters(NamedTuple):
 
 
 @dataclass(frozen=True)
-class MLP:
+class MLP(Settings):
     """A multi-layer perceptron with ReLU between its layers.
 
     Args:
@@ -123,9 +123,6 @@ class MLP:
 
     hidden: Widths = (64,)
     input_range: InputRange = ()
-
-    def __post_init__(self) -> None:
-        check(self)
 
     def init(
         self, key: PRNGKeyArray, spec: TaskSpec, others: int, outputs: int, initial: Initial
@@ -188,7 +185,7 @@ class ConvolutionParameters:
 
 
 @dataclass(frozen=True)
-class Convolution:
+class Convolution(Settings):
     """A convolutional network for images, followed by a perceptron.
 
     Args:
@@ -206,7 +203,7 @@ class Convolution:
     input_range: InputRange = ((0.0, 255.0),)
 
     def __post_init__(self) -> None:
-        check(self)
+        super().__post_init__()
         if not len(self.filters) == len(self.kernels) == len(self.strides) > 0:
             raise InputError(
                 "filters, kernels and strides must have one number for each convolution, got"

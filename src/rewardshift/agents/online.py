@@ -133,11 +133,11 @@ class Online(Agent):
             state = state._replace(normaliser=state.normaliser.add(observation.astype(jnp.float32)))
         return state, jnp.zeros(())
 
-    def adapt(self, state: Any, reward: Float[Array, ""], ended: Any) -> Any:
+    def adapt(self, state: Any, reward: Float[Array, ""], terminated: Any) -> Any:
         """Lets the rule that chooses the shift observe the reward."""
         if self.rule is None:
             return state  # and its biases: those of a sweep are not the settings'
-        rule = self.rule.observe(state.rule, reward, ended, self.gamma)
+        rule = self.rule.observe(state.rule, reward, terminated, self.gamma)
         return state._replace(rule=rule, biases=Biases.of(self.rule.shifts(rule, self.gamma)))
 
     def rule_metrics(self, state: Any) -> dict[str, Array]:
@@ -182,13 +182,7 @@ class Online(Agent):
             leader = jax.tree.map(lambda leaf: leaf[state.lead.leader[None]], networks)
             return values_of(leader)[0]
         bias, scale = state.biases
-        weights = self.selection.weights(bias / scale)
-        if np.shape(weights) != bias.shape:
-            raise InputError(
-                f"weights of {shown(self.selection)} must return one number for each of"
-                f" {bias.size} members, got the shape {np.shape(weights)}"
-            )
-        weights = jnp.asarray(weights)
+        weights = jnp.asarray(self.selection.weights(bias / scale))
         return weights / scale * scale.mean() @ values_of(networks)
 
     @property

@@ -1,7 +1,7 @@
 """Soft actor-critic whose members are critics that see shifted rewards.
 
 SAC as in https://arxiv.org/abs/1812.05905, Algorithm 1: two critics and no value network (equation
-5), a policy that learns through its actions (equation 9), and a tuned temperature (equation 18).
+5), a policy that learns through its actions (equation 9), and a tuned temperature (section 5).
 As in its authors' code, the temperature's loss is linear in its logarithm, and the first steps are
 random. One difference: an update tunes the temperature before the policy, from the same actions.
 Members with shifts of their own are Random Reward Shift; see `online`.

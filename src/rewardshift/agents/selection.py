@@ -16,7 +16,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
 
-from rewardshift.checks import Positive, Share, check
+from rewardshift.checks import Positive, Settings, Share
 
 
 class Lead(NamedTuple):
@@ -74,7 +74,7 @@ class Uniform:
 
 
 @dataclass(frozen=True)
-class ProgressSoftmax:
+class ProgressSoftmax(Settings):
     """Lets members with more recent progress lead more often.
 
     Args:
@@ -84,9 +84,6 @@ class ProgressSoftmax:
 
     temperature: Positive = 1.0
 
-    def __post_init__(self) -> None:
-        check(self)
-
     def draw(self, progress: Float[Array, " member"], draw: Float[Array, ""]) -> Int[Array, ""]:
         """See `Drawing`."""
         # In standard deviations, so that a temperature means the same on every task.
@@ -95,7 +92,7 @@ class ProgressSoftmax:
 
 
 @dataclass(frozen=True)
-class ProgressArgmax:
+class ProgressArgmax(Settings):
     """Lets the member with the largest recent progress lead, and sometimes a random one.
 
     Args:
@@ -104,9 +101,6 @@ class ProgressArgmax:
 
     epsilon: Share = 0.1
 
-    def __post_init__(self) -> None:
-        check(self)
-
     def draw(self, progress: Float[Array, " member"], draw: Float[Array, ""]) -> Int[Array, ""]:
         """See `Drawing`."""
         anyone = (draw / max(self.epsilon, 1e-9) * progress.shape[0]).astype(jnp.int32)
@@ -114,7 +108,7 @@ class ProgressArgmax:
 
 
 @dataclass(frozen=True)
-class Optimistic:
+class Optimistic(Settings):
     """Mixes the most cautious and the most optimistic member; see `optimistic_value`.
 
     Args:
@@ -122,9 +116,6 @@ class Optimistic:
     """
 
     beta: Share = 0.5
-
-    def __post_init__(self) -> None:
-        check(self)
 
     def weights(self, shifts: Float[Array, " member"]) -> Float[Array, " member"]:
         """See `Mixing`."""

@@ -15,6 +15,7 @@ from pkgutil import resolve_name
 from typing import Any, NoReturn
 
 import rewardshift
+from rewardshift.cli.suggest import suggest
 from rewardshift.envs.tasks import import_foreign
 from rewardshift.errors import (
     ForeignError,
@@ -107,6 +108,9 @@ def _import_modules(arguments: Sequence[str]) -> Sequence[str]:
 
 def _run(arguments: Sequence[str]) -> None:
     """Parses the arguments and runs their command."""
+    if arguments[:1] == ["suggest"]:  # works without the extras
+        suggest(arguments[1:])
+        return
     # A module that is interrupted while it is imported may fail in another way.
     with stop_requests(), needs("agents"):
         import tyro  # noqa: PLC0415  an extra

@@ -1,78 +1,147 @@
-"""The command `suggest`."""
+"""The command `suggest`. It needs neither tyro nor JAX, so it runs where the plug-in alone is."""
 
-import math
-from typing import Annotated
+import sys
+from argparse import ArgumentDefaultsHelpFormatter, ArgumentParser, Namespace
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
-import tyro
-
-from rewardshift.checks import Count, checked
-from rewardshift.errors import InputError
-from rewardshift.optimism import Goal, lifetime, suggest_shift
+from rewardshift.auto import Cautious
+from rewardshift.checks import Discount, checked
+from rewardshift.errors import InputError, needs
+from rewardshift.optimism import lifetime, value_bounds
+from rewardshift.probe import SECONDS, STEPS
 from rewardshift.shift import Shift
+from rewardshift.suggestion import code, suggest_shift
 
 
-def suggest(
-    *,
-    goal: Goal,
-    rewards: Annotated[tuple[float, float] | None, tyro.conf.arg(metavar="LOW HIGH")] = None,
-    values: Annotated[tuple[float, float] | None, tyro.conf.arg(metavar="LOW HIGH")] = None,
-    gamma: float = 0.99,
-    scale: float = 1.0,
-    bias: Annotated[float | None, tyro.conf.arg(metavar="FLOAT")] = None,
-    tau: Annotated[float | None, tyro.conf.arg(metavar="FLOAT")] = None,
-    every: int = 1,
-    steps: Annotated[int | None, tyro.conf.arg(metavar="INT")] = None,
-) -> None:
-    """Choose a constant from the range of the rewards or of the values.
+class Target(NamedTuple):
+    """The rule of an agent's target network, by its default settings.
 
     Args:
-        goal: "explore" makes Q optimistic everywhere, "exploit" cautious everywhere.
-        rewards: The lowest and the highest reward of a step, for episodes that never
-            end. If the reward is sparse, give the values instead.
-        values: The lowest and the highest discounted return of an episode.
-        gamma: The discount.
-        scale: The factor k on the rewards, if you use one.
-        bias: Your own constant, to see its optimism.
-        tau: The share by which the agent's target network moves towards the learned one; 1 for an
-            agent that copies it. With it, the command says how long the shift lasts.
-        every: Updates between two moves, or copies, of the target network.
-        steps: The length of the training, which is then printed in lifetimes of the shift.
+        tau: The share by which it moves to the learned one.
+        every: The steps of training between two such moves.
     """
-    if tau is None and (every != 1 or steps is not None):
-        raise InputError("--every and --steps are about a lifetime, which needs --tau")
-    if steps is not None:
-        checked("steps", Count, steps)
-    if (rewards is None) == (values is None):
-        raise InputError("give either --rewards LOW HIGH or --values LOW HIGH")
-    try:
-        if rewards is not None:
-            unshifted = Shift(0.0, gamma=gamma)
-            values = (rewards[0] / (1 - unshifted.gamma), rewards[1] / (1 - unshifted.gamma))
-        assert values is not None
-        low, high = values
-        suggestion = suggest_shift(goal, low, high, gamma=gamma, scale=scale)
-        own = None if bias is None else Shift(bias, scale, gamma)
-        lasting = None if tau is None else lifetime(gamma, tau, every)
-    except ValueError as error:
-        raise InputError(str(error)) from error
-    needed = "b <= -(1 - gamma) k V_high" if goal == "explore" else "b >= -(1 - gamma) k V_low"
-    print(f"Values lie between V_low = {low:.6g} and V_high = {high:.6g}.")
-    print("A Q that starts at zero stands for -b / ((1 - gamma) k) on the primal scale, so")
-    print(f"{'optimism' if goal == 'explore' else 'caution'} everywhere needs {needed}.")
-    print(f"suggested bias: {suggestion.bias:.6g}")
-    for name, shift in (("suggested", suggestion), ("yours", own)):
-        if shift is not None:
-            print(
-                f"{name}: b = {shift.bias:.6g} starts at {shift.initial_value:.6g},"
-                f" optimism {shift.optimism(low, high):.3g}"
-                " (0: fully cautious, 1: fully optimistic)"
-            )
-    print("Exact for tasks that never terminate, or with terminal='absorbing'.")
-    if lasting is None:
+
+    tau: float
+    every: int
+
+
+# A test compares these with the agents' own defaults. Offline a step is an update.
+TARGETS = {
+    "dqn": Target(0.005, 1),
+    "td3": Target(0.005, 2),
+    "sac": Target(0.005, 1),
+    "bcq": Target(0.005, 1),
+    "cql": Target(0.005, 1),
+    "sb3-dqn": Target(1.0, 10_000),
+    "sb3-qrdqn": Target(1.0, 10_000),
+    "sb3-ddpg": Target(0.005, 1),
+    "sb3-td3": Target(0.005, 2),
+    "sb3-sac": Target(0.005, 1),
+    "sb3-tqc": Target(0.005, 1),
+}
+
+
+def suggest(arguments: Sequence[str] = ()) -> None:
+    """Say which shift fits an environment, or a data set, before any training."""
+    given = _parser().parse_args(arguments)
+    gamma = checked("gamma", Discount, given.gamma)
+    target = _target(given)
+    found = _for_environment(given, gamma) if given.data is None else _for_data(given.data, gamma)
+    if not found.bias:
         return
-    print(f"A shift lasts {lasting:.6g} updates where there is data: 1/e of it is left after them.")
-    if steps is not None:
-        count = steps / lasting
-        print(
-            f"{steps} steps are {count:.3g} lifetimes; {100 * math.exp(-count):.3g}% is left then."
-        )
+    if target is None:
+        print("\nHow long it lasts depends on the agent: name yours with --agent.")
+        return
+    lasting = lifetime(gamma, target.tau, target.every)
+    print(
+        f"\nIt lasts {lasting:,.0f} steps of training: then 1/e of it is left in the values of what"
+        " the agent has seen. Its effect on the end of a training shows after five times as many."
+    )
+
+
+def _parser() -> ArgumentParser:
+    parser = ArgumentParser(
+        prog="rewardshift suggest",
+        description="Say which shift fits an environment, or a data set, before any training.",
+        formatter_class=ArgumentDefaultsHelpFormatter,
+    )
+    what = parser.add_mutually_exclusive_group(required=True)
+    what.add_argument("--env", metavar="NAME", help="a registered environment, to explore in")
+    what.add_argument("--data", metavar="SOURCE", help="a data set to learn from, as in `train`")
+    add = parser.add_argument
+    add("--gamma", type=float, default=0.99, metavar="FLOAT", help="the agent's discount")
+    add("--agent", choices=TARGETS, help="the agent that is meant; tells how long a shift lasts")
+    add("--tau", type=float, metavar="FLOAT", help="its target network's rate, if you changed it")
+    add("--every", type=int, metavar="INT", help="the steps between two of the target's moves")
+    add("--steps", type=int, default=STEPS, metavar="INT", help="random steps to play")
+    add("--seed", type=int, default=0, metavar="INT", help="the seed of the random play")
+    add("--seconds", type=float, default=SECONDS, metavar="FLOAT", help="the longest time for it")
+    return parser
+
+
+def _target(given: Namespace) -> Target | None:
+    """The rule of the target network, if enough of it is given."""
+    usual = TARGETS.get(given.agent)
+    tau = given.tau if given.tau is not None else usual and usual.tau
+    if tau is None:
+        if given.every is not None:
+            raise InputError("--every is about a lifetime, which needs --agent or --tau")
+        return None
+    every = given.every if given.every is not None else (usual.every if usual else 1)
+    lifetime(0.0, tau, every)  # refuses bad numbers
+    return Target(tau, every)
+
+
+def _for_environment(given: Namespace, gamma: float) -> Shift:
+    """Prints the suggestion for an environment, and returns its shift."""
+    found = suggest_shift(
+        given.env,
+        gamma,
+        steps=given.steps,
+        seed=given.seed,
+        seconds=given.seconds,
+        on_step=_bar(given.steps),
+    )
+    print(found)
+    if found.shift.bias:
+        print(f"  Gymnasium:          env = ShiftReward(env, {code(found.shift)})")
+        print(f"  Stable-Baselines3:  venv = VecShiftReward(venv, {code(found.shift)})")
+        print(f'  our agents:         DQN(shift="auto", gamma={gamma:g}), or --shift auto')
+    return found.shift
+
+
+def _for_data(source: str, gamma: float) -> Shift:
+    """Prints the suggestion for a data set, and returns its shift."""
+    with needs("agents"):
+        from rewardshift.data.loading import load_dataset  # noqa: PLC0415  an extra
+    data = load_dataset(source)
+    shift = Cautious().shift(data.reward, data.terminated, gamma)
+    bounds = value_bounds(data.reward.astype(float), data.terminated, gamma)
+    print(
+        f"{data.reward.size:,} transitions of {source}: such rewards add up to values from"
+        f" {bounds.low:.4g} to {bounds.high:.4g}."
+    )
+    print("On a data set `auto` starts Q at the lowest of them, or at 0 if that is lower. So no")
+    print("untried action looks good.")
+    if not shift.bias:
+        print("\nSuggestion: no shift. A Q that starts at 0 is cautious already.")
+        return shift
+    print(f"\nSuggestion: {code(shift)}")
+    print(f"  d3rlpy:      to_d3rlpy({code(shift)})")
+    print(f"  Minari:      shift_minari(dataset, {code(shift)})")
+    print(f'  our agents:  BCQ(shift="auto", gamma={gamma:g}), or --shift auto')
+    return shift
+
+
+def _bar(steps: int) -> Callable[[int], None] | None:
+    """A line that counts the steps, if somebody sees it."""
+    if not sys.stderr.isatty():
+        return None
+
+    def on_step(step: int) -> None:
+        if step % 100 == 0 or step == steps:
+            end = "\r" if step < steps else "\n"
+            print(f"random play: {step:,} of {steps:,} steps", end=end, file=sys.stderr, flush=True)
+
+    return on_step

@@ -77,41 +77,35 @@ class Dataset:
     def __post_init__(self) -> None:
         for field, kind in (("name", str), ("env", str | None), ("note", str)):
             checked(field, kind, getattr(self, field))
-        for field in FIELDS:
-            values = getattr(self, field)
+        where = f"the data set {self.name!r}"
+        columns = {field: getattr(self, field) for field in FIELDS}
+        for field, values in columns.items():
             if not (hasattr(values, "dtype") and np.ndim(values)):
                 raise InputError(
-                    f"the data set {self.name!r}: {field!r} must be an array with a row for each"
-                    f" transition, got {shown(values)}"
+                    f"{where}: {field!r} must be an array with a row for each transition, got"
+                    f" {shown(values)}"
                 )
         count = len(self.reward)
         if count == 0:
-            raise InputError(f"the data set {self.name!r} has no transitions")
-        for field, kinds in FIELDS.items():
-            values = getattr(self, field)
-            if values.dtype.kind not in kinds:
-                wanted = {"f": "floating point numbers", "b": "booleans"}.get(kinds, "numbers")
+            raise InputError(f"{where} has no transitions")
+        for field, values in columns.items():
+            if values.dtype.kind not in FIELDS[field]:
+                names = {"f": "floating point numbers", "b": "booleans", "fiu": "numbers"}
                 raise InputError(
-                    f"the data set {self.name!r}: {field!r} must be {wanted}, got {values.dtype}"
+                    f"{where}: {field!r} must be {names[FIELDS[field]]}, got {values.dtype}"
                 )
             if len(values) != count:
-                raise InputError(
-                    f"the data set {self.name!r} has {count} rewards and {len(values)} rows"
-                    f" of {field!r}"
-                )
-            finite = np.isfinite(values).all(axis=tuple(range(1, values.ndim)))
-            odd = np.flatnonzero(~finite)
+                raise InputError(f"{where} has {count} rewards and {len(values)} rows of {field!r}")
+            odd = np.flatnonzero(~np.isfinite(values).all(axis=tuple(range(1, values.ndim))))
             if odd.size:
                 raise InputError(
-                    f"the data set {self.name!r}: {field!r} is not finite in row {odd[0]}:"
-                    f" {values[odd[0]]}"
+                    f"{where}: {field!r} is not finite in row {odd[0]}: {values[odd[0]]}"
                 )
         shape = self.observation.shape
         if len(shape) != 2 or shape[1] == 0 or shape != self.next_observation.shape:
             raise InputError(
-                f"the data set {self.name!r} has observations of the shape {shape[1:]} and next"
-                f" observations of {self.next_observation.shape[1:]}; both must be flat, alike and"
-                " not empty"
+                f"{where} has observations of the shape {shape[1:]} and next observations of"
+                f" {self.next_observation.shape[1:]}; both must be flat, alike and not empty"
             )
 
     def __len__(self) -> int:

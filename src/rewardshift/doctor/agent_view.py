@@ -19,7 +19,7 @@ from rewardshift.shift import Shift, as_shift, as_single_shift
 QFunction = Callable[[Any, np.ndarray], np.ndarray]
 Act = Callable[[Any], np.ndarray]
 
-Normaliser = Literal["none", "inside", "outside"]
+Normaliser = Literal["none", "outside"]
 
 
 class Target(NamedTuple):
@@ -60,7 +60,7 @@ class AgentView:
         earlier: The Q function some updates ago.
         agent_observation: Converts the environment's observation to the agent's.
         env_action: Converts the agent's action to the environment's.
-        normaliser: Whether something rescales the rewards: `"outside"` of the shift or `"inside"`.
+        normaliser: Whether something `"outside"` of the shift rescales the rewards.
     """
 
     value: QFunction

@@ -4,26 +4,15 @@ import dataclasses
 from dataclasses import dataclass
 from typing import Any
 
-from rewardshift.doctor.agent_view import Normaliser
-from rewardshift.doctor.numbers import (
-    Belief,
-    Disagreement,
-    Ends,
-    InitialValues,
-    Motion,
-    Numbers,
-    Signal,
-    Untried,
-)
+from rewardshift.doctor.numbers import QUESTIONS, Numbers
 from rewardshift.doctor.rules import Finding, findings_of, sentences
-from rewardshift.shift import Shift
 
 FORMAT = 1
 WIDTH = 52  # of a line's words in the table
 
 
 @dataclass(frozen=True)
-class Diagnosis:
+class Diagnosis(Numbers):
     """The numbers of a diagnosis; `print` shows them as a table, followed by sentences.
 
     Args:
@@ -38,17 +27,6 @@ class Diagnosis:
         members: Disagreement; None for a single critic.
         motion: Movement; None without an earlier Q function.
     """
-
-    gamma: float
-    shift: Shift
-    normaliser: Normaliser
-    signal: Signal
-    belief: Belief | None
-    untried: Untried | None
-    ends: Ends | None
-    start: InitialValues
-    members: Disagreement | None
-    motion: Motion | None
 
     @property
     def findings(self) -> tuple[Finding, ...]:
@@ -94,17 +72,6 @@ class Diagnosis:
 
     def __str__(self) -> str:
         return "\n".join((self.table(), "", *self.sentences))
-
-
-QUESTIONS: dict[str, type[Numbers]] = {
-    "signal": Signal,
-    "belief": Belief,
-    "untried": Untried,
-    "ends": Ends,
-    "start": InitialValues,
-    "members": Disagreement,
-    "motion": Motion,
-}
 
 
 def scalar_names() -> tuple[str, ...]:

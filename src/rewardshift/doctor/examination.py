@@ -57,6 +57,8 @@ class Examination:
     ) -> None:
         self.agent, self.data, self.played = agent, data, played
         self._states, self._rng = states, rng
+        moved = agent.earlier is not None and agent.earlier.updates > 0
+        self._earlier = agent.earlier if moved else None
         parts = [part for part in (data, played) if part is not None]
         self._any, self._newest = parts[0], parts[-1]
         histories = [part.history for part in parts]
@@ -158,13 +160,13 @@ class Examination:
             return None
         rows = self._sample(data, self._states)
         at, action = take(data.observation, rows), np.asarray(data.action)[rows]
-        seen = values_at(agent.value, at, action, "the agent").mean()
+        seen = self._mean(at, action)
         policy = self._mean(at, np.asarray(agent.act(at)))
         beyond = max(0.0, seen - bounds.high, bounds.low - seen)
         if isinstance(agent.actions, gym.spaces.Discrete):
             tried, unseen, nearby = *self._by_tried(data, agent.actions), None
         else:
-            tried, unseen = float(seen), self._mean(at, agent.random_actions(len(rows), self._rng))
+            tried, unseen = seen, self._mean(at, agent.random_actions(len(rows), self._rng))
             nearby = self._mean(at, _nearby(agent.actions, action, self._rng))
         return Untried(
             states=len(rows),
@@ -197,39 +199,36 @@ class Examination:
     def ends(self) -> Ends | None:
         """The values of terminal transitions, of the first source that has any."""
         parts = {"data": self.data, "episodes": self.played}
-        stored, lived = (
-            None if part is None else int(part.history.terminated.sum()) for part in parts.values()
+        there = {name: part for name, part in parts.items() if part is not None}
+        counts = {name: int(part.history.terminated.sum()) for name, part in there.items()}
+        source = next((name for name, part in there.items() if np.any(part.terminated)), None)
+        if source is None:
+            return None
+        part, width, earlier = there[source], self.signal.width, self._earlier
+        ended = np.asarray(part.terminated, bool)
+        settled = np.ones(len(part), bool) if part.settled is None else part.settled
+        terminal, other = self._some(ended & settled), self._some(~ended & settled)
+        excess = self._excess(self.agent.value, part, terminal)
+        ordinary = self._excess(self.agent.value, part, other)
+        past = before = shrinking = None
+        if earlier is not None:
+            past = self._excess(earlier.value, part, terminal)
+            before = _ratio(past, self._excess(earlier.value, part, other), 0.01 * width)
+        if earlier is not None and excess is not None and past and self.agent.lifetime is not None:
+            shrinking = (1 - abs(excess / past)) * self.agent.lifetime / earlier.updates
+        return Ends(
+            stored=counts.get("data"),
+            lived=counts.get("episodes"),
+            source=source,
+            transitions=len(terminal),
+            excess=excess,
+            ordinary=ordinary,
+            share=_ratio(excess, ordinary, 0.01 * width),
+            before=before,
+            far=None if excess is None else _share(excess, width),
+            shrinking=shrinking,
+            **self._limits(),
         )
-        for source, part in parts.items():
-            if part is None or not np.any(part.terminated):
-                continue
-            ended = np.asarray(part.terminated, bool)
-            settled = np.ones(len(part), bool) if part.settled is None else part.settled
-            terminal, other = (self._some(which & settled) for which in (ended, ~ended))
-            excess, ordinary = (
-                self._excess(self.agent.value, part, rows) for rows in (terminal, other)
-            )
-            least = 0.01 * self.signal.width
-            before, earlier = None, self.agent.earlier
-            if earlier is not None and earlier.updates > 0:
-                past, usual = (
-                    self._excess(earlier.value, part, rows) for rows in (terminal, other)
-                )
-                before = _ratio(past, usual, least)
-            return Ends(
-                stored=stored,
-                lived=lived,
-                source=source,
-                transitions=len(terminal),
-                excess=excess,
-                ordinary=ordinary,
-                share=_ratio(excess, ordinary, least),
-                before=before,
-                far=None if excess is None else _share(excess, self.signal.width),
-                shrinking=self._shrinking(part, terminal, excess),
-                **self._limits(),
-            )
-        return None
 
     def _limits(self) -> dict[str, Any]:
         """Where the episodes of the data end, beside the agent's own."""
@@ -263,22 +262,10 @@ class Examination:
         reward = self.agent.trained.reward(np.asarray(part.reward)[rows], part.terminated[rows])
         return float((self._values(part, rows, value) - np.asarray(reward)).mean())
 
-    def _shrinking(self, part: Transitions, rows: np.ndarray, excess: float | None) -> float | None:
-        """The share of an excess that goes away in a lifetime, by the earlier Q function."""
-        lifetime, earlier = self.agent.lifetime, self.agent.earlier
-        if lifetime is None or earlier is None or earlier.updates < 1 or excess is None:
-            return None
-        before = self._excess(earlier.value, part, rows)
-        return (1 - abs(excess / before)) * lifetime / earlier.updates if before else None
-
     @cached_property
     def start(self) -> InitialValues:
         """The values of a fresh network, and the lifetime of their offset."""
-        agent, possible, target = (
-            self.agent,
-            Bounds(self.signal.low, self.signal.high),
-            self.agent.target,
-        )
+        agent, target = self.agent, self.agent.target
         initial = spread = optimism = left = None
         if agent.fresh is not None:
             first = self._newest.first_observations
@@ -286,7 +273,7 @@ class Examination:
             values = values_at(agent.fresh, first, drawn, "a fresh network")
             primal = agent.trained.to_primal(values)
             initial, spread = float(primal.mean()), float(primal.std())
-            optimism = possible.optimism(initial)
+            optimism = Bounds(self.signal.low, self.signal.high).optimism(initial)
         if target is not None and agent.lifetime is not None:
             left = math.exp(-target.updates / agent.lifetime)
         updates = None if target is None else target.updates
@@ -309,8 +296,8 @@ class Examination:
 
     def motion(self) -> Motion | None:
         """The change of values since the earlier Q function."""
-        agent, data, earlier = self.agent, self._any, self.agent.earlier
-        if earlier is None or earlier.updates < 1:
+        agent, data, earlier = self.agent, self._any, self._earlier
+        if earlier is None:
             return None
         rows = self._sample(data, self._states)
         now = self._values(data, rows)
@@ -359,9 +346,8 @@ def _distance(histories: list[History], common: float, grain: float) -> int | No
         better = (reward > common + grain) | (
             terminated & (reward >= common - grain) & (common < -grain)
         )
-        for first, last in itertools.pairwise(
-            history.ends()
-        ):  # the first episode may have begun earlier
+        # The first episode may have begun earlier.
+        for first, last in itertools.pairwise(history.ends()):
             steps = np.flatnonzero(better[first + 1 : last + 1])
             found += [int(steps[0]) + 1] if steps.size else []
     return min(found, default=None)

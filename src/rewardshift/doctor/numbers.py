@@ -6,13 +6,14 @@ The text in an annotation is the number's line in the table.
 from dataclasses import dataclass
 from typing import Annotated, ClassVar, get_type_hints
 
+from rewardshift.doctor.agent_view import Normaliser
 from rewardshift.shift import Shift
 
 SLOWER = 3.0
 
 
 @dataclass(frozen=True)
-class Numbers:
+class Group:
     """A group of numbers: the question that they answer, and what is said if there are none."""
 
     question: ClassVar[str]
@@ -26,7 +27,7 @@ class Numbers:
 
 
 @dataclass(frozen=True)
-class Signal(Numbers):
+class Signal(Group):
     """What the rewards can teach.
 
     `low` and `high` bound the primal values that rewards like these add up to. `informative` is
@@ -57,7 +58,7 @@ class Signal(Numbers):
 
 
 @dataclass(frozen=True)
-class Belief(Numbers):
+class Belief(Group):
     """Estimates of the policy's actions minus the returns that followed, on the trained scale.
 
     `source` is "episodes" of the policy, or "data": there the returns are those of whoever
@@ -82,7 +83,7 @@ class Belief(Numbers):
 
 
 @dataclass(frozen=True)
-class Untried(Numbers):
+class Untried(Group):
     """Values of the actions in the data and of others in the same states, on the trained scale.
 
     `nearby` actions are seen ones with a little noise, for continuous actions only. `policy` is the
@@ -104,7 +105,7 @@ class Untried(Numbers):
 
 
 @dataclass(frozen=True)
-class Ends(Numbers):
+class Ends(Group):
     """The values of terminal transitions.
 
     `stored` counts all terminal transitions in the data, `lived` those in the episodes. `source`
@@ -145,7 +146,7 @@ class Ends(Numbers):
 
 
 @dataclass(frozen=True)
-class InitialValues(Numbers):
+class InitialValues(Group):
     """Where a fresh network begins, and what is left of that.
 
     `initial` is the mean value of a fresh network at the first states, on the primal scale, and
@@ -177,7 +178,7 @@ class InitialValues(Numbers):
 
 
 @dataclass(frozen=True)
-class Disagreement(Numbers):
+class Disagreement(Group):
     """The standard deviation between critics or members, on the primal scale.
 
     `seen` is that for actions in the data, `unseen` that for random ones. `share` is `seen` in
@@ -194,7 +195,7 @@ class Disagreement(Numbers):
 
 
 @dataclass(frozen=True)
-class Motion(Numbers):
+class Motion(Group):
     """The mean change of values in 1,000 updates, and what the target rule allows.
 
     A whole move of the target network passes rewards on by one step, so it moves a value by the
@@ -208,3 +209,31 @@ class Motion(Numbers):
     per_1000: Annotated[float, "change of values in 1,000 updates"]
     allowed: Annotated[float | None, "what the target rule allows"]
     share: float | None
+
+
+@dataclass(frozen=True)
+class Numbers:
+    """All numbers of a diagnosis; `Diagnosis` explains the fields."""
+
+    gamma: float
+    shift: Shift
+    normaliser: Normaliser
+    signal: Signal
+    belief: Belief | None
+    untried: Untried | None
+    ends: Ends | None
+    start: InitialValues
+    members: Disagreement | None
+    motion: Motion | None
+
+
+# The group in each field, in the order of the table.
+QUESTIONS: dict[str, type[Group]] = {
+    "signal": Signal,
+    "belief": Belief,
+    "untried": Untried,
+    "ends": Ends,
+    "start": InitialValues,
+    "members": Disagreement,
+    "motion": Motion,
+}

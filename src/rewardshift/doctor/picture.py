@@ -1,24 +1,24 @@
 """The picture of a diagnosis: estimates against returns, and seen against unseen actions."""
 
-import io
-import warnings
 from collections.abc import Mapping, Sequence
 
 import numpy as np
 
 from rewardshift.doctor.diagnosis import Diagnosis
-from rewardshift.errors import needs
+from rewardshift.errors import needs, plain
+from rewardshift.pictures import BLUE, GREEN, ORANGE, PURPLE, WIDTH, as_file, drawing
 
 with needs("paper"):
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+    from matplotlib.ticker import StrMethodFormatter
 
 # The label and the colour of each kind of actions.
 KINDS = {
-    "seen": ("in the data", "#08519c"),
-    "policy": ("the policy's", "#238b45"),
-    "nearby": ("nearby", "#6a51a3"),
-    "unseen": ("others", "#d94801"),
+    "seen": ("in the data", BLUE),
+    "policy": ("the policy's", GREEN),
+    "nearby": ("nearby", PURPLE),
+    "unseen": ("others", ORANGE),
 }
 
 # Steps, each with a diagnosis or with the values of actions by kind.
@@ -35,10 +35,8 @@ def draw(found: Diagnosis, history: History = (), title: str = "") -> bytes:
             actions are drawn over time.
         title: A title.
     """
-    picture = io.BytesIO()
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "Glyph", UserWarning)  # a title that the font lacks
-        canvas = Figure(figsize=(8, 3.6), layout="constrained")
+    with drawing():
+        canvas = Figure(figsize=(WIDTH, 3.2), layout="constrained")
         left, right = canvas.subplots(1, 2)
         _estimates(left, found)
         if len(history) > 1:
@@ -46,28 +44,29 @@ def draw(found: Diagnosis, history: History = (), title: str = "") -> bytes:
         else:
             _bars(right, found)
         for axis in (left, right):
-            axis.spines[["top", "right"]].set_visible(False)
-        canvas.suptitle(title, fontweight="bold", parse_math=False)
-        canvas.savefig(picture, format="png", dpi=150, metadata={"Software": None})
-    return picture.getvalue()
+            axis.yaxis.set_major_formatter(StrMethodFormatter("{x:,g}"))
+        canvas.suptitle(plain(title))
+        return as_file(canvas)
 
 
 def _estimates(axis: Axes, found: Diagnosis) -> None:
-    axis.set_title("estimate against return, state by state", fontsize=9)
+    axis.set_title("estimate against return, state by state")
     axis.set_xlabel("return that followed")
     axis.set_ylabel("estimate")
     if found.belief is None:
         _say(axis, "no returns to compare with")
         return
     estimate, followed = np.array(found.belief.points).T
-    axis.scatter(followed, estimate, s=9, alpha=0.5, color="#08519c", linewidth=0)
-    ends = [min(followed.min(), estimate.min()), max(followed.max(), estimate.max())]
-    axis.plot(ends, ends, color="black", linewidth=1, linestyle="--", label="equal")
-    axis.legend(frameon=False, fontsize=8, loc="best")
+    axis.scatter(followed, estimate, s=9, alpha=0.5, color=BLUE, linewidth=0)
+    # Each axis has the range of its own numbers: estimates may be a thousand times the returns.
+    low, high = axis.get_xlim()
+    axis.plot([low, high], [low, high], color="black", linewidth=1, linestyle="--", label="equal")
+    axis.set_xlim(low, high)
+    axis.legend(loc="best")
 
 
 def _bars(axis: Axes, found: Diagnosis) -> None:
-    axis.set_title("values of actions, in states of the data", fontsize=9)
+    axis.set_title("values of actions, in states of the data")
     axis.set_ylabel("mean value")
     known = _values(found)
     if not known:
@@ -79,7 +78,7 @@ def _bars(axis: Axes, found: Diagnosis) -> None:
 
 
 def _over_time(axis: Axes, history: History) -> None:
-    axis.set_title("values of actions, in states of the data", fontsize=9)
+    axis.set_title("values of actions, in states of the data")
     axis.set_xlabel("training steps")
     axis.locator_params(axis="x", nbins=6)
     axis.set_ylabel("mean value")
@@ -88,7 +87,7 @@ def _over_time(axis: Axes, history: History) -> None:
         points = [(step, value) for step, value in values if value is not None]
         if points:
             axis.plot(*zip(*points, strict=True), "o-", ms=3, color=color, label=label)
-    axis.legend(frameon=False, fontsize=8, loc="best")
+    axis.legend(loc="best")
 
 
 def _values(found: Diagnosis | Mapping[str, float]) -> Mapping[str, float]:

@@ -4,13 +4,10 @@
 which thresholds were checked on other seeds and tasks than those of their table.
 """
 
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
-from rewardshift.doctor.numbers import Belief, Ends
-from rewardshift.optimism import suggest_shift
-
-if TYPE_CHECKING:
-    from rewardshift.doctor.diagnosis import Diagnosis
+from rewardshift.auto import Auto
+from rewardshift.doctor.numbers import Belief, Ends, Numbers
 
 # Shares of the possible range of values.
 OVERESTIMATION = 0.33
@@ -66,7 +63,7 @@ class Finding(NamedTuple):
         return f"{self.name.capitalize()}: {self.sentence} {self.advice}"
 
 
-def findings_of(diagnosis: "Diagnosis") -> tuple[Finding, ...]:
+def findings_of(numbers: Numbers) -> tuple[Finding, ...]:
     """The illnesses, the most telling first."""
     of_data = (
         _no_update,
@@ -79,18 +76,18 @@ def findings_of(diagnosis: "Diagnosis") -> tuple[Finding, ...]:
         _horizon,
     )
     of_values = (_untried, _overestimation, _underestimation)
-    rules = of_data if diagnosis.start.updates == 0 else of_data + of_values
-    return tuple(found for rule in rules if (found := rule(diagnosis)) is not None)
+    rules = of_data if numbers.start.updates == 0 else of_data + of_values
+    return tuple(found for rule in rules if (found := rule(numbers)) is not None)
 
 
-def sentences(diagnosis: "Diagnosis") -> tuple[str, ...]:
+def sentences(numbers: Numbers) -> tuple[str, ...]:
     """The findings in words, and what cannot be told."""
-    found = findings_of(diagnosis)
-    said = [str(one) for one in found] + _untold(diagnosis, {one.name for one in found})
-    start = diagnosis.start
+    found = findings_of(numbers)
+    said = [str(one) for one in found] + _untold(numbers, {one.name for one in found})
+    start = numbers.start
     if not said:
         said.append("Nothing stands out: a shift is unlikely to help values like these.")
-    if diagnosis.shift.bias and start.left is not None and start.left > 0.01:
+    if numbers.shift.bias and start.left is not None and start.left > 0.01:
         said.append(
             f"About {start.left:.0%} of the shift's offset should be left in the values of visited"
             " states: judge what the shift does to the end of training after five lifetimes."
@@ -98,11 +95,11 @@ def sentences(diagnosis: "Diagnosis") -> tuple[str, ...]:
     return tuple(said)
 
 
-def _untold(diagnosis: "Diagnosis", named: set[Illness]) -> list[str]:
+def _untold(numbers: Numbers, named: set[Illness]) -> list[str]:
     """What looks like an illness and may be none, and what is missing to tell."""
     if "no update" in named:
         return []
-    said, belief, ends = [], diagnosis.belief, diagnosis.ends
+    said, belief, ends = [], numbers.belief, numbers.ends
     if belief is None:
         said.append(
             "It cannot tell whether the values are too high or too low: that needs an environment,"
@@ -118,7 +115,7 @@ def _untold(diagnosis: "Diagnosis", named: set[Illness]) -> list[str]:
             f"It expects {belief.estimate:.4g} where {belief.followed:.4g} follows, which its"
             f" {kind} start explains: train longer before judging its values."
         )
-    if ends is not None and "ends" not in named and _suspicious(diagnosis, ends):
+    if ends is not None and "ends" not in named and _suspicious(numbers, ends):
         cannot = "One look cannot" if ends.before is None else "It cannot"
         said.append(
             f"It expects {ends.excess:.4g} after terminal transitions. {cannot} tell whether it is"
@@ -127,8 +124,8 @@ def _untold(diagnosis: "Diagnosis", named: set[Illness]) -> list[str]:
     return said
 
 
-def _no_update(diagnosis: "Diagnosis") -> Finding | None:
-    if diagnosis.start.updates != 0:
+def _no_update(numbers: Numbers) -> Finding | None:
+    if numbers.start.updates != 0:
         return None
     return Finding(
         "no update",
@@ -137,8 +134,8 @@ def _no_update(diagnosis: "Diagnosis") -> Finding | None:
     )
 
 
-def _no_signal(diagnosis: "Diagnosis") -> Finding | None:
-    signal, shift = diagnosis.signal, diagnosis.shift
+def _no_signal(numbers: Numbers) -> Finding | None:
+    signal, shift = numbers.signal, numbers.shift
     if signal.informative:
         return None
     pays = signal.highest_reward
@@ -149,7 +146,7 @@ def _no_signal(diagnosis: "Diagnosis") -> Finding | None:
     if shift.bias < 0:
         advice = (
             f"Its shift of {shift.bias:.4g} makes a Q of zero stand for {shift.initial_value:.4g}"
-            f" already{_lasts(diagnosis)}: explore longer, or in another way."
+            f" already{_lasts(numbers)}: explore longer, or in another way."
         )
     elif pays < 0 and not shift.bias:
         advice = (
@@ -157,22 +154,22 @@ def _no_signal(diagnosis: "Diagnosis") -> Finding | None:
             " explore longer, or in another way."
         )
     else:
-        bias = suggest_shift("explore", 0.0, 1.0, gamma=diagnosis.gamma).bias
+        tried = Auto().shift([pays], [False], numbers.gamma)
         instead = f" instead of {shift.bias:.4g}" if shift.bias else ""
         advice = (
-            f"Try a negative shift first{instead}: {bias:.4g} times the return of a success"
-            " (rewardshift suggest --goal explore)."
+            f"Try the shift of 'auto' first{instead}: a bias of {tried.bias:.4g} with"
+            f" terminal={tried.terminal!r}, times what a goal pays if that is not 1."
         )
     return Finding("no signal", sentence, advice)
 
 
-def _lasts(diagnosis: "Diagnosis") -> str:
-    lifetime = diagnosis.start.lifetime
+def _lasts(numbers: Numbers) -> str:
+    lifetime = numbers.start.lifetime
     return "" if lifetime is None else f", and fades in {lifetime:.4g} updates"
 
 
-def _other_rewards(diagnosis: "Diagnosis") -> Finding | None:
-    foreign = diagnosis.signal.foreign
+def _other_rewards(numbers: Numbers) -> Finding | None:
+    foreign = numbers.signal.foreign
     if foreign is None or foreign <= FOREIGN:
         return None
     return Finding(
@@ -184,24 +181,24 @@ def _other_rewards(diagnosis: "Diagnosis") -> Finding | None:
     )
 
 
-def _large_rewards(diagnosis: "Diagnosis") -> Finding | None:
-    belief, largest = diagnosis.belief, diagnosis.signal.largest
+def _large_rewards(numbers: Numbers) -> Finding | None:
+    belief, largest = numbers.belief, numbers.signal.largest
     followed = 0.0 if belief is None else abs(belief.followed)
     if largest < LARGE_REWARD and followed < LARGE_VALUE:
         return None
-    scale = diagnosis.shift.scale / max(largest, 1.0)
+    scale = numbers.shift.scale / max(largest, 1.0)
     return Finding(
         "large rewards",
         f"Rewards are as large as {largest:.4g}"
         + (f" and returns about {belief.followed:.4g}" if belief is not None else "")
         + ", which a network reaches slowly and with large errors.",
-        f"Scale them down to about 1 in size, as with Shift({diagnosis.shift.bias:g},"
+        f"Scale them down to about 1 in size, as with Shift({numbers.shift.bias:g},"
         f" scale={scale:.2g}); a bias does not repair it.",
     )
 
 
-def _time_limits(diagnosis: "Diagnosis") -> Finding | None:
-    ends = diagnosis.ends
+def _time_limits(numbers: Numbers) -> Finding | None:
+    ends = numbers.ends
     if ends is None or ends.at_limit is None or not ends.stored or ends.went_on is None:
         return None
     enough = max(AT_LIMIT, SHARE_AT_LIMIT * ends.stored)
@@ -219,18 +216,18 @@ def _time_limits(diagnosis: "Diagnosis") -> Finding | None:
     )
 
 
-def _ends(diagnosis: "Diagnosis") -> Finding | None:
-    ends = diagnosis.ends
+def _ends(numbers: Numbers) -> Finding | None:
+    ends = numbers.ends
     if ends is None:
         return None
     # Episodes that were all cut at the same length may be those of a policy that did not end yet.
     unknown = ends.stored == 0 and ends.lived and ends.cut != 0
-    if unknown and diagnosis.signal.transitions > ENOUGH:
+    if unknown and numbers.signal.transitions > ENOUGH:
         sentence = (
             f"{ends.lived} transitions of its episodes are terminal and none in the data is, so it"
             " bootstraps through the ends of episodes."
         )
-    elif _valued_like_others(diagnosis, ends):
+    elif _valued_like_others(numbers, ends):
         sentence = (
             f"It expects {ends.excess:.4g} after terminal transitions, as if the episode went on:"
             f" {ends.share:.0%} of what it expects after others, and {ends.before:.0%} before."
@@ -241,60 +238,60 @@ def _ends(diagnosis: "Diagnosis") -> Finding | None:
     return Finding("ends", sentence, advice)
 
 
-def _valued_like_others(diagnosis: "Diagnosis", ends: Ends) -> bool:
+def _valued_like_others(numbers: Numbers, ends: Ends) -> bool:
     """Whether terminal values are those of ordinary transitions, in two looks.
 
     One look cannot tell values that were never learned from those that are not learned yet.
     """
-    if ends.before is None or ends.share is None or not _suspicious(diagnosis, ends):
+    if ends.before is None or ends.share is None or not _suspicious(numbers, ends):
         return False
     learning = ends.shrinking is not None and ends.shrinking > SHRINKING
     return min(ends.before, ends.share) >= THROUGH_ENDS and not learning
 
 
-def _suspicious(diagnosis: "Diagnosis", ends: Ends) -> bool:
+def _suspicious(numbers: Numbers, ends: Ends) -> bool:
     """Whether terminal transitions that it had the time to learn are valued much like others."""
     if ends.source != "data" or ends.share is None or ends.far is None:
         return False  # ends of its last policy, which it may not have learned at all
-    late = (diagnosis.start.left or 0.0) <= LEARNING and ends.transitions >= FEW_ENDS
+    late = (numbers.start.left or 0.0) <= LEARNING and ends.transitions >= FEW_ENDS
     # Values that diverge can be larger still; then an end that is not known is not the cause.
     like_others = SUSPICIOUS <= ends.share <= DIVERGED
     return late and like_others and abs(ends.far) >= TERMINAL_VALUE
 
 
-def _normaliser(diagnosis: "Diagnosis") -> Finding | None:
-    if diagnosis.normaliser != "outside" or not diagnosis.shift.bias:
+def _normaliser(numbers: Numbers) -> Finding | None:
+    if numbers.normaliser != "outside" or not numbers.shift.bias:
         return None
     return Finding(
         "normaliser",
         "The rewards are rescaled outside of the shift: the agent learns from"
-        f" {diagnosis.shift.scale:.4g} r {diagnosis.shift.bias:+.4g} now, and from something else"
+        f" {numbers.shift.scale:.4g} r {numbers.shift.bias:+.4g} now, and from something else"
         " when the normaliser's scale has moved.",
         "Turn off the normalisation of rewards, or set the scale of the shift yourself.",
     )
 
 
-def _horizon(diagnosis: "Diagnosis") -> Finding | None:
-    distance, weight = diagnosis.signal.distance, diagnosis.signal.weight
+def _horizon(numbers: Numbers) -> Finding | None:
+    distance, weight = numbers.signal.distance, numbers.signal.weight
     if distance is None or weight is None or weight >= VISIBLE:
         return None
     wanted = 1 - 1 / distance
     return Finding(
         "horizon",
         f"The nearest that anything better was to the beginning of an episode is {distance} steps,"
-        f" and the discount of {diagnosis.gamma:g} leaves {weight:.1g} of it there.",
+        f" and the discount of {numbers.gamma:g} leaves {weight:.1g} of it there.",
         f"Use a larger discount, {wanted:.4g} or more; a shift would not help.",
     )
 
 
-def _untried(diagnosis: "Diagnosis") -> Finding | None:
-    untried, signal, shift = diagnosis.untried, diagnosis.signal, diagnosis.shift
+def _untried(numbers: Numbers) -> Finding | None:
+    untried, signal, shift = numbers.untried, numbers.signal, numbers.shift
     if untried is None or untried.pull is None or untried.pull <= PULL:
         return None
     advice = "Collect data with the policy"
     if signal.low < signal.high:
-        scale, gamma = shift.scale, diagnosis.gamma
-        bias = suggest_shift("exploit", signal.low, signal.high, gamma=gamma, scale=scale).bias
+        scale, gamma = shift.scale, numbers.gamma
+        bias = -(1 - gamma) * scale * signal.low  # that of `Cautious`
         if bias > max(0.0, shift.bias):
             instead = f" instead of {shift.bias:.4g}" if shift.bias else ""
             advice += f", or offline try a positive shift first, {bias:.4g}{instead}"
@@ -314,12 +311,12 @@ def _untried(diagnosis: "Diagnosis") -> Finding | None:
     )
 
 
-def _overestimation(diagnosis: "Diagnosis") -> Finding | None:
-    belief, shift = diagnosis.belief, diagnosis.shift
+def _overestimation(numbers: Numbers) -> Finding | None:
+    belief, shift = numbers.belief, numbers.shift
     if belief is None or belief.share is None or belief.overestimation <= 0:
         return None
-    far = belief.source == "episodes" and _far(_unexplained(diagnosis, belief))
-    if not (far or (belief.beyond or 0.0) > BEYOND) or _other_rewards(diagnosis) is not None:
+    far = belief.source == "episodes" and _far(_unexplained(numbers, belief))
+    if not (far or (belief.beyond or 0.0) > BEYOND) or _other_rewards(numbers) is not None:
         return None
     advice = "Use a slower target network, twin critics or a lower learning rate."
     if shift.bias < 0:
@@ -339,17 +336,17 @@ def _overestimation(diagnosis: "Diagnosis") -> Finding | None:
     )
 
 
-def _underestimation(diagnosis: "Diagnosis") -> Finding | None:
-    belief = diagnosis.belief
+def _underestimation(numbers: Numbers) -> Finding | None:
+    belief = numbers.belief
     if belief is None or belief.source != "episodes" or belief.overestimation >= 0:
         return None
-    if belief.share is None or not _far(_unexplained(diagnosis, belief)):
+    if belief.share is None or not _far(_unexplained(numbers, belief)):
         return None
-    if _other_rewards(diagnosis) is not None:
+    if _other_rewards(numbers) is not None:
         return None
     advice = "Check that time limits are bootstrapped and that rewards are not clipped."
-    if diagnosis.shift.bias > 0:
-        advice += f" Its shift of {diagnosis.shift.bias:.4g} lowers what it begins with, no more."
+    if numbers.shift.bias > 0:
+        advice += f" Its shift of {numbers.shift.bias:.4g} lowers what it begins with, no more."
     return Finding(
         "underestimation",
         f"It expects {belief.estimate:.4g} where {belief.followed:.4g} follows:"
@@ -363,10 +360,10 @@ def _far(share: float) -> bool:
     return share > OVERESTIMATION or share < -UNDERESTIMATION
 
 
-def _unexplained(diagnosis: "Diagnosis", belief: Belief) -> float:
+def _unexplained(numbers: Numbers, belief: Belief) -> float:
     """The overestimation without what the start alone can have left where there is data."""
-    start, over, width = diagnosis.start, belief.overestimation, diagnosis.signal.width
-    explained = start.kept * (start.begun(diagnosis.shift) - belief.followed)
+    start, over, width = numbers.start, belief.overestimation, numbers.signal.width
+    explained = start.kept * (start.begun(numbers.shift) - belief.followed)
     if over > 0:
         return max(0.0, over - max(0.0, explained)) / width
     return min(0.0, over - min(0.0, explained)) / width

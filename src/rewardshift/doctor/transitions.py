@@ -1,7 +1,7 @@
 """Transitions that the doctor looks at: of a replay, of a data set, or of the agent's episodes."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any, NamedTuple
 
@@ -11,14 +11,12 @@ import numpy as np
 from rewardshift.doctor.agent_view import AgentView
 from rewardshift.episodes import Step, episode_steps
 from rewardshift.errors import InputError, blaming, shown
-from rewardshift.wrappers import METADATA_KEY
 
 # A function of the number of finished episodes.
 OnEpisode = Callable[[int], None]
 
 # The columns of transitions that need as many rows as there are rewards.
 _COLUMNS = ("observation", "action", "terminated", "next_observation", "ended", "settled")
-
 
 # Rewards of the environment's own with more kinds than this are taken for continuous.
 KINDS = 20
@@ -125,17 +123,17 @@ def play_episodes(
     env: gym.Env[Any, Any],
     episodes: int,
     steps: int,
-    seed: int,
+    seed: int | None = None,
     on_episode: OnEpisode | None = None,
 ) -> Transitions:
-    """The transitions of episodes without exploration, with primal rewards.
+    """The transitions of episodes of the agent's policy, with primal rewards.
 
     Args:
         agent: The agent.
         env: An environment of its own; a shift around it is undone.
         episodes: The number of episodes.
         steps: The most steps of all of them; the last episode is cut there.
-        seed: The seed of the first reset.
+        seed: The seed of the first reset, if it has one.
         on_episode: Called after each episode.
     """
 
@@ -206,15 +204,10 @@ def foreign_rewards(
     """
     stored, paid = data.history.reward, np.unique(played.reward)
     if len(paid) <= KINDS and _outside(stored, paid) > 0:
-        rng, ended = np.random.default_rng([0xF0, seed]), True
-        for _ in range(RANDOM_STEPS):
-            with blaming(f"the environment {env}, in a random step,"):
-                if ended:
-                    env.reset()
-                action = agent.env_action(agent.random_actions(1, rng)[0])
-                _, reward, terminated, truncated, info = env.step(action)
-            primal = info.get("primal_reward", reward) if METADATA_KEY in env.metadata else reward
-            paid, ended = np.union1d(paid, [float(primal)]), bool(terminated or truncated)
+        rng = np.random.default_rng([0xF0, seed])
+        wandering = replace(agent, act=lambda seen: agent.random_actions(rows_in(seen), rng))
+        tried = play_episodes(wandering, env, RANDOM_STEPS, RANDOM_STEPS)
+        paid = np.union1d(paid, tried.reward)
     return _outside(stored, paid) if len(paid) <= KINDS else None
 
 

@@ -1,7 +1,8 @@
-"""HalfCheetah and Pendulum with a reward for reaching a goal, and for nothing else."""
+"""Robots and Pendulum with a reward for reaching a goal, and for nothing else."""
 
 from typing import Any
 
+import gymnasium as gym
 import numpy as np
 from gymnasium.envs.classic_control.pendulum import PendulumEnv
 from gymnasium.utils import EzPickle
@@ -37,6 +38,27 @@ class SparseHalfCheetah(HalfCheetahEnv):
         observation, _, terminated, truncated, info = super().step(action)  # type: ignore[no-untyped-call]
         reward = float(self.data.qpos[0] - before > self.distance)
         return observation, reward, terminated, truncated, info
+
+
+class SparseRunner(gym.Wrapper[Any, Any, Any, Any]):
+    """+1 for every step with a forward speed above `speed`, else 0; a fall ends the episode.
+
+    There is no control cost, and no reward for being upright.
+
+    Args:
+        robot: One of Gymnasium's robots that report their speed, such as "Hopper".
+        speed: The speed, in m/s, that a step must exceed.
+        kwargs: Arguments of the robot.
+    """
+
+    def __init__(self, robot: str, speed: float = 1.0, **kwargs: Any) -> None:
+        super().__init__(gym.make(f"{robot}-v5", **kwargs).unwrapped)
+        self.speed = speed
+
+    def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
+        """See `gymnasium.Env.step`."""
+        observation, _, terminated, truncated, info = super().step(action)
+        return observation, float(info["x_velocity"] > self.speed), terminated, truncated, info
 
 
 class SparsePendulum(PendulumEnv, EzPickle):

@@ -26,7 +26,6 @@ from rewardshift.doctor import (
 )
 from rewardshift.doctor.agent_view import same_randomness
 from rewardshift.errors import InputError, needs, one_line, shown
-from rewardshift.integrations.sb3 import KEPT, check, shifts_around
 from rewardshift.integrations.sb3_critics import (
     READABLE,
     Critics,
@@ -35,6 +34,7 @@ from rewardshift.integrations.sb3_critics import (
     frozen_critics,
     policy_actions,
 )
+from rewardshift.integrations.sb3_wrapper import KEPT, check, shifts_around
 from rewardshift.shift import Shift, as_single_shift
 
 with needs("sb3"):
@@ -201,7 +201,7 @@ def _own_shift(model: BaseAlgorithm, given: float | Shift | None) -> Shift:
     """The shift of the rewards in the replay."""
     if given is not None:
         return as_single_shift(given)
-    if (kept := getattr(model, KEPT, None)) is not None:  # what "auto" chose before it was saved
+    if kept := getattr(model, KEPT, None):  # what "auto" chose before it was saved
         return Shift(**kept)
     venv = model.get_env()
     return next(iter([] if venv is None else shifts_around(venv)), Shift(0.0))
@@ -270,23 +270,25 @@ def _replay(model: Any, shift: Shift) -> Transitions:
         discrete = isinstance(model.observation_space, gym.spaces.Discrete)
         return flat(array)[:, 0] if discrete else flat(array)
 
-    actions, terminated = flat(buffer.actions), flat(buffer.dones * (1 - buffer.timeouts)) > 0
-    rewards = flat(buffer.rewards).astype(np.float64)
+    def in_order(array: np.ndarray) -> np.ndarray:
+        # One environment after the other, from the oldest step to the newest: it goes around.
+        return np.roll(array, -buffer.pos, axis=0).T.reshape(-1)
+
+    dones, actions = buffer.dones[:size] > 0, flat(buffer.actions)
+    terminated = dones & (buffer.timeouts[:size] == 0)
+    rewards = buffer.rewards[:size].astype(np.float64)
     reward = np.asarray(shift.to_primal_reward(rewards, terminated))
-    # One environment after the other, from the oldest step to the newest: it goes around.
-    order = np.arange(size) if not buffer.full else (buffer.pos + np.arange(size)) % size
-    places = (order[:, None] * buffer.n_envs + np.arange(buffer.n_envs)).T.reshape(-1)
-    ended = flat(buffer.dones) > 0
-    ended[places[size - 1 :: size]] = True
+    ended = in_order(dones)
+    ended[size - 1 :: size] = True
     compact = getattr(buffer, "optimize_memory_usage", False)
     age = (buffer.pos - 1 - np.arange(size)) % size  # 0 is the newest: it goes around
     return Transitions(
         observation=seen(buffer.observations),
         action=actions[:, 0] if isinstance(model.action_space, gym.spaces.Discrete) else actions,
-        reward=reward,
-        terminated=terminated,
+        reward=reward.reshape(-1),
+        terminated=terminated.reshape(-1),
         next_observation=None if compact else seen(buffer.next_observations),
-        whole=History(reward[places], terminated[places], ended[places]),
+        whole=History(in_order(reward), in_order(terminated), ended),
         settled=np.repeat(age >= size / 2, buffer.n_envs),
     )
 

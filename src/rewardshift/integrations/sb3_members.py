@@ -15,6 +15,7 @@ import numpy as np
 from rewardshift.checks import Natural, checked
 from rewardshift.errors import InputError, needs, shown
 from rewardshift.integrations.sb3_curiosity import CuriousReplayBuffer
+from rewardshift.integrations.sb3_wrapper import shifts_around
 from rewardshift.shift import Shift, as_shift, without_arrays
 from rewardshift.wrappers import refuse_second_shift
 
@@ -110,8 +111,6 @@ class RandomRewardShift(OffPolicyAlgorithm):
     @staticmethod
     def _refuse_shifted(venv: VecEnv) -> None:
         """Refuses environments whose rewards are shifted already."""
-        from rewardshift.integrations.sb3 import shifts_around  # noqa: PLC0415  it imports this
-
         refuse_second_shift(venv, next(iter(shifts_around(venv)), None))
 
     def _kwargs_of_policy(self) -> dict[str, Any]:

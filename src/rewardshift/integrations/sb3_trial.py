@@ -11,6 +11,7 @@ import gymnasium as gym
 from rewardshift.checks import Count, checked
 from rewardshift.errors import InputError, needs, one_line, shown
 from rewardshift.integrations.sb3_members import RandomRewardShift
+from rewardshift.integrations.sb3_wrapper import VecShiftReward, check
 from rewardshift.wrappers import ShiftReward
 
 with needs("sb3"):
@@ -86,8 +87,6 @@ class Trial:
         self, env: gym.Env[Any, Any], seed: int, shifts: tuple[Any, ...] = (0.0,)
     ) -> Iterator[tuple[int, OffPolicyAlgorithm]]:
         """Trains on the environment, and yields each evaluated step and the model."""
-        from rewardshift.integrations.sb3 import check  # noqa: PLC0415  it imports this module
-
         members = {"shifts": shifts} if self.takes_members else {}
         make: Any = self.agent
         if isinstance(env, ShiftReward) and issubclass(make, RandomRewardShift):
@@ -119,13 +118,10 @@ def _arguments_of(agent: type[Any]) -> inspect.Signature:
 
 
 def _outside(env: gym.Env[Any, Any]) -> Any:
-    """The environment with its shift around the `VecEnv`, where `"auto"` and hindsight need it."""
-    from rewardshift.integrations.sb3 import VecShiftReward  # noqa: PLC0415  it imports this module
-
+    """The environment with its shift around the `VecEnv`, where hindsight needs it."""
     if not isinstance(env, ShiftReward):
         return env
-    gamma = None if env._rule is None else env.shift.gamma
-    return VecShiftReward(DummyVecEnv([lambda: Monitor(env.env)]), env._rule or env.shift, gamma)
+    return VecShiftReward(DummyVecEnv([lambda: Monitor(env.env)]), env.shift)
 
 
 def _in_shifted(agent: type[RandomRewardShift]) -> type[RandomRewardShift]:

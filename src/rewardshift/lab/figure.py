@@ -87,6 +87,9 @@ class Panel:
             respect it.
         y_range: The range of the values, if the task has one.
         methods: The names of the shown methods. None shows all of the figure's.
+        plot: In a picture against constants, the title of the plot that it shares with other
+            panels; by default it has its own.
+        line: Its label in that plot.
     """
 
     name: str
@@ -97,6 +100,8 @@ class Panel:
     lower_is_better: bool = False
     y_range: tuple[float, float] | None = None
     methods: tuple[str, ...] | None = None
+    plot: str = ""
+    line: str = ""
 
     def shows(self, method: str) -> bool:
         """Whether the method has a line in this panel."""
@@ -113,6 +118,7 @@ class Method:
         agent: The agent. None takes that of each task.
         style: The style in plots. None takes one from `PALETTE`, by the method's index.
         apart: Whether it is a unit of work by itself even if the other methods share one.
+        constant: Its place in a picture against constants.
     """
 
     name: str
@@ -120,6 +126,7 @@ class Method:
     agent: Any = None
     style: Style | None = None
     apart: bool = False
+    constant: float | None = None
 
 
 @dataclass(frozen=True)
@@ -138,6 +145,8 @@ class Claim:
         source: The source of the claim: the paper, or us.
         alike: If given, the claim is that the two are alike: their difference is smaller than
             this share of the range of the panel's values.
+        allowance: If given, the claim is that `better` is not worse by more than this share of the
+            range of the panel's values.
         bound: If given, the claim is that the metric is nearer to 0 than this, in the panel's
             units. The curve is that of `better`, minus that of `worse` with the same seed if there
             is one.
@@ -153,6 +162,7 @@ class Claim:
     metric: Metric = "auc"
     source: Source = "paper"
     alike: float | None = None
+    allowance: float | None = None
     bound: float | None = None
     until: int | None = None
     end: float = 0.1
@@ -197,6 +207,12 @@ class Figure:
         panels, methods, claims: See `Panel`, `Method` and `Claim`.
         presets: The presets by name.
         x_label: The label of the steps.
+        form: What the picture shows. `"curves"`: a plot of learning curves for each panel. The
+            others show one number for each curve, that by which the first claim compares:
+            `"constants"` its mean and interval against the constants of the methods, `"table"`
+            its mean, with a row for each panel and a column for each method.
+        constants: The words for the methods' constants, in the picture against them.
+        columns: The number of plots side by side.
         run: A function of your own that trains the methods on the tasks of a `Unit` for its seeds
             and returns the curves. A curve must not depend on the rest of the unit. The function
             may store in the given folder the files that it needs to continue after an interruption.
@@ -224,6 +240,9 @@ class Figure:
     claims: tuple[Claim, ...]
     presets: Mapping[str, Preset]
     x_label: str = "environment steps"
+    form: Literal["curves", "constants", "table"] = "curves"
+    constants: str = "constant b"
+    columns: int = 3
     run: Callable[["Figure", "Unit", Path], list[Curve]] | None = None
     unit_spans: tuple[Literal["task", "method"], ...] = ()
     seeds_per_unit: int = 8

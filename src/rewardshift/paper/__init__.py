@@ -1,7 +1,7 @@
 """The paper's figures and ours, one file for each scenario. Importing this registers them."""
 
 from rewardshift.lab import register
-from rewardshift.paper.auto import AUTO, AUTO_CONTROL, AUTO_OFFLINE
+from rewardshift.paper.auto import AUTO, AUTO_CONTROL, AUTO_OFFLINE, AUTO_TEST
 from rewardshift.paper.control import (
     CONTROL,
     CONTROL_ABLATION,
@@ -24,7 +24,7 @@ from rewardshift.paper.terminal import TERMINAL_TREATMENT
 
 for figure in (
     *(FIGURE1, MAZE_SIZES, TERMINAL_TREATMENT, LIFETIME, INITIAL_VALUES),
-    *(AUTO, AUTO_CONTROL, AUTO_OFFLINE),
+    *(AUTO, AUTO_CONTROL, AUTO_TEST, AUTO_OFFLINE),
     *(CURIOSITY, CURIOSITY_ABLATION, CURIOSITY_STORED, CURIOSITY_EXPLAINED),
     *(CONTROL, CONTROL_ABLATION, SPARSE_CHEETAH_FIGURE, HUMANOID),
     *(OFFLINE, OFFLINE_ABLATION, OFFLINE_MECHANISM),

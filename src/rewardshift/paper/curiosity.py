@@ -54,7 +54,12 @@ def _return_panels(task: str) -> tuple[Panel, Panel]:
     return (
         Panel(task, task, "greedy return", task, "evaluation_return", y_range=y_range),
         Panel(
-            f"{task}-training", task, "training return", task, "training_return", y_range=y_range
+            f"{task}-training",
+            f"{task}, while training",
+            "training return",
+            task,
+            "training_return",
+            y_range=y_range,
         ),
     )
 
@@ -85,7 +90,8 @@ def _rnd(bias: float) -> Method:
     """RND with its reward shifted; 0 is the original."""
     name = f"rnd{bias:g}" if bias else "rnd"
     label = f"RND {bias:g}" if bias else "RND"
-    return Method(name, label, replace(PAPER_DQN, intrinsic=RND(bias)), RND_STYLES[bias])
+    agent = replace(PAPER_DQN, intrinsic=RND(bias))
+    return Method(name, label, agent, RND_STYLES[bias], constant=bias)
 
 
 PAPER_ORDER = (
@@ -121,6 +127,7 @@ CURIOSITY = Figure(
     ),
     tasks=TASKS,
     panels=tuple(panel for task in TASKS for panel in _return_panels(task)),
+    columns=2,
     methods=(
         UNSHIFTED,
         _rnd(0.0),
@@ -217,6 +224,8 @@ CURIOSITY_ABLATION = replace(
             },
         ),
     },
+    form="constants",
+    constants="shift of RND's bonus",
 )
 
 STORED = Method(
@@ -277,7 +286,7 @@ CURIOSITY_EXPLAINED = replace(
         *_return_panels("MultiRoom"),
         Panel(
             "MultiRoom-bonus",
-            "MultiRoom",
+            "MultiRoom, bonus",
             "mean bonus",
             "MultiRoom",
             "bonus",
@@ -307,4 +316,5 @@ CURIOSITY_EXPLAINED = replace(
         "paper": replace(CURIOSITY.presets["paper"], seconds=40_000),
     },
     seeds_per_unit=1,  # a quarter cheaper than ten: `benchmarks/seeds.py`
+    columns=3,
 )

@@ -186,4 +186,5 @@ LIFETIME = Figure(
     unit_spans=("method",),
     seeds_per_unit=10,
     lifetimes=lambda _figure, _task, preset: LIFETIMES[preset],
+    columns=2,
 )

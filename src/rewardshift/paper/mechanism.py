@@ -98,14 +98,23 @@ def titled_panels(tasks: Iterable[str]) -> tuple[Panel, ...]:
     return tuple(replace(p, title=p.name.replace("-", ", ")) for p in task_panels(tasks))
 
 
+def _beside(panel: Panel) -> Panel:
+    """The panel, in one plot with that of the other treatment of terminal states."""
+    plot = panel.title.removesuffix(", absorbing")
+    treatment = "zero" if plot == panel.title else "absorbing"
+    return replace(panel, plot=plot, line=f"terminal {treatment}")
+
+
 OFFLINE_MECHANISM = Figure(
     name="offline-mechanism",
     title="Offline, without a constraint: does a cautious start keep a policy with its data?",
     scenario="S1 offline",
     tasks=TASKS,
-    panels=titled_panels(TASKS),
+    panels=tuple(map(_beside, titled_panels(TASKS))),
+    form="constants",
+    constants="optimism",
     methods=tuple(
-        Method(_name(optimism), f"optimism {optimism:g}", style=style)
+        Method(_name(optimism), f"optimism {optimism:g}", style=style, constant=optimism)
         for optimism, style in zip(OPTIMISM, STYLES, strict=True)
     ),
     # With `zero` the shift of an optimism of 0 or 1 makes every reward of CartPole and MountainCar

@@ -51,12 +51,23 @@ END = 0.4  # the share of the evaluations that are the end: after 3.6 lifetimes 
 
 def _panels(name: str, methods: tuple[str, ...] | None = None) -> tuple[Panel, ...]:
     """The panels of a task: the return, the estimate's error, and the values of unseen actions."""
+    title = name.replace("-", ", ", 1)
     return tuple(
-        Panel(panel, name.replace("-", ", ", 1), y_label, name, measure, methods=methods)
-        for panel, y_label, measure in (
-            (name, "return", "evaluation_return"),
-            (f"{name}-overestimation", "value: estimated - real", "overestimation"),
-            (f"{name}-unseen", "value: unseen - seen actions", "unseen_advantage"),
+        Panel(panel, words, y_label, name, measure, methods=methods)
+        for panel, words, y_label, measure in (
+            (name, title, "return", "evaluation_return"),
+            (
+                f"{name}-overestimation",
+                f"{title}, estimate",
+                "value: estimated - real",
+                "overestimation",
+            ),
+            (
+                f"{name}-unseen",
+                f"{title}, unseen actions",
+                "value: unseen - seen actions",
+                "unseen_advantage",
+            ),
         )
     )
 
@@ -112,7 +123,7 @@ PLAIN = ("unshifted", "positive", "negative")
 
 OFFLINE = Figure(
     name="offline",
-    title="Offline: a positive shift is caution, for BCQ and CQL",
+    title="Offline: shifts of agents that already stay with their data",
     scenario="S1 offline",
     wording=(
         "We observe a clear performance drop during the training of BCQ as the policy overfits"
@@ -134,9 +145,9 @@ OFFLINE = Figure(
     ),
     methods=(
         UNSHIFTED,
-        Method("positive", "positive", style=Style("#005a32", "-")),
-        Method("negative", "negative", style=Style("#d94801", "-.")),
-        Method("positive-absorbing", "positive, absorbing", style=Style("#74c476", ":")),
+        Method("positive", "positive", style=Style("#d94801", "-.")),
+        Method("negative", "negative", style=Style("#2171b5", "-")),
+        Method("positive-absorbing", "positive, absorbing", style=Style("#fdae6b", ":")),
     ),
     claims=(
         *(
@@ -157,10 +168,10 @@ OFFLINE = Figure(
 )
 
 STYLES = (
-    Style("#a1d99b", "-"),
-    Style("#41ab5d", "-."),
-    Style("#238b8b", ":"),
-    Style("#00441b", "-"),
+    Style("#fdae6b", "--"),
+    Style("#d94801", "-."),
+    Style("#a63603", ":"),
+    Style("#7f2704", "-"),
 )
 LARGER = ("unshifted", *(f"+{bias:g}" for bias in CONSTANTS[1:]))
 

@@ -106,4 +106,5 @@ TERMINAL_TREATMENT = Figure(
     run=run_tables,
     unit_spans=("method",),
     seeds_per_unit=10,
+    form="table",
 )

@@ -12,8 +12,14 @@ from rewardshift.lab.results import check_seal, command_again, read_results
 from rewardshift.lab.sweep.constants import method_name
 from rewardshift.lab.sweep.declaration import SWEEP, figures_in, read_sweep
 from rewardshift.report.page import render_page
-from rewardshift.report.plots import draw
-from rewardshift.report.reading import Summary, count_all, read_claims, read_provenance
+from rewardshift.report.plots import draw, in_caption
+from rewardshift.report.reading import (
+    Summary,
+    count_all,
+    read_claims,
+    read_provenance,
+    treatments,
+)
 from rewardshift.report.response import as_csv, draw_response, points_of
 from rewardshift.report.verdicts import judge
 
@@ -43,9 +49,9 @@ def write_figure(folder: Path) -> list[dict[str, Any]]:
     check_seal(folder)
     claims = judge(whole, curves, provenance.preset)
     preset = f"preset {provenance.preset}, " if len(whole.presets) > 1 else ""
-    caption = f"{preset}{provenance.seeds} seeds, mean and 25-75% band"
+    caption = f"{preset}{provenance.seeds} seeds, {in_caption(figure)}"
     if whole.takes_terminal:
-        caption += f", terminal {provenance.terminal}"
+        caption += f", {treatments(figure, provenance.terminal)}"
     if provenance.note:
         caption += f"; {provenance.note}"
     if provenance.missing:
@@ -62,11 +68,8 @@ def _write_response(folder: Path, curves: list[Curve], claims: list[dict[str, An
     """Writes a sweep's `response.csv`, `response.png` and `response.svg`."""
     sweep = read_sweep(folder).sweep
     points = points_of(sweep, curves, claims)
-    terminal = sweep.subject.shift.terminal
-    caption = f"mean of the seeds and its 95% interval, terminal {terminal}; dashed: none"
-    others = [method_name(one) for one in sweep.constants if not isinstance(one, float)]
-    if others:
-        caption += f"; dash-dotted: {', '.join(others)}"
+    treated = treatments(sweep.figure(), sweep.subject.shift.terminal)
+    caption = f"mean of the seeds and its 95% interval, {treated}; dashed: none"
     for kind, content in draw_response(points, sweep.figure().title, caption).items():
         write_atomic(folder / f"response.{kind}", content)
     write_atomic(folder / "response.csv", as_csv(points))

@@ -13,7 +13,7 @@ from typing import Any
 from rewardshift.errors import needs
 from rewardshift.files import read_json, read_own
 from rewardshift.lab import FIGURES
-from rewardshift.lab.figure import SCENARIOS, Curve, Figure, Metric, Panel, rounded
+from rewardshift.lab.figure import SCENARIOS, Curve, Figure, Panel, rounded
 from rewardshift.lab.results import read_results
 from rewardshift.lab.sweep.declaration import SWEEP, read_sweep
 from rewardshift.report.plots import in_words, shown_curves
@@ -25,22 +25,24 @@ from rewardshift.report.reading import (
     read_claims,
     read_provenance,
     read_reading,
+    treatments,
 )
 from rewardshift.report.response import answer_of
-from rewardshift.report.verdicts import SOURCES, SYMBOLS, evidence, reason, verdict_words
+from rewardshift.report.verdicts import (
+    METRICS,
+    SOURCES,
+    SYMBOLS,
+    evidence,
+    measured,
+    reason,
+    verdict_words,
+)
 
 with needs("paper"):
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
     from markupsafe import Markup
 
 TEMPLATES = Path(__file__).with_name("templates")
-METRICS: dict[Metric, str] = {
-    "auc": "the mean of the curve",
-    "final": "the end of the curve",
-    "best": "the best point of the curve",
-    "drop": "the loss from the best point to the end",
-    "deviation": "the largest deviation at any step",
-}
 DASHES = {"-": "", "--": "6 3", "-.": "7 3 1.5 3", ":": "1.5 3"}
 
 
@@ -54,6 +56,7 @@ def render_page(folders: Sequence[Path], figures: Mapping[str, Figure] = FIGURES
     claims = read_claims(folders, figures)
     drawn = {folder.name for folder in folders}
     rows = {name: [_row(figures[name], claim) for claim in found] for name, found in claims.items()}
+    effects = [row["detectable"] for of in rows.values() for row in of if row["detectable"]]
     style, script = ((TEMPLATES / name).read_text() for name in ("page.css", "page.js"))
     return (
         _environment()
@@ -65,16 +68,12 @@ def render_page(folders: Sequence[Path], figures: Mapping[str, Figure] = FIGURES
             script_hash=_hash(script),
             is_sweep=SWEEP in figures,
             summary=count_all(claims, figures),
-            detectable=_median_detectable(claims),
-            scenarios=_scenarios(folders, claims, figures),
+            detectable=median(effects) if effects else None,
+            scenarios=_scenarios(folders, claims, rows, figures),
             rows={
                 source: [row for of in rows.values() for row in of if row["source"] == source]
                 for source in SOURCES
             },
-            sections=[
-                _section(folder, figures[folder.name], claims[folder.name], rows[folder.name])
-                for folder in folders
-            ],
             unrun=[figure for figure in figures.values() if figure.name not in drawn],
         )
     )
@@ -99,37 +98,34 @@ def _hash(text: str) -> str:
     return f"sha256-{base64.b64encode(sha256(text.encode()).digest()).decode()}"
 
 
-def _median_detectable(claims: Claims) -> float | None:
-    """The effect that the seeds of half of the tested claims can find."""
-    found = [claim["detectable"] for judged in claims.values() for claim in judged]
-    effects = [effect for effect in found if effect is not None]
-    return median(effects) if effects else None
-
-
 def _scenarios(
-    folders: Sequence[Path], claims: Claims, figures: Mapping[str, Figure]
+    folders: Sequence[Path],
+    claims: Claims,
+    rows: Mapping[str, list[dict[str, Any]]],
+    figures: Mapping[str, Figure],
 ) -> list[dict[str, Any]]:
-    """The scenarios, known ones first: the question, the verdicts, the answers so far."""
+    """The scenarios, known ones first: the question, the verdicts, the answers and the figures."""
     names = {figure.scenario for figure in figures.values()}
     known = [name for name in SCENARIOS if name in names]
-    readings = {folder.name: read_reading(folder) for folder in folders}
     scenarios = []
-    for scenario in [*known, *sorted(names - set(known))]:
+    for number, scenario in enumerate([*known, *sorted(names - set(known))]):
         mine = [name for name, figure in figures.items() if figure.scenario == scenario]
         found = [claim for name in mine for claim in claims[name]]
+        sections = [
+            _section(folder, figures[folder.name], claims[folder.name], rows[folder.name])
+            for folder in folders
+            if folder.name in mine
+        ]
         scenarios.append(
             {
+                "id": f"question-{number}",
                 "name": scenario,
-                "question": SCENARIOS.get(scenario, ""),
+                "question": SCENARIOS.get(scenario, scenario),
                 "verdicts": {
                     source: [c["verdict"] for c in found if c["source"] == source]
                     for source in SOURCES
                 },
-                "answers": [
-                    {"figure": name, "reading": readings[name], "size": _size(claims[name])}
-                    for name in mine
-                    if name in readings
-                ],
+                "sections": sections,
             }
         )
     return scenarios
@@ -156,20 +152,9 @@ def _row(figure: Figure, claim: dict[str, Any]) -> dict[str, Any]:
         "verdict_words": verdict_words(claim),
         "why": reason(claim, {method.name: method.label for method in figure.methods}),
         "numbers": "-" if claim["seeds"] is None else evidence(claim),
-        "effect": _effect(claim),
+        "effect": "-" if claim["seeds"] is None else measured(claim),
         "bar": _bar(claim),
     }
-
-
-def _effect(claim: dict[str, Any]) -> str:
-    """P, or for a claim with a margin the difference, with its interval."""
-    if claim["seeds"] is None:
-        return "-"
-    better = claim["margin"] is None
-    value = claim["probability"] if better else claim["difference"]
-    interval = "" if claim["low"] is None else f" [{claim['low']:z.2f}, {claim['high']:z.2f}]"
-    name = "" if better else "difference " if claim["bound"] is None else "mean "
-    return f"{name}{value:z.2f}{interval}"
 
 
 def _bar(claim: dict[str, Any]) -> dict[str, Any] | None:
@@ -180,10 +165,16 @@ def _bar(claim: dict[str, Any]) -> dict[str, Any] | None:
         places = [100 * claim[key] for key in ("low", "probability", "high")]
     else:
         wide = 4 * claim["margin"]
-        differences = [claim[key] for key in ("low", "difference", "high")]
-        places = [100 * min(1, max(0, 0.5 + value / wide)) for value in differences]
-    low, middle, high = (f"{place:.1f}" for place in places)
-    return {"low": low, "middle": middle, "high": high, "margin": claim["margin"] is not None}
+        places = [50 + 100 * claim[key] / wide for key in ("low", "difference", "high")]
+    low, middle, high = (f"{min(100, max(0, place)):.1f}" for place in places)
+    return {
+        "low": low,
+        "middle": middle,
+        "high": high,
+        "margin": claim["margin"] is not None,
+        "left": places[0] < 0,
+        "right": places[2] > 100,  # it leaves the axis
+    }
 
 
 def _section(
@@ -203,6 +194,8 @@ def _section(
         "origin": {key: _as_text(value) for key, value in body.items()},
         "answer": answer,
         "reading": read_reading(folder),
+        "size": _size(claims),
+        "treatments": treatments(figure, provenance.terminal),
         "differences": differences(figure, provenance),
         "words": in_words(figure, curves),
         "picture": _picture(folder, "figure"),
@@ -237,6 +230,7 @@ def _curves(figure: Figure, curves: Sequence[Curve]) -> dict[str, Any]:
             for method in figure.methods
         ],
         "panels": [_panel(figure, panel, curves) for panel in figure.panels],
+        "columns": min(figure.columns, len(figure.panels)),
     }
 
 

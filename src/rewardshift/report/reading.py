@@ -15,7 +15,7 @@ from rewardshift.lab.figure import Figure, Source, rounded
 from rewardshift.lab.results import SEAL, command_again
 from rewardshift.report.statistics import MIN_SEEDS
 from rewardshift.report.verdicts import DECLARED, MEASURED, SOURCES, VERDICTS, judge
-from rewardshift.shift import Terminal
+from rewardshift.shift import Shift, Terminal
 
 Claims = Mapping[str, list[dict[str, Any]]]
 
@@ -54,6 +54,19 @@ def read_provenance(folder: Path, figure: Figure) -> Provenance:
         return provenance
     except DAMAGE as error:
         raise InputError(f"{str(path)!r} cannot be read: {one_line(error)}") from error
+
+
+def treatments(figure: Figure, terminal: Terminal) -> str:
+    """The treatment of terminal states in words, with those of methods that have their own."""
+    words = [f"terminal {terminal}"]
+    for method in figure.methods:
+        settings = [
+            getattr(task, "methods", {}).get(method.name, {}) for task in figure.tasks.values()
+        ]
+        shifts = [getattr(method.agent, "shift", method.agent), *(s.get("shift") for s in settings)]
+        own = {getattr(shift, "terminal", Shift.terminal) for shift in shifts} - {Shift.terminal}
+        words += [f"{one} for {method.name}" for one in sorted(own)]
+    return ", ".join(words)
 
 
 def differences(figure: Figure, provenance: Provenance) -> str:
@@ -179,34 +192,30 @@ Summary = dict[Source, list[Counts]]
 
 def count_all(claims: Claims, figures: Mapping[str, Figure] = FIGURES) -> Summary:
     """The verdicts on every figure, with a last row for all of them together."""
-    rows = [count(figures[name], judged) for name, judged in claims.items()]
-    return {source: _with_total([row[source] for row in rows]) for source in SOURCES}
+    counted = [count(figures[name], judged) for name, judged in claims.items()]
+    summary = {}
+    for source in SOURCES:
+        rows = [found[source] for found in counted if any(found[source].counts)]
+        counts = tuple(sum(row.counts[place] for row in rows) for place in range(len(VERDICTS)))
+        summary[source] = [*rows, Counts("all", counts, sum(row.core_hours for row in rows))]
+    return summary
 
 
 def count(figure: Figure, claims: list[dict[str, Any]]) -> dict[Source, Counts]:
     """Counts the verdicts on a figure's judged claims."""
-    return {
-        source: _count(figure, [claim for claim in claims if claim["source"] == source])
-        for source in SOURCES
-    }
-
-
-def _count(figure: Figure, claims: list[dict[str, Any]]) -> Counts:
-    verdicts = [claim["verdict"] for claim in claims]
     tasks = {panel.name: panel.task for panel in figure.panels}
-    hours = {}  # by task, or None for all tasks that the preset runs
-    for claim in claims:
-        if claim["verdict"] == "not tested":
-            task = tasks[claim["panel"]]
-            left_out = task in figure.presets[claim["preset"]].left_out
-            hours[task if left_out else None] = claim["core_hours"]
-    return Counts(figure.name, tuple(map(verdicts.count, VERDICTS)), float(sum(hours.values())))
-
-
-def _with_total(rows: list[Counts]) -> list[Counts]:
-    shown = [row for row in rows if any(row.counts)]
-    counts = tuple(map(sum, zip(*(row.counts for row in rows), strict=True)))
-    return [*shown, Counts("all", counts, sum(row.core_hours for row in rows))]
+    counted = {}
+    for source in SOURCES:
+        mine = [claim for claim in claims if claim["source"] == source]
+        hours = {}  # by task, or None for all tasks that the preset runs
+        for claim in mine:
+            if claim["verdict"] == "not tested":
+                task = tasks[claim["panel"]]
+                left_out = task in figure.presets[claim["preset"]].left_out
+                hours[task if left_out else None] = claim["core_hours"]
+        counts = tuple(map([claim["verdict"] for claim in mine].count, VERDICTS))
+        counted[source] = Counts(figure.name, counts, float(sum(hours.values())))
+    return counted
 
 
 def markdown(summary: Summary) -> str:

@@ -2,27 +2,19 @@
 
 import csv
 import io
-import textwrap
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from rewardshift.data.picture import plain_texts
-from rewardshift.errors import needs, plain
-from rewardshift.lab.figure import Curve, Metric
+from rewardshift.lab.figure import Curve, Metric, Style
 from rewardshift.lab.sweep.constants import METRICS, NONE, Constant, method_name
 from rewardshift.lab.sweep.declaration import Sweep, SweepFile
-from rewardshift.report.plots import render
+from rewardshift.pictures import BLUE, GREY, ORANGE, as_file, drawing
+from rewardshift.report.plots import Points, draw_points, finish, new_canvas
 from rewardshift.report.statistics import MIN_SEEDS, Interval, mean_interval
 from rewardshift.report.verdicts import reason, score
 
-with needs("paper"):
-    import matplotlib
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure as Canvas
-
-BLUE, GREY, ORANGE = "#2171b5", "#525252", "#d94801"
 COLUMNS = ("constant", "optimism", "metric", "seeds", "mean", "low", "high", "verdict")
 
 
@@ -68,9 +60,13 @@ def points_of(
     sweep: Sweep, curves: Sequence[Curve], claims: Sequence[Mapping[str, Any]]
 ) -> list[Point]:
     """The constants with results: numbers from the least to the most optimistic, then others."""
+
+    def place(constant: Constant) -> float:
+        return -constant if isinstance(constant, float) else np.inf
+
     verdicts = {(claim["better"], claim["metric"]): str(claim["verdict"]) for claim in claims}
     points = []
-    for constant in sorted(sweep.constants, key=_place):
+    for constant in sorted(sweep.constants, key=place):
         name = method_name(constant)
         mine = [curve for curve in curves if curve.method == name]
         if mine:
@@ -87,10 +83,6 @@ def points_of(
                 )
             )
     return points
-
-
-def _place(constant: Constant) -> float:
-    return -constant if isinstance(constant, float) else np.inf
 
 
 def findings(
@@ -173,57 +165,31 @@ def as_csv(points: Iterable[Point]) -> str:
 
 def draw_response(points: Sequence[Point], title: str, caption: str) -> dict[str, bytes]:
     """The picture as the bytes of a PNG and an SVG; the same points give the same bytes."""
-    with matplotlib.rc_context({"svg.hashsalt": "response", "font.size": 9}), plain_texts():
-        canvas = Canvas(figsize=(7.2, 3.4), layout="constrained")
-        axes = canvas.subplots(1, len(METRICS), sharey=True)
-        for axis, (metric, when) in zip(axes, METRICS.items(), strict=True):
-            _draw_metric(axis, points, metric)
-            axis.set_title(when)
-        axes[0].set_ylabel("return")
-        canvas.suptitle(textwrap.fill(plain(title), 80), fontweight="bold")
-        canvas.supxlabel(plain(caption), fontsize=7)
-        return {kind: render(canvas, kind) for kind in ("png", "svg")}
-
-
-def _draw_metric(axis: Axes, points: Sequence[Point], metric: Metric) -> None:
-    numbers = [point for point in points if isinstance(point.constant, float)]
-    known = [point.optimism for point in numbers if point.optimism is not None]
-    # The range of values is known for all or none.
-    x = known or [point.constant for point in numbers if isinstance(point.constant, float)]
-    means = [point.returns[metric] for point in numbers]
-    for at, point, found in zip(x, numbers, means, strict=True):
-        color = GREY if point.method == NONE else BLUE
-        if found.low is not None and found.high is not None:
-            axis.plot([at, at], [found.low, found.high], color=color, linewidth=1.4)
-        axis.plot([at], [found.mean], "s" if point.method == NONE else "o", color=color)
-    axis.plot(x, [found.mean for found in means], color=BLUE, linewidth=1, alpha=0.5, zorder=1)
-    for point in points:
-        if point.method == NONE:
-            axis.axhline(point.returns[metric].mean, color=GREY, linewidth=0.8, linestyle="--")
-        elif point not in numbers:
-            _draw_across(axis, point.method, point.returns[metric])
-    axis.set_xlabel("optimism" if known else "constant b")
-    axis.grid(alpha=0.25)
-    axis.spines[["top", "right"]].set_visible(False)
-
-
-def _draw_across(axis: Axes, name: str, found: Interval) -> None:
-    """The return of `auto` or of members across all numbers: it has no place among them."""
-    axis.axhline(found.mean, color=ORANGE, linewidth=1.4, linestyle="-.")
-    if found.low is not None and found.high is not None:
-        axis.axhspan(found.low, found.high, color=ORANGE, alpha=0.15, linewidth=0)
-    beside = axis.get_yaxis_transform()
-    axis.text(1.01, found.mean, name, color=ORANGE, va="center", transform=beside, fontsize=8)
-
-
-def in_words(points: Sequence[Point]) -> str:
-    """A text alternative of the picture."""
-    said = [
-        f"{when.capitalize()}: "
-        + "; ".join(f"{point.label} {_said(point.returns[metric])}" for point in points)
-        for metric, when in METRICS.items()
+    known = any(point.optimism is not None for point in points)
+    ticks = [
+        point.method if point.optimism is None else f"{point.method}\n({point.optimism:.3g})"
+        for point in points
     ]
-    return f"Return against the constant, the mean with its 95% interval. {'. '.join(said)}."
+    with drawing("response"):
+        canvas, axes = new_canvas(len(METRICS), 2)
+        axes[1].sharey(axes[0])
+        for axis, (metric, when) in zip(axes, METRICS.items(), strict=True):
+            line: dict[float, Interval] = {}
+            others: dict[float, Interval] = {}
+            for place, point in enumerate(points):
+                chosen = line if isinstance(point.constant, float) else others
+                chosen[place] = point.returns[metric]
+            lines = [Points("_", Style(BLUE, "-"), line), Points("_", Style(ORANGE, ""), others)]
+            draw_points(axis, ticks, lines)
+            axis.set_title(when)
+            axis.set_xlabel("constant b (optimism)" if known else "constant b")
+            for point in points:
+                if point.method == NONE:
+                    level = point.returns[metric].mean
+                    axis.axhline(level, color=GREY, linestyle="--", linewidth=1)
+        axes[0].set_ylabel("return")
+        finish(canvas, title, caption)
+        return {kind: as_file(canvas, kind) for kind in ("png", "svg")}
 
 
 def answer_of(
@@ -244,7 +210,6 @@ def answer_of(
         "training": [text for text in dict.fromkeys(one.training for one in found) if text],
         "warning": few_seeds(points),
         "picture": picture,
-        "words": in_words(points),
         "heads": HEADS,
         "rows": cells(points),
     }

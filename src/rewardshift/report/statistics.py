@@ -5,7 +5,7 @@ Every random draw is seeded, so the same results always give the same verdicts.
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -139,20 +139,8 @@ def compare(
 
 def compare_with_bound(x: Float[np.ndarray, " x"], bound: float) -> Comparison:
     """Tests "the mean of x is nearer to 0 than the bound"."""
-    low, high, p_value, p_opposite = _welch(x, np.zeros_like(x), bound)
-    return Comparison(
-        kind="bound",
-        margin=bound,
-        probability=None,
-        low=low,
-        high=high,
-        p_value=p_value,
-        p_opposite=p_opposite,
-        difference=float(x.mean()),
-        x_iqm=interquartile_mean(x),
-        y_iqm=None,
-        seeds=len(x),
-    )
+    result = compare(x, np.zeros_like(x), bound)
+    return replace(result, kind="bound", probability=None, y_iqm=None)
 
 
 def decide(family: Sequence[Comparison]) -> list[Decision]:

@@ -1,6 +1,7 @@
 """From the curves of a figure to a verdict on each of its claims."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -37,7 +38,7 @@ CLAIMED: dict[str, Any] = {
     "metric": Metric,
     "until": Natural | None,
     "end": Share,
-    **dict.fromkeys(("alike", "bound"), Finite | None),
+    **dict.fromkeys(("alike", "allowance", "bound"), Finite | None),
 }
 DECLARED: dict[str, Any] = {
     **CLAIMED,
@@ -53,6 +54,15 @@ MEASURED: dict[str, Any] = {
     **dict.fromkeys(("worse_iqm", "detectable"), Finite | None),
     "seeds": Count,
     "edge": Literal["lowest", "highest"] | None,
+}
+
+
+METRICS: dict[Metric, str] = {
+    "auc": "the mean of the curve",
+    "final": "the end of the curve",
+    "best": "the best point of the curve",
+    "drop": "the loss from the best point to the end",
+    "deviation": "the largest deviation at any step",
 }
 
 
@@ -105,7 +115,14 @@ def comparison(claim: dict[str, Any]) -> str:
     if claim["bound"] is not None:
         return f"{claim['better']} within {claim['bound']:g} of {claim['worse'] or 0} {how}"
     relation = "better than" if claim["alike"] is None else "like"
+    if claim["allowance"] is not None:
+        relation = f"not worse by {claim['allowance']:.0%} of the range than"
     return f"{claim['better']} {relation} {claim['worse']} {how}"
+
+
+def short(number: float) -> str:
+    """A number with three significant digits, so that a small one is not 0.00."""
+    return np.format_float_positional(number, 3, fractional=False, trim="-")
 
 
 def verdict_words(claim: dict[str, Any]) -> str:
@@ -119,20 +136,24 @@ def _is_close(claim: dict[str, Any]) -> bool:
     return claim["verdict"] in ("supported", "contradicted") and _corrected(claim) >= CLOSE
 
 
+def measured(claim: dict[str, Any]) -> str:
+    """P, or for a claim with a margin the difference, with its interval."""
+    low, high = claim["low"], claim["high"]
+    if claim["margin"] is None:
+        return f"P {claim['probability']:.2f} [{low:.2f}, {high:.2f}]"
+    name = "difference" if claim["bound"] is None else "mean"
+    interval = "" if low is None else f" [{short(low)}, {short(high)}]"
+    return f"{name} {short(claim['difference'])}{interval}"
+
+
 def evidence(claim: dict[str, Any]) -> str:
     """The numbers behind a verdict, in one line."""
     if claim["verdict"] == "not tested":
         return f"no results; takes about {rounded(claim['core_hours'])} core-hours"
-    low, high = claim["low"], claim["high"]
-    interval = "" if low is None else f", interval {low:.3g} to {high:.3g}"
-    if claim["margin"] is None:
-        measured = f"P = {claim['probability']:.3g}{interval}"
-    else:
-        name = "difference" if claim["bound"] is None else "mean"
-        measured = f"{name} {claim['difference']:.2g}{interval}, margin {claim['margin']:.3g}"
+    margin = "" if claim["margin"] is None else f", margin {short(claim['margin'])}"
     tested = "p" if _leans_towards(claim) else "p of the opposite"
     p = min(claim["p_value"], claim["p_opposite"])
-    return f"{measured}; {tested} = {p:.2g}, corrected {_corrected(claim):.2g}"
+    return f"{measured(claim)}{margin}; {tested} = {p:.2g}, corrected {_corrected(claim):.2g}"
 
 
 def _leans_towards(claim: dict[str, Any]) -> bool:
@@ -195,10 +216,12 @@ def _reason_of_margin(claim: dict[str, Any], better: str, worse: str) -> str:
 def _reason_of_better(claim: dict[str, Any], better: str, worse: str) -> str:
     share = f"{claim['probability']:.0%} of the pairs of seeds"
     wins = f"In {share}, {better} beats {worse}"
+    if claim["allowance"] is not None:
+        wins += f" or is worse by less than {claim['allowance']:.0%} of the range"
     if claim["verdict"] == "supported":
         return f"{wins}."
     if claim["verdict"] == "contradicted":
-        return f"In only {share}, {better} beats {worse}: the opposite holds."
+        return f"{wins.replace('In', 'In only', 1)}: the opposite holds."
     p = _corrected(claim)
     if p < ALPHA:
         return f"{wins}; p is {p:.2g}, but the interval of P still includes 0.5."
@@ -247,7 +270,9 @@ def _compare(panel: Panel, claim: Claim, curves: Sequence[Curve]) -> Comparison 
     if not (better.size and worse.size):
         return None
     margin = None if claim.alike is None else claim.alike * value_range(panel, curves)
-    return compare(_sign(panel) * better, _sign(panel) * worse, margin)
+    allowed = 0.0 if claim.allowance is None else claim.allowance * value_range(panel, curves)
+    result = compare(_sign(panel) * better + allowed, _sign(panel) * worse, margin)
+    return replace(result, difference=result.difference - allowed, x_iqm=result.x_iqm - allowed)
 
 
 def _both_scores(claim: Claim, curves: Sequence[Curve]) -> tuple[np.ndarray, np.ndarray]:
@@ -268,17 +293,18 @@ def _differences(claim: Claim, curves: Sequence[Curve]) -> Sequence[Curve]:
 
 
 def _edge(panel: Panel, claim: Claim, curves: Sequence[Curve]) -> str | None:
-    """The end of the task's range where all seeds of two methods are that are claimed alike.
+    """The end of the task's range where all seeds of two methods are.
 
-    Methods that all fail, or all succeed, are no evidence that they are alike.
+    Methods that all fail, or all succeed, are no evidence that they are alike. Methods that all
+    fail are none that one is not worse.
     """
-    if claim.alike is None or panel.y_range is None:
+    if (claim.alike is None and claim.allowance is None) or panel.y_range is None:
         return None
     low, high = panel.y_range
     share = (np.concatenate(_both_scores(claim, curves)) - low) / (high - low)
     if (share <= EDGE).all():
         return "lowest"
-    return "highest" if (share >= 1 - EDGE).all() else None
+    return "highest" if claim.alike is not None and (share >= 1 - EDGE).all() else None
 
 
 def _sign(panel: Panel) -> float:
@@ -303,20 +329,14 @@ def _measured(panel: Panel, result: Comparison, decision: Decision) -> dict[str,
     sign, low, high = _sign(panel), result.low, result.high
     if result.margin is not None and sign < 0 and low is not None and high is not None:
         low, high = -high, -low
+    found = {name: value for name, value in vars(result).items() if name in MEASURED}
     return {
-        "verdict": decision.verdict,
+        **found,
+        **vars(decision),
         "core_hours": None,
-        "margin": result.margin,
-        "probability": result.probability,
         "low": low,
         "high": high,
-        "p_value": result.p_value,
-        "p_corrected": decision.p_corrected,
-        "p_opposite": result.p_opposite,
-        "p_opposite_corrected": decision.p_opposite_corrected,
         "difference": sign * result.difference,
         "better_iqm": sign * result.x_iqm,
         "worse_iqm": None if result.y_iqm is None else sign * result.y_iqm,
-        "seeds": result.seeds,
-        "detectable": decision.detectable,
     }

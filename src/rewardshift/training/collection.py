@@ -108,7 +108,7 @@ def _roll_out(
         for moment in episode_steps(env, behave, first, partial(flatten, spec=spec)):
             enough = len(steps) == transitions - 1
             truncated = moment.truncated or (enough and not moment.terminated)
-            own = _own_scale(env, moment.action)
+            own = env.action(moment.action) if isinstance(env, UnitBox) else moment.action
             steps.append(moment._replace(action=own, truncated=truncated))
             total += moment.reward
             if moment.terminated or truncated:
@@ -118,8 +118,3 @@ def _roll_out(
             if enough:
                 break
     return steps
-
-
-def _own_scale(env: gym.Env[Any, Any], action: Any) -> Any:
-    """The action on the environment's own scale."""
-    return env.action(action) if isinstance(env, UnitBox) else action

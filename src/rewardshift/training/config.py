@@ -26,7 +26,7 @@ from rewardshift.agents.sac import SAC
 from rewardshift.agents.selection import SELECTIONS
 from rewardshift.agents.td3 import TD3
 from rewardshift.auto import Auto
-from rewardshift.checks import Count, Finite, Must, check, checked
+from rewardshift.checks import Count, Finite, Must, Natural, Settings, checked
 from rewardshift.data.dataset import Dataset, Subset
 from rewardshift.data.loading import load_dataset
 from rewardshift.envs.tasks import TaskSpec, check_imported
@@ -45,6 +45,13 @@ PLAIN_LETTERS = f"{string.ascii_letters}{string.digits}._"
 PLAIN = (bool, int, float, str, type(None))
 LONGEST_NAME = 100  # file systems allow 255
 MOST_SEEDS = 2**16  # per run or figure
+Seeds = Annotated[
+    tuple[Natural, ...],
+    Must(
+        f"up to {MOST_SEEDS} different whole numbers of 0 or more, below 2^31",
+        lambda seeds: 1 <= len(set(seeds)) == len(seeds) <= MOST_SEEDS,
+    ),
+]
 OURS: dict[str, type] = {
     part.__name__: part
     for part in (
@@ -56,7 +63,7 @@ OURS: dict[str, type] = {
 
 
 @dataclass(frozen=True)
-class DataConfig:
+class DataConfig(Settings):
     """The data set of a run.
 
     Args:
@@ -68,9 +75,6 @@ class DataConfig:
     source: str
     digest: str
     parts: tuple[Subset, ...] = ()
-
-    def __post_init__(self) -> None:
-        check(self)
 
     def load(self) -> Dataset:
         """The data set; refused if its contents have changed, or if it would be downloaded."""
@@ -91,7 +95,7 @@ class DataConfig:
 
 
 @dataclass(frozen=True)
-class RunConfig:
+class RunConfig(Settings):
     """The configuration of a run: everything that its results depend on.
 
     Args:
@@ -108,19 +112,11 @@ class RunConfig:
     agent: Agent
     env: str
     spec: TaskSpec
-    seeds: tuple[int, ...]
+    seeds: Seeds
     budget: OnlineBudget | OfflineBudget
     data: DataConfig | None = None
     earlier_steps: Lengths = ()
     biases: tuple[Finite, ...] = ()
-
-    def __post_init__(self) -> None:
-        check(self)
-        if not 1 <= len(set(self.seeds)) == len(self.seeds) <= MOST_SEEDS or min(self.seeds) < 0:
-            raise InputError(
-                f"seeds must be up to {MOST_SEEDS} different numbers from 0 to 2^31 - 1, got"
-                f" {shown(self.seeds)}"
-            )
 
     def to_json(self) -> dict[str, Any]:
         """The contents of `config.json`."""
@@ -162,6 +158,14 @@ class RunConfig:
             return self
         budget = _with_length(self.budget, steps)
         return replace(self, budget=budget, earlier_steps=(*self.earlier_steps, now))
+
+    def row(self, seed: int | None = None) -> int:
+        """The row of a seed; by default of the first."""
+        if seed is None:
+            return 0
+        if checked("seed", Natural, seed) not in self.seeds:
+            raise InputError(f"the run has the seeds {list(self.seeds)}, not {seed}")
+        return self.seeds.index(seed)
 
     @property
     def digests(self) -> tuple[str, ...]:

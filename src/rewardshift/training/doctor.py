@@ -34,12 +34,11 @@ from rewardshift.envs.tasks import (
 )
 from rewardshift.errors import InputError, one_line
 from rewardshift.files import DAMAGE, as_path
-from rewardshift.training.checkpoint import read_agents, read_segments
+from rewardshift.training.checkpoint import Checkpoints
 from rewardshift.training.config import RunConfig
-from rewardshift.training.metrics import METRICS, read_metrics
 from rewardshift.training.policy import Policy
 from rewardshift.training.replay import RecordLayout
-from rewardshift.training.run_folder import how_to_resume, read_config, row_of
+from rewardshift.training.run_folder import METRICS, how_to_resume, read_config, read_metrics
 
 KEPT = 20_000  # transitions of a replay that are looked at
 # Columns of the metrics with the values of seen and unseen actions, online and offline.
@@ -64,7 +63,7 @@ def doctor(
     """
     folder = as_path("folder", folder)
     config = read_config(folder)
-    row = row_of(config, config.seeds[0] if run_seed is None else run_seed)
+    row = config.row(run_seed)
     agent = _agent_view(config, _policies(folder, config, row))
     data = _data(folder, config, row)
     with _opened(config.env if env is None else env, config.spec) as made:
@@ -84,7 +83,7 @@ def values_over_time(
     """
     folder = Path(folder)
     config = read_config(folder)
-    seed = config.seeds[row_of(config, config.seeds[0] if run_seed is None else run_seed)]
+    seed = config.seeds[config.row(run_seed)]
     try:
         mine = [line for line in read_metrics(folder) if int(line["seed"]) == seed]
         rows = [(int(line["step"]), _logged(line)) for line in mine]
@@ -113,19 +112,18 @@ def _policies(folder: Path, config: RunConfig, row: int) -> list[Policy]:
 
     fresh, rows = _fresh(agent, spec, config.seeds[row]), len(config.seeds)
     template = jax.tree.map(lambda leaf: np.empty((rows, *leaf.shape), leaf.dtype), fresh)
-    kept = read_agents(folder / "checkpoints", config.digests, template)
+    kept = Checkpoints(folder / "checkpoints", config.digests).agents(template)
     if not kept:
         raise InputError(
             f"the run in {str(folder)!r} has no checkpoint yet: {how_to_resume(folder)}"
         )
     trained = [(step, jax.tree.map(lambda leaf: jnp.asarray(leaf[row]), one)) for step, one in kept]
-    states, seed = [(0, _scaled(fresh, trained[-1][1])), *trained], config.seeds[row]
-    return [Policy(agent, spec, state, config.env, seed, step) for step, state in states]
-
-
-def _scaled(fresh: Any, last: Any) -> Any:
-    """The fresh state with the scale of observations by now: at first it has seen none."""
-    return fresh._replace(normaliser=last.normaliser) if hasattr(fresh, "normaliser") else fresh
+    if hasattr(fresh, "normaliser"):  # which has seen nothing at first
+        fresh = fresh._replace(normaliser=trained[-1][1].normaliser)
+    seed = config.seeds[row]
+    return [
+        Policy(agent, spec, state, config.env, seed, step) for step, state in [(0, fresh), *trained]
+    ]
 
 
 # The agent is static and the state is not, so that seeds and checkpoints share what is compiled.
@@ -196,10 +194,10 @@ def _replay(folder: Path, config: RunConfig, row: int) -> Transitions:
     record = RecordLayout(spec.features, spec.dtype, spec.action_size).record
     rng = np.random.default_rng(0)
     some, places, histories, stored = [], [], [], 0
-    segments = read_segments(folder / "checkpoints", config.digests, record, len(config.seeds))
+    checkpoints = Checkpoints(folder / "checkpoints", config.digests, record)
     capacity = getattr(config.budget, "capacity", KEPT)
     share = min(1.0, KEPT / min(config.budget.steps, capacity))
-    for part in segments:
+    for part in checkpoints.transitions(len(config.seeds)):
         mine = part[row]
         chosen = np.flatnonzero(rng.random(len(mine)) < share)
         some.append(mine[chosen])

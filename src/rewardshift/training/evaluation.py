@@ -38,31 +38,27 @@ def acting_state(state: Any, networks: dict[str, Any]) -> Any:
     return state._replace(**{name: networks.get(name, ()) for name in state._fields})
 
 
-class Episodes(NamedTuple):
+class Evaluation(NamedTuple):
     """The outcomes of greedy episodes, with primal rewards.
 
-    `first` and `last` are the first and last observations, `discounted` the discounted returns.
-    `terminated` is True for an end in a terminal state and False for a time limit. `success` is
-    whether a goal was reached at the last step, NaN if the task does not report it.
+    `discounted` are the discounted returns. `terminated` is True for an end in a terminal state and
+    False for a time limit. `success` is whether a goal was reached at the last step, NaN if the
+    task does not report it.
     """
 
+    returns: Float[np.ndarray, "*seed episode"]
+    discounted: Float[np.ndarray, "*seed episode"]
+    lengths: Int[np.ndarray, "*seed episode"]
+    terminated: Bool[np.ndarray, "*seed episode"]
+    success: Float[np.ndarray, "*seed episode"]
+
+
+class Episodes(NamedTuple):
+    """Episodes of every seed: their outcomes, and their first and last observations."""
+
+    outcomes: Evaluation
     first: np.ndarray
     last: np.ndarray
-    returns: Float[np.ndarray, "seed episode"]
-    discounted: Float[np.ndarray, "seed episode"]
-    lengths: Int[np.ndarray, "seed episode"]
-    terminated: Bool[np.ndarray, "seed episode"]
-    success: Float[np.ndarray, "seed episode"]
-
-
-class Evaluation(NamedTuple):
-    """Greedy episodes of one policy, with primal rewards; see `Episodes`."""
-
-    returns: np.ndarray
-    discounted: np.ndarray
-    lengths: np.ndarray
-    terminated: np.ndarray
-    success: np.ndarray
 
 
 class Evaluator:
@@ -131,8 +127,8 @@ class Evaluator:
             observation, discount = result.observation, discount * self._gamma
             if on_step is not None:
                 on_step()
-        seen = (first.reshape(*shape, -1), last.reshape(*shape, -1))
-        return Episodes(*seen, returns, discounted, lengths, terminated, success)
+        outcomes = Evaluation(returns, discounted, lengths, terminated, success)
+        return Episodes(outcomes, first.reshape(*shape, -1), last.reshape(*shape, -1))
 
     def _starts(self, step: int, skip: int) -> list[int]:
         """The seeds of the episodes."""

@@ -11,7 +11,7 @@ from typing import Literal
 import numpy as np
 from jaxtyping import Float, Int, UInt32
 
-from rewardshift.checks import NonNegative, check
+from rewardshift.checks import NonNegative, Settings
 from rewardshift.envs.goals import GoalReward
 from rewardshift.envs.tasks import TaskSpec
 from rewardshift.errors import InputError
@@ -24,7 +24,7 @@ TOLERANCE, FEWEST_WRONG, WRONG_SHARE = 1e-4, 20, 0.01
 
 
 @dataclass(frozen=True)
-class Hindsight:
+class Hindsight(Settings):
     """Relabelling of a goal task's transitions when they are sampled.
 
     Args:
@@ -41,9 +41,6 @@ class Hindsight:
     strategy: Strategy = "future"
     ratio: NonNegative = 4.0
     success_ends: bool = False
-
-    def __post_init__(self) -> None:
-        check(self)
 
 
 class HindsightReplay(Replay):

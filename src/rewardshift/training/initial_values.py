@@ -9,12 +9,13 @@ import jax
 import numpy as np
 
 from rewardshift.checks import Finite, Natural, checked
+from rewardshift.doctor.measure import spread_rows
 from rewardshift.envs.tasks import TaskSpec
 from rewardshift.files import DAMAGE, read_json, write_atomic
 from rewardshift.optimism import Bounds, value_bounds
 from rewardshift.training.config import RunConfig
 from rewardshift.training.evaluation import acting_state, policy_state
-from rewardshift.training.policy import Policy, Values
+from rewardshift.training.policy import Values, policy_of_row
 from rewardshift.training.trainer import Trainer
 
 Members = tuple[Finite, ...]
@@ -39,11 +40,6 @@ class InitialValues(NamedTuple):
     def optimism(self) -> tuple[float | None, ...]:
         """The place of each member's `initial` among the possible values: 0 low, 1 high."""
         return tuple(map(self.possible.optimism, self.initial))
-
-    def to_json(self) -> dict[str, Any]:
-        """Everything as plain JSON."""
-        low, high = self.possible
-        return {**self._asdict(), "possible": [low, high], "optimism": self.optimism}
 
     def __str__(self) -> str:
         low, high = self.possible
@@ -85,9 +81,14 @@ def initial_values(
     states = np.stack([_some(one.observation) for one in data])
     actions = _random_actions(config.spec, states.shape[1])
     shifted = _values(agent, acting_state(trainer.state, untrained | scale), states, actions)
-    by_now = acting_state(trainer.state, now)
+    # By the shifts that a rule has chosen by now.
+    policies = [policy_of_row(config, config.env, trainer.state, now, row, 0) for row in rows]
     values = np.concatenate(
-        [_primal(config, by_now, row, np.asarray(shifted[row], np.float64)) for row in rows], axis=1
+        [
+            Values(np.asarray(own, np.float64), policy.shifts).primal
+            for own, policy in zip(shifted, policies, strict=True)
+        ],
+        axis=1,
     )
     reward = np.concatenate([np.asarray(one.reward, np.float64) for one in data])
     terminated = np.concatenate([np.asarray(one.terminated, bool) for one in data])
@@ -100,8 +101,7 @@ def initial_values(
 
 
 def _some(observations: Any) -> np.ndarray:
-    rows = np.linspace(0, len(observations) - 1, min(STATES, len(observations)), dtype=np.int64)
-    return np.asarray(observations)[rows]
+    return np.asarray(observations)[spread_rows(len(observations), STATES)]
 
 
 def _random_actions(spec: TaskSpec, count: int) -> np.ndarray:
@@ -118,17 +118,11 @@ def _values(agent: Any, states: Any, observations: Any, actions: Any) -> Any:
     return jax.vmap(lambda state, seen: agent.values(state, seen, actions))(states, observations)
 
 
-def _primal(config: RunConfig, states: Any, row: int, shifted: np.ndarray) -> np.ndarray:
-    """Values of a seed on the primal scale, by the shifts that a rule has chosen by now."""
-    now = jax.tree.map(lambda leaf: leaf[row], states)
-    policy = Policy(config.agent, config.spec, now, config.env, config.seeds[row], 0)
-    return Values(shifted, policy.shifts).primal
-
-
 def write_initial_values(folder: Path, values: InitialValues | None) -> None:
     """Writes `start.json`, if the values are known."""
     if values is not None:
-        write_atomic(folder / START, json.dumps(values.to_json(), indent=2) + "\n")
+        body = {**values._asdict(), "optimism": values.optimism}
+        write_atomic(folder / START, json.dumps(body, indent=2) + "\n")
 
 
 def read_initial_values(folder: Path) -> InitialValues | None:

@@ -6,6 +6,7 @@ This is the paper's argument for their disagreement as a bonus. Caution shows of
 of the policy and of unseen actions.
 """
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -32,8 +33,8 @@ DATA_ROWS = 512  # transitions of a data set whose actions are compared with uns
 
 def values_by_tried(
     agent: Agent, states: Any, replay: Replay, num_actions: int
-) -> list[dict[str, float]]:
-    """The columns of `OnlineRow` with means over states in the replay and actions, for each seed.
+) -> dict[str, list[float]]:
+    """The columns of `OnlineRow` with means over states in the replay and actions.
 
     The values are those of the first member, on its shifted scale. The disagreement is the
     standard deviation between the members on the primal scale; it is 0 for a single member.
@@ -41,41 +42,29 @@ def values_by_tried(
     in the same states are untried.
     """
     rng = np.random.default_rng(replay.added)  # the sample depends on the step alone
-    columns = []
+    rows = []
     for row, records in enumerate(replay.records[:, : replay.size]):
         state = jax.tree.map(lambda leaf, row=row: leaf[row], states)
         seen, actions = records["observation"], records["action"]
         if num_actions:
-            first, tried = tried_actions(seen, actions, num_actions)
+            first, table = tried_actions(seen, actions, num_actions)
             chosen = rng.permutation(len(first))[:REPLAY_STATES]
-            tried = tried[chosen]
             values = np.asarray(agent.values(state, jnp.asarray(seen[first[chosen]], jnp.float32)))
+            tried = table[chosen]
         else:
             chosen = rng.permutation(len(seen))[:REPLAY_STATES]
-            states_seen, taken = (
-                jnp.asarray(seen[chosen], jnp.float32),
-                jnp.asarray(actions[chosen]),
-            )
-            each = (taken, unseen_actions(taken.shape))
-            values = np.stack([agent.values(state, states_seen, one) for one in each], axis=-1)
+            some, taken = jnp.asarray(seen[chosen], jnp.float32), jnp.asarray(actions[chosen])
+            pair = (taken, unseen_actions(taken.shape))
+            values = np.stack([agent.values(state, some, each) for each in pair], axis=-1)
             tried = np.tile([True, False], (len(chosen), 1))
-        axes = (slice(None), None, None)
-        biases, scales = (
-            np.array([getattr(member, name) for member in agent.shifts(state)])[axes]
+        bias, scale = (
+            np.array([getattr(member, name) for member in agent.shifts(state)])[:, None, None]
             for name in ("bias", "scale")
         )
-        primal = Shift(biases, scales, agent.gamma).to_primal(values.astype(np.float64))
-        visited, unvisited = means_by_tried(values[0], tried)
-        disagreement = means_by_tried(primal.std(axis=0), tried)
-        columns.append(
-            {
-                "q_visited": visited,
-                "q_unvisited": unvisited,
-                "disagreement_visited": disagreement[0],
-                "disagreement_unvisited": disagreement[1],
-            }
-        )
-    return columns
+        primal = Shift(bias, scale, agent.gamma).to_primal(values.astype(np.float64))
+        rows.append((*means_by_tried(values[0], tried), *means_by_tried(primal.std(axis=0), tried)))
+    names = ("q_visited", "q_unvisited", "disagreement_visited", "disagreement_unvisited")
+    return dict(zip(names, map(list, zip(*rows, strict=True)), strict=True))
 
 
 def unseen_actions(shape: tuple[int, ...]) -> Float[Array, "..."]:
@@ -105,12 +94,15 @@ class OfflineEstimates:
 
         self._estimate = jax.jit(jax.vmap(estimate))
 
-    def __call__(self, state: Any, episodes: Episodes) -> list[dict[str, float]]:
-        """The columns of `OfflineRow` for every seed, given its greedy episodes."""
+    def __call__(self, state: Any, episodes: Episodes) -> dict[str, Sequence[float]]:
+        """The columns of `OfflineRow`, given the greedy episodes."""
         values = self._estimate(state, episodes.first, episodes.last)
         first, last, seen, unseen = (np.asarray(value) for value in values)
-        shift, ended = self._shift, (episodes.lengths, episodes.terminated)
-        gap = mean_gap(first, episode_returns(shift, episodes.discounted, *ended, last), axis=1)
+        shift, outcomes = self._shift, episodes.outcomes
+        followed = episode_returns(
+            shift, outcomes.discounted, outcomes.lengths, outcomes.terminated, last
+        )
+        gap = mean_gap(first, followed, axis=1)
         columns = {
             "estimate": gap.estimate,
             "shifted_return": gap.followed,
@@ -119,7 +111,4 @@ class OfflineEstimates:
             "q_unseen": unseen,
             "unseen_advantage": (unseen - seen) / shift.scale,
         }
-        return [
-            {name: float(column[row]) for name, column in columns.items()}
-            for row in range(len(seen))
-        ]
+        return {name: column.tolist() for name, column in columns.items()}

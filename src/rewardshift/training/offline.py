@@ -5,6 +5,7 @@ changes the results.
 """
 
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -14,16 +15,17 @@ import jax.numpy as jnp
 import numpy as np
 
 from rewardshift.agents.base import Agent, Batch
-from rewardshift.checks import Count, check
+from rewardshift.checks import Count, Settings
 from rewardshift.data.dataset import Dataset
+from rewardshift.doctor import Transitions
 from rewardshift.envs.tasks import MakeEnv, TaskSpec
 from rewardshift.errors import InputError
+from rewardshift.training.evaluation import Episodes
 from rewardshift.training.logged_values import OfflineEstimates
 from rewardshift.training.trainer import (
     Columns,
     OnProgress,
     Trainer,
-    Transitions,
     as_scalars,
     finite_metrics,
 )
@@ -36,7 +38,7 @@ BEYOND = 1e-3
 
 
 @dataclass(frozen=True)
-class OfflineBudget:
+class OfflineBudget(Settings):
     """The length and the schedule of a training on fixed data, for every agent.
 
     Args:
@@ -50,9 +52,6 @@ class OfflineBudget:
     evaluate_every: Count = 5_000
     evaluation_episodes: Count = 10
     checkpoint_every: Count = 10_000
-
-    def __post_init__(self) -> None:
-        check(self)
 
     @property
     def steps(self) -> int:
@@ -138,32 +137,20 @@ class OfflineTrainer(Trainer):
             if time.perf_counter() - clock < CALL_SECONDS / 2:
                 self._call = max(self.agent.period, min(2 * self._call, longest))
             if self.step % evaluate_every == 0:
-                self._evaluate(metrics, on_progress)
+                self.evaluate(metrics, on_progress)
             if on_progress is not None:
                 on_progress(self.step, self.rows)
         finite_metrics(metrics, self.step, self.seeds)
 
     def transitions(self, row: int) -> Transitions:
         """See `Trainer`."""
-        return Transitions(self._data.observation, self._data.reward, self._data.terminated)
+        data = self._data
+        action, reward, terminated = map(np.asarray, (data.action, data.reward, data.terminated))
+        return Transitions(data.observation, action, reward, terminated)
 
-    def _evaluate(self, metrics: dict[str, Any], on_progress: OnProgress | None) -> None:
-        latest = finite_metrics(metrics, self.step, self.seeds)
-        on_step = None if on_progress is None else partial(on_progress, self.step, self.rows)
-        episodes = self.evaluator(self.state, self.step, on_step)
-        estimates: list[dict[str, float]] = [{} for _ in self.seeds]
-        if self._estimate is not None:
-            estimates = self._estimate(self.state, episodes)
-        for row, seed in enumerate(self.seeds):
-            self.rows.append(
-                OfflineRow(
-                    seed=seed,
-                    step=self.step,
-                    evaluation_return=float(episodes.returns[row].mean()),
-                    metrics=latest[row],
-                    **estimates[row],
-                )
-            )
+    def measured(self, episodes: Episodes) -> dict[str, Sequence[Any]]:
+        """See `OfflineRow`."""
+        return {} if self._estimate is None else self._estimate(self.state, episodes)
 
 
 def as_batch(data: Dataset, env: str | MakeEnv, spec: TaskSpec) -> Batch:

@@ -6,6 +6,8 @@ not. All other randomness is a function of (seed, step) too. So a killed run tha
 repeats, from its last checkpoint on, the uninterrupted run bit for bit.
 """
 
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -15,21 +17,21 @@ import jax.numpy as jnp
 import numpy as np
 
 from rewardshift.agents.base import Agent
-from rewardshift.checks import Count, check
+from rewardshift.checks import Count, Settings
+from rewardshift.doctor import Transitions
 from rewardshift.envs.goals import goal_reward
 from rewardshift.envs.tasks import MakeEnv, TaskSpec, env_name
 from rewardshift.envs.vector import Environments
 from rewardshift.errors import FOREIGN, TrainingError, blaming, foreign_error
-from rewardshift.training.evaluation import derive_seed
+from rewardshift.training.checkpoint import Snapshot
+from rewardshift.training.evaluation import Episodes, derive_seed
 from rewardshift.training.hindsight import Hindsight, HindsightReplay
 from rewardshift.training.logged_values import values_by_tried
 from rewardshift.training.replay import RecordLayout, Replay
 from rewardshift.training.trainer import (
     Columns,
     OnProgress,
-    Snapshot,
     Trainer,
-    Transitions,
     as_scalars,
     finite_metrics,
     random_numbers,
@@ -37,7 +39,7 @@ from rewardshift.training.trainer import (
 
 
 @dataclass(frozen=True)
-class OnlineBudget:
+class OnlineBudget(Settings):
     """The length and the schedule of a training in an environment, for every agent.
 
     Args:
@@ -59,9 +61,6 @@ class OnlineBudget:
     evaluation_episodes: Count = 10
     checkpoint_every: Count = 10_000
     diagnose: bool = False
-
-    def __post_init__(self) -> None:
-        check(self)
 
 
 @dataclass(frozen=True)
@@ -182,7 +181,7 @@ class OnlineTrainer(Trainer):
                 (self.agent, self.layout, turn),
                 self.state,
                 sampled,
-                (observation, drawn.acting, ended, cut, paid),
+                (observation, drawn.acting, ended, result.terminated, paid),
                 explore(self.step, steps),
             )
             if ended.any():
@@ -193,7 +192,7 @@ class OnlineTrainer(Trainer):
             action, bonus = np.asarray(chosen), np.asarray(novelty)
             metrics |= latest  # updates of other turns may return other metrics
             if self.step % evaluate_every == 0:
-                self._evaluate(metrics, on_progress)
+                self.evaluate(metrics, on_progress)
             if on_progress is not None:
                 on_progress(self.step, self.rows)
         finite_metrics(metrics, self.step, self.seeds)
@@ -201,17 +200,18 @@ class OnlineTrainer(Trainer):
     def transitions(self, row: int) -> Transitions:
         """See `Trainer`."""
         records = self.replay.records[row, : self.replay.size]
-        return Transitions(records["observation"], records["reward"], records["terminated"] != 0)
+        observation, action, reward = (records[x] for x in ("observation", "action", "reward"))
+        return Transitions(observation, action, reward, records["terminated"] != 0)
 
-    def snapshot(self) -> Snapshot:
+    def snapshot(self, since: int = 0) -> Snapshot:
         """See `Trainer`."""
-        step, arrays, notes = super().snapshot()
+        base = super().snapshot(since)
         counters = {
             "episodes": self.episodes,
             "finished": self.finished,
             "finished_return": self.finished_return,
         }
-        return Snapshot(step, {**arrays, "counters": counters}, notes)
+        return base._replace(arrays={**base.arrays, "counters": counters})
 
     def restore(self, snapshot: Snapshot) -> None:
         """See `Trainer`."""
@@ -225,34 +225,21 @@ class OnlineTrainer(Trainer):
         self.envs.close()
         super().close()
 
-    def _evaluate(self, metrics: dict[str, Any], on_progress: OnProgress | None) -> None:
-        latest = finite_metrics(metrics, self.step, self.seeds)
-        on_step = None if on_progress is None else partial(on_progress, self.step, self.rows)
-        episodes = self.evaluator(self.state, self.step, on_step)
-        returns = episodes.returns.mean(axis=1)
-        successes = episodes.success.mean(axis=1)
-        diagnoses: list[dict[str, float]] = [{} for _ in self.seeds]
-        if self.budget.diagnose:
-            actions = self.spec.num_actions
-            diagnoses = values_by_tried(self.agent, self.state, self.replay, actions)
-        for row, seed in enumerate(self.seeds):
-            finished = int(self.finished[row])
-            self.rows.append(
-                OnlineRow(
-                    seed=seed,
-                    step=self.step,
-                    episodes=int(self.episodes[row]),
-                    evaluation_return=float(returns[row]),
-                    training_return=float(self.finished_return[row]) / finished
-                    if finished
-                    else None,
-                    success_rate=None if np.isnan(successes[row]) else float(successes[row]),
-                    **diagnoses[row],
-                    metrics=latest[row],
-                )
-            )
+    def measured(self, episodes: Episodes) -> dict[str, Sequence[Any]]:
+        """See `OnlineRow`."""
+        seen = zip(self.finished_return.tolist(), self.finished.tolist(), strict=True)
+        successes = episodes.outcomes.success.mean(axis=1).tolist()
+        columns: dict[str, Sequence[Any]] = {
+            "episodes": self.episodes.tolist(),
+            "training_return": [total / count if count else None for total, count in seen],
+            "success_rate": [None if math.isnan(rate) else rate for rate in successes],
+        }
         self.finished[:] = 0
         self.finished_return[:] = 0.0
+        if self.budget.diagnose:
+            actions = self.spec.num_actions
+            columns |= values_by_tried(self.agent, self.state, self.replay, actions)
+        return columns
 
     def _check(self, observation: np.ndarray, reward: np.ndarray) -> None:
         if observation.dtype != np.uint8 and not np.isfinite(observation).all():
@@ -286,9 +273,9 @@ def _update_and_act(
     agent, layout, turn = what
 
     def row(state: Any, sampled: Any, now: Any) -> Any:
-        observation, draws, ended, cut, (total, reward) = now
+        observation, draws, ended, terminated, (total, reward) = now
         metrics: dict[str, Any] = {}
-        state = agent.adapt(state, reward, cut)
+        state = agent.adapt(state, reward, terminated)
         if sampled is not None:
             packed, key = sampled
             update_key = jax.random.wrap_key_data(key)

@@ -38,9 +38,8 @@ from rewardshift.files import (
 )
 from rewardshift.shift import Shift
 from rewardshift.training.checkpoint import fill, leaf_name, npz_bytes
-from rewardshift.training.config import part_from_json, part_to_json
+from rewardshift.training.config import RunConfig, part_from_json, part_to_json
 from rewardshift.training.evaluation import (
-    Episodes,
     Evaluation,
     Evaluator,
     RowSpaces,
@@ -160,12 +159,12 @@ class Policy:
         evaluator = Evaluator(self.agent, make, (seed,), at_once, spec)
         state = jax.tree.map(lambda leaf: jnp.asarray(leaf)[None], self.state)
         try:
-            runs = [_row(evaluator(state, 0, skip=n)) for n in range(0, episodes, at_once)]
+            runs = [evaluator(state, 0, skip=n).outcomes for n in range(0, episodes, at_once)]
         finally:
             if not at_hand:
                 evaluator.close()
-        columns = map(np.concatenate, zip(*runs, strict=True))
-        return Evaluation(*(column[:episodes] for column in columns))
+        columns = (np.concatenate(parts, axis=1) for parts in zip(*runs, strict=True))
+        return Evaluation(*(column[0, :episodes] for column in columns))
 
     def _check_task(self, found: TaskSpec) -> None:
         """Raises if a task is not one for this policy."""
@@ -245,23 +244,27 @@ class Policy:
         return self.spec.space
 
 
-def _row(found: Episodes) -> Evaluation:
-    """The episodes of the only seed."""
-    _, _, *columns = found
-    return Evaluation(*(column[0] for column in columns))
-
-
-def filled_networks(agent: Agent, shapes: Any, leaves: dict[str, np.ndarray]) -> dict[str, Any]:
-    """The fields of an agent's state that `greedy` reads, from the arrays of a file.
+def policy_of_row(
+    config: RunConfig,
+    env: str | MakeEnv,
+    states: Any,
+    networks: dict[str, Any],
+    row: int,
+    step: int,
+) -> Policy:
+    """The policy of one seed of a run.
 
     Args:
-        agent: The agent.
-        shapes: A state of the agent; only its shapes count.
-        leaves: The arrays by path.
+        config: The run's configuration.
+        env: The environment.
+        states: The agent's state, or only its shapes; see `acting_state`.
+        networks: The fields that `greedy` reads, with a leading axis over the seeds.
+        row: The row of the seed.
+        step: The number of training steps.
     """
-    wanted = policy_state(agent, shapes)
-    template = jax.tree.map(lambda leaf: np.empty(leaf.shape, leaf.dtype), wanted)
-    return dict(fill(template, leaves))
+    chosen = jax.tree.map(lambda leaf: jnp.asarray(leaf[row]), networks)
+    state = acting_state(states, chosen)
+    return Policy(config.agent, config.spec, state, env, config.seeds[row], step)
 
 
 def _checksum(about: dict[str, Any], leaves: dict[str, np.ndarray]) -> str:
@@ -288,7 +291,7 @@ def read_policy(path: Path) -> Policy:
         env, seed, step = (checked(name, kind, about[name]) for name, kind in kinds.items())
         agent = checked("agent", Agent, agent)
         state = jax.eval_shape(lambda: agent.init(jax.random.key(0), spec))
-        networks = jax.tree.map(jnp.asarray, filled_networks(agent, state, leaves))
+        networks = jax.tree.map(jnp.asarray, fill(policy_state(agent, state), leaves))
         state = acting_state(state, networks)
         check_imported(env)
         return Policy(agent, spec, state, env, seed, step)

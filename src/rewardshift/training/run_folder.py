@@ -6,6 +6,8 @@ TensorBoard in `tensorboard/`, checkpoints in `checkpoints/`, and the networks a
 checkpoint in `parameters.npz`.
 """
 
+import csv
+import io
 import json
 import re
 import shlex
@@ -15,10 +17,8 @@ from pathlib import Path
 from typing import Any
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 
-from rewardshift.checks import Natural, checked
 from rewardshift.errors import InputError, one_line
 from rewardshift.files import (
     DAMAGE,
@@ -27,31 +27,30 @@ from rewardshift.files import (
     as_path,
     naming,
     opened,
+    own_folder,
     read_arrays,
     read_json,
     read_own,
     write_atomic,
 )
 from rewardshift.training.checkpoint import (
-    Checkpoint,
+    Checkpoints,
+    fill,
     kept_checkpoints,
     leaf_name,
-    load_checkpoint,
     npz_bytes,
-    save_checkpoint,
 )
 from rewardshift.training.config import FORMAT, RunConfig
-from rewardshift.training.evaluation import acting_state, policy_state
+from rewardshift.training.evaluation import policy_state
 from rewardshift.training.initial_values import (
     initial_values,
     read_initial_values,
     write_initial_values,
 )
-from rewardshift.training.metrics import write_events, write_metrics
-from rewardshift.training.policy import Policy, filled_networks, read_policy
-from rewardshift.training.trainer import OnProgress, Snapshot, Trainer
+from rewardshift.training.policy import Policy, policy_of_row, read_policy
+from rewardshift.training.trainer import Columns, OnProgress, Trainer
 
-PARAMETERS, TIMES = "parameters.npz", "timing.csv"
+METRICS, PARAMETERS, TIMES = "metrics.csv", "parameters.npz", "timing.csv"
 
 
 def check_folder(folder: Path, config: RunConfig) -> bool:
@@ -141,7 +140,10 @@ def run_in_folder(
     """Trains to the end, from the last checkpoint on. This process must hold the folder."""
     # A copy of the untrained networks: an update may reuse their memory.
     untrained = jax.tree.map(np.array, policy_state(config.agent, trainer.state))
-    segments = {} if claim_folder(folder, config) else _restore(trainer, folder, config)
+    is_new = claim_folder(folder, config)
+    record = trainer.replay.records.dtype if trainer.replay else None
+    capacity = trainer.replay.capacity if trainer.replay else 0
+    checkpoints = Checkpoints(folder / "checkpoints", config.digests, record)
     known = False
 
     def write_start() -> None:
@@ -155,61 +157,87 @@ def run_in_folder(
         write_start()
         on_progress(step, rows)
 
-    if trainer.step:  # the files may be lost or damaged
-        _write_outcome(trainer, folder, config)
+    if not is_new and _restore(trainer, checkpoints):  # the files may be lost or damaged
+        _write_outcome(config, trainer, folder)
         write_start()
     while trainer.step < config.budget.steps:
         before, clock = trainer.step, time.perf_counter()
         trainer.run_to_checkpoint(on_step)
-        segments = _save(trainer, folder, config, segments, before)
+        _write_outcome(config, trainer, folder)
+        write_events(folder, trainer.columns, [row for row in trainer.rows if row.step > before])
+        checkpoints.save(trainer.snapshot(before), capacity)
         note_time(folder, trainer.step, time.perf_counter() - clock)
 
 
-def _save(
-    trainer: Trainer, folder: Path, config: RunConfig, segments: dict[str, str], before: int
-) -> dict[str, str]:
-    """Writes the metrics, the networks and a checkpoint."""
-    new = [row for row in trainer.rows if row.step > before]
-    _write_outcome(trainer, folder, config)
-    write_events(folder, trainer.columns, new)
-    step, arrays, notes = trainer.snapshot()
-    checkpoint = Checkpoint(
-        step=step,
-        config=config.digest,
-        arrays=arrays,
-        notes=notes,
-        records=None,
-        segments=segments,
-    )
-    capacity = trainer.replay.capacity if trainer.replay else 0
-    records = trainer.replay.newest(trainer.step - before) if trainer.replay else None
-    return save_checkpoint(folder / "checkpoints", checkpoint, records, capacity)
+def _restore(trainer: Trainer, checkpoints: Checkpoints) -> bool:
+    """Restores the last checkpoint; False if there is none."""
+    snapshot = checkpoints.newest(trainer.snapshot().arrays)
+    if snapshot is None:
+        return False
+    try:
+        trainer.restore(snapshot)
+    except DAMAGE as error:
+        raise InputError(
+            f"the last checkpoint in {str(checkpoints.folder.parent)!r} cannot be used:"
+            f" {one_line(error)}"
+        ) from error
+    return True
 
 
-def _write_outcome(trainer: Trainer, folder: Path, config: RunConfig) -> None:
+def _write_outcome(config: RunConfig, trainer: Trainer, folder: Path) -> None:
     """Writes `metrics.csv` and `parameters.npz`."""
     write_metrics(folder, trainer.columns, trainer.rows)
-    networks = networks_of(config, trainer.state, trainer.step)
+    networks = {
+        "config": np.asarray(config.digest),
+        "step": np.asarray(trainer.step, np.int64),
+        **policy_state(config.agent, trainer.state),
+    }
     write_atomic(folder / PARAMETERS, npz_bytes(networks))
 
 
-def _restore(trainer: Trainer, folder: Path, config: RunConfig) -> dict[str, str]:
-    """Restores the last checkpoint, if there is one, and returns its segments."""
-    template = trainer.snapshot().arrays
-    record = trainer.replay.records.dtype if trainer.replay else None
-    checkpoint = load_checkpoint(folder / "checkpoints", config.digests, template, record)
-    if checkpoint is None:
-        return {}
-    try:
-        trainer.restore(Snapshot(checkpoint.step, checkpoint.arrays, checkpoint.notes))
-        if trainer.replay:
-            assert checkpoint.records is not None
-            trainer.replay.restore(checkpoint.records, checkpoint.step)
-    except DAMAGE as error:
-        raise InputError(
-            f"the last checkpoint in {str(folder)!r} cannot be used: {one_line(error)}"
-        ) from error
-    return checkpoint.segments
+def write_metrics(folder: Path, columns: Columns, rows: Sequence[Any]) -> None:
+    """Writes `metrics.csv`."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(columns.names)
+    writer.writerows([_cell(value) for value in columns.cells(row)] for row in rows)
+    write_atomic(folder / METRICS, text.getvalue())
+
+
+def _cell(value: float | None) -> str:
+    if value is None:
+        return ""
+    return str(value) if isinstance(value, int) else f"{value:.9g}"
+
+
+def read_metrics(folder: Path) -> list[dict[str, str]]:
+    """The lines of `metrics.csv` so far, by column; none before the first checkpoint."""
+    path = folder / METRICS
+    if not path.exists():
+        return []
+    return list(csv.DictReader(io.StringIO(read_own(path).decode())))
+
+
+def write_events(folder: Path, columns: Columns, rows: Sequence[Any]) -> None:
+    """Writes rows for TensorBoard, with one curve per seed."""
+    # Imported here, because tensorboardX imports torch if it is installed. A SummaryWriter would
+    # write in a thread, and wait for it forever after the thread dies of a full disk.
+    from tensorboardX.event_file_writer import EventsWriter  # noqa: PLC0415
+    from tensorboardX.proto.event_pb2 import Event  # noqa: PLC0415
+    from tensorboardX.summary import scalar  # noqa: PLC0415
+
+    if not rows:
+        return
+    place = folder / "tensorboard"
+    with naming(place):
+        own_folder(place)
+        writer = EventsWriter(str(place / "events"), f".{rows[-1].step}")
+        for row in rows:
+            for name, value in zip(columns.names, columns.cells(row), strict=True):
+                if name not in ("seed", "step") and value is not None:
+                    summary = scalar(f"{name}/seed-{row.seed}", value)
+                    writer.write_event(Event(wall_time=time.time(), step=row.step, summary=summary))
+        writer.close()
 
 
 def load(path: Path | str, seed: int | None = None) -> Policy:
@@ -232,7 +260,7 @@ def load(path: Path | str, seed: int | None = None) -> Policy:
         lost = f"has lost its {PARAMETERS}, which is written again by"
         problem = lost if time_spent(path) > 0 else "has no checkpoint yet:"
         raise InputError(f"the run in {str(path)!r} {problem} {how_to_resume(path)}")
-    row = row_of(config, config.seeds[0] if seed is None else seed)
+    row = config.row(seed)
 
     def init(seeds: jax.Array) -> Any:
         keys = jax.vmap(jax.random.key)(seeds)
@@ -245,28 +273,10 @@ def load(path: Path | str, seed: int | None = None) -> Policy:
         step = int(leaves.pop(leaf_name("step")))
         # Only the shapes: a policy does not read the parts that the file leaves out.
         states = jax.eval_shape(init, np.asarray(config.seeds))
-        networks = filled_networks(config.agent, states, leaves)
+        networks = fill(policy_state(config.agent, states), leaves)
     except DAMAGE as error:
         raise InputError(
             f"{str(file)!r} cannot be used: {one_line(error)}; {how_to_resume(path)!r} writes"
             " it again"
         ) from error
-    chosen = jax.tree.map(lambda leaf: jnp.asarray(leaf[row]), networks)
-    state = acting_state(states, chosen)
-    return Policy(config.agent, config.spec, state, config.env, config.seeds[row], step)
-
-
-def row_of(config: RunConfig, seed: int) -> int:
-    """The row of a seed in a run."""
-    if checked("seed", Natural, seed) not in config.seeds:
-        raise InputError(f"the run has the seeds {list(config.seeds)}, not {seed}")
-    return config.seeds.index(seed)
-
-
-def networks_of(config: RunConfig, state: Any, step: int) -> dict[str, Any]:
-    """The contents of `parameters.npz`: the run's digest, its step, and the agent's networks."""
-    return {
-        "config": np.asarray(config.digest),
-        "step": np.asarray(step, np.int64),
-        **policy_state(config.agent, state),
-    }
+    return policy_of_row(config, config.env, states, networks, row, step)

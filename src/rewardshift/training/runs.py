@@ -7,8 +7,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import jax
-
 from rewardshift.agents.base import Agent, Batch
 from rewardshift.agents.offline import Offline
 from rewardshift.agents.online import Online
@@ -19,11 +17,11 @@ from rewardshift.envs.tasks import MakeEnv, check_imported
 from rewardshift.errors import InputError, shown, stop_requests
 from rewardshift.files import as_path, held, writable_folder
 from rewardshift.training.config import DataConfig, RunConfig
-from rewardshift.training.evaluation import acting_state, policy_state
+from rewardshift.training.evaluation import policy_state
 from rewardshift.training.offline import OfflineBudget, OfflineTrainer, as_batch
 from rewardshift.training.online import OnlineBudget, OnlineTrainer
-from rewardshift.training.policy import Policy
-from rewardshift.training.run_folder import check_folder, read_config, row_of, run_in_folder
+from rewardshift.training.policy import Policy, policy_of_row
+from rewardshift.training.run_folder import check_folder, read_config, run_in_folder
 from rewardshift.training.trainer import Columns, OnProgress, Trainer
 from rewardshift.training.validate import validate_offline, validate_online
 
@@ -52,12 +50,8 @@ class Result:
 
     def policy(self, seed: int | None = None) -> Policy:
         """The greedy policy of a seed; by default of the first."""
-        config = self.config
-        row = row_of(config, config.seeds[0] if seed is None else seed)
-        networks = policy_state(config.agent, self.state)
-        chosen = jax.tree.map(lambda leaf: leaf[row], networks)
-        state = acting_state(self.state, chosen)
-        return Policy(config.agent, config.spec, state, self.env, config.seeds[row], self.step)
+        networks, row = policy_state(self.config.agent, self.state), self.config.row(seed)
+        return policy_of_row(self.config, self.env, self.state, networks, row, self.step)
 
 
 @dataclass(frozen=True)
@@ -251,14 +245,11 @@ def resume(
     if steps is not None:
         config = config.longer(steps)
     # Validated again: the environment, or an agent from another package, may have changed.
-    who, earlier = (config.agent, config.env, config.seeds), config.earlier_steps
-    if config.data is not None:
-        assert isinstance(config.budget, OfflineBudget)
-        valid, columns = validate_offline(*who, config.budget, config.data)
-        batch = as_batch(config.data.load(), config.env, valid.spec)
+    agent, env, seeds = config.agent, config.env, config.seeds
+    if isinstance(config.budget, OnlineBudget):
+        run = online_run(agent, env, seeds, config.budget, config.biases)
     else:
-        assert isinstance(config.budget, OnlineBudget)
-        valid, columns = validate_online(*who, config.budget, config.biases)
-        batch = None
-    run = Run(replace(valid, earlier_steps=earlier), config.env, columns, batch)
-    return run.start(folder, on_progress)
+        assert config.data is not None
+        run = offline_run(agent, config.data.load(), env, seeds, config.budget)
+    valid = replace(run.config, earlier_steps=config.earlier_steps)
+    return replace(run, config=valid).start(folder, on_progress)

@@ -16,13 +16,13 @@ from rewardshift.agents.tabular import (
     Transition,
     optimal_q,
 )
-from rewardshift.checks import Count, check
+from rewardshift.checks import Count, Settings
 from rewardshift.envs.tabular import FiniteTask
 from rewardshift.errors import InputError
 
 
 @dataclass(frozen=True)
-class TabularBudget:
+class TabularBudget(Settings):
     """The length of a training and its evaluations.
 
     Args:
@@ -39,7 +39,7 @@ class TabularBudget:
     evaluate_first: bool = False
 
     def __post_init__(self) -> None:
-        check(self)
+        super().__post_init__()
         if self.episodes % self.evaluate_every:
             raise InputError(
                 f"episodes must be a multiple of evaluate_every={self.evaluate_every},"
@@ -84,16 +84,14 @@ def train_tabular(
     Returns:
         The curves, with a leading axis over the rows.
     """
-    targets = [_optimal(agent, task) for agent, task in zip(agents, tasks, strict=True)]
+    targets = []
+    for agent, task in zip(agents, tasks, strict=True):
+        next_states, rewards, terminated = map(np.asarray, task.table())
+        targets.append(optimal_q(next_states, rewards, terminated, agent.shift))
     stack = partial(jax.tree.map, lambda *leaves: jnp.stack([jnp.asarray(x) for x in leaves]))
     return _train_rows(
         stack(*agents), stack(*tasks), jnp.asarray(np.stack(targets), jnp.float32), keys, budget
     )
-
-
-def _optimal(agent: QLearning, task: FiniteTask) -> np.ndarray:
-    next_states, rewards, terminated = (np.asarray(column) for column in task.table())
-    return optimal_q(next_states, rewards, terminated, agent.shift)
 
 
 @partial(jax.jit, static_argnames="budget")

@@ -7,6 +7,7 @@ randomness is a function of (seed, step), so an interruption changes no result.
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple, get_type_hints
 
@@ -17,9 +18,11 @@ from jaxtyping import Array, Float
 
 from rewardshift.agents.base import Agent
 from rewardshift.checks import checked
+from rewardshift.doctor import Transitions
 from rewardshift.envs.tasks import MakeEnv, TaskSpec
 from rewardshift.errors import InputError, TrainingError, shown
-from rewardshift.training.evaluation import Evaluator
+from rewardshift.training.checkpoint import Snapshot
+from rewardshift.training.evaluation import Episodes, Evaluator
 from rewardshift.training.replay import Replay
 
 # The number of steps whose random numbers are drawn at once.
@@ -92,32 +95,11 @@ class Columns:
         return self.kind(**{name: named[name] for name in self.fixed}, metrics=metrics)
 
 
-class Snapshot(NamedTuple):
-    """Everything that a trainer needs to continue from a checkpoint, except its replay.
-
-    `arrays` is a tree of arrays, with the same paths, shapes and dtypes at every checkpoint.
-    `notes` can be stored as JSON. The arrays belong to the trainer and are valid until it trains
-    again.
-    """
-
-    step: int
-    arrays: Any
-    notes: dict[str, Any]
-
-
-class Transitions(NamedTuple):
-    """The transitions that a seed has collected so far, or its data, with primal rewards."""
-
-    observation: Any
-    reward: Any
-    terminated: Any
-
-
 class Trainer(ABC):
     """A training that runs from checkpoint to checkpoint.
 
-    A new trainer with the same settings that restores a checkpoint's snapshot, and the records of
-    the replay if there is one, continues exactly as the old trainer would, bit for bit.
+    A new trainer with the same settings that restores a checkpoint continues exactly as the old
+    trainer would, bit for bit.
 
     Args:
         agent: The agent's configuration.
@@ -157,14 +139,38 @@ class Trainer(ABC):
     def transitions(self, row: int) -> Transitions:
         """The transitions of a seed so far, or the data that it learns from."""
 
-    def snapshot(self) -> Snapshot:
-        """The snapshot at this step."""
-        return Snapshot(self.step, {"agent": self.state}, self.columns.to_json(self.rows))
+    @abstractmethod
+    def measured(self, episodes: Episodes) -> dict[str, Sequence[Any]]:
+        """The columns of an evaluation beside its return, each with a value for every seed."""
+
+    def evaluate(self, metrics: Mapping[str, Any], on_progress: OnProgress | None) -> None:
+        """Adds a row for every seed, with the metrics of the last updates."""
+        latest = finite_metrics(metrics, self.step, self.seeds)
+        on_step = None if on_progress is None else partial(on_progress, self.step, self.rows)
+        episodes = self.evaluator(self.state, self.step, on_step)
+        columns = {
+            "seed": self.seeds,
+            "evaluation_return": episodes.outcomes.returns.mean(axis=1).tolist(),
+            "metrics": latest,
+            **self.measured(episodes),
+        }
+        for values in zip(*columns.values(), strict=True):
+            named = dict(zip(columns, values, strict=True))
+            self.rows.append(self.columns.kind(step=self.step, **named))
+
+    def snapshot(self, since: int = 0) -> Snapshot:
+        """The snapshot at this step, with the transitions that were collected since another."""
+        notes = self.columns.to_json(self.rows)
+        records = self.replay.newest(self.step - since) if self.replay else None
+        return Snapshot(self.step, {"agent": self.state}, notes, records)
 
     def restore(self, snapshot: Snapshot) -> None:
-        """Restores a snapshot. The caller restores the records of the replay."""
+        """Restores a snapshot with all transitions of the replay."""
         self.step, self.state = snapshot.step, snapshot.arrays["agent"]
         self.rows = self.columns.from_json(snapshot.notes)
+        if self.replay:
+            assert snapshot.records is not None
+            self.replay.restore(snapshot.records, snapshot.step)
 
     def close(self) -> None:
         """Closes the environments."""

@@ -103,6 +103,7 @@ def _configured(
             f"{type(agent).__name__} needs {kinds[0]} actions, {env} has {kinds[1]} ones"
         )
     config = RunConfig(agent, env_name(env), spec, chosen_seeds(seeds), budget, data, (), biases)
+    _check_selection(agent)
     state = _trace_policy(agent, spec)
     if isinstance(budget, OnlineBudget):
         _trace_acting(agent, spec, state)
@@ -128,6 +129,28 @@ def _check_types(agent: Any, budget: Any, kind: type) -> None:
             "an agent and its parts must be frozen dataclasses, with settings such as numbers,"
             f" texts and tuples: {error}, got {shown(agent)}"
         ) from None
+
+
+def _check_selection(agent: Any) -> None:
+    """Raises if the results of an agent's selection break the contract."""
+    members, selection = agent.members, getattr(agent, "selection", None)
+    if isinstance(selection, Drawing):
+        draws = jnp.linspace(0, 1, 9)[:-1]
+        drawn = np.array([selection.draw(jnp.zeros(len(members)), draw) for draw in draws])
+        is_number = drawn.ndim == 1 and drawn.dtype.kind in "iuf"
+        if not is_number or drawn.min() < 0 or drawn.max() >= len(members):
+            raise InputError(
+                f"draw of {shown(selection)} must return a member, from 0 to {len(members) - 1},"
+                f" got {shown(drawn.tolist())}"
+            )
+    elif isinstance(selection, Mixing):
+        biases = jnp.array([shift.bias / shift.scale for shift in members])
+        weights = np.asarray(selection.weights(biases))
+        if weights.shape != biases.shape or not np.isfinite(weights).all():
+            raise InputError(
+                f"weights of {shown(selection)} must return one number for each of {len(members)}"
+                f" members, all of them finite numbers, got {shown(weights)}"
+            )
 
 
 def _check_goals(hindsight: Hindsight, agent: Agent, env: str | MakeEnv, capacity: int) -> None:
@@ -208,7 +231,15 @@ def _trace_acting(agent: Agent, spec: TaskSpec, state: Any) -> None:
     """Raises if the results of an agent's functions for an environment break the contract."""
     name = type(agent).__name__
     observation = jax.ShapeDtypeStruct((spec.features,), spec.dtype)
-    _check_parts(agent, spec, state)
+    intrinsic = getattr(agent, "intrinsic", None)
+    if intrinsic is not None:
+        several = jax.ShapeDtypeStruct((2, spec.features), jnp.float32)
+        bonus = jax.eval_shape(intrinsic.bonus, state.intrinsic, several)
+        if getattr(bonus, "shape", None) != (2,):
+            raise InputError(
+                f"bonus of {shown(intrinsic)} must return one number for each observation, for 2 of"
+                f" them the shape (2,), got {shown(getattr(bonus, 'shape', bonus))}"
+            )
     count = checked(f"draws of {name}", Natural, agent.draws(spec))
     draws = jax.ShapeDtypeStruct((count,), jnp.float32)
     action = jax.eval_shape(agent.act, state, observation, draws, agent.exploration(0, 1))
@@ -217,36 +248,6 @@ def _trace_acting(agent: Agent, spec: TaskSpec, state: Any) -> None:
     _check_same(f"{name}.adapt", state, jax.eval_shape(agent.adapt, state, NUMBER, FLAG))
     after, _ = jax.eval_shape(agent.observe, state, observation)
     _check_same(f"{name}.observe", state, after)
-
-
-def _check_parts(agent: Any, spec: TaskSpec, state: Any) -> None:
-    """Raises if the results of an agent's selection or bonus break the contract."""
-    members, selection = len(agent.members), getattr(agent, "selection", None)
-    if isinstance(selection, Drawing):
-        draws = jnp.linspace(0, 1, 9)[:-1]
-        drawn = np.array([selection.draw(jnp.zeros(members), draw) for draw in draws])
-        is_number = drawn.ndim == 1 and drawn.dtype.kind in "iuf"
-        if not is_number or drawn.min() < 0 or drawn.max() >= members:
-            raise InputError(
-                f"draw of {shown(selection)} must return a member, from 0 to {members - 1}, got"
-                f" {shown(drawn.tolist())}"
-            )
-    elif isinstance(selection, Mixing):
-        biases = jnp.array([shift.bias / shift.scale for shift in agent.members])
-        weights = np.asarray(selection.weights(biases))
-        if not np.isfinite(weights).all():
-            raise InputError(
-                f"weights of {shown(selection)} must return finite numbers, got {shown(weights)}"
-            )
-    intrinsic = getattr(agent, "intrinsic", None)
-    if intrinsic is not None:
-        observations = jax.ShapeDtypeStruct((2, spec.features), jnp.float32)
-        bonus = jax.eval_shape(intrinsic.bonus, state.intrinsic, observations)
-        if getattr(bonus, "shape", None) != (2,):
-            raise InputError(
-                f"bonus of {shown(intrinsic)} must return one number for each observation, for 2 of"
-                f" them the shape (2,), got {shown(getattr(bonus, 'shape', bonus))}"
-            )
 
 
 def _trace_updates(kind: type, agent: Agent, spec: TaskSpec, state: Any) -> Columns:

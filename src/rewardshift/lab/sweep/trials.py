@@ -159,7 +159,7 @@ class SweptTrial:
             raise InputError(f"the {self.env} must make a gymnasium.Env, it made {shown(env)}")
         refuse_shifted(env)
         if isinstance(shift, Auto):
-            return _OnlyOne(env, shift, gamma=self.gamma)
+            return ShiftReward(env, shift, gamma=self.gamma)
         return ShiftReward(env, shift) if isinstance(shift, Shift) else env
 
     def run(self, figure: Figure, unit: Unit, folder: Path) -> list[Curve]:
@@ -224,13 +224,6 @@ class SweptTrial:
         plain = isinstance(found, Shift) and found.terminal == "zero"
         line = getattr(self.function, "shift_line", "env = ShiftReward(env, {})")
         return str(line).format(f"{found.bias if plain else repr(given)}{gamma}")  # type: ignore[union-attr]
-
-
-class _OnlyOne(ShiftReward[Any, Any]):
-    """The environment of a trial: there is no other, so a vector of this one chooses one unit."""
-
-    def _refuse_vectors(self) -> None:
-        pass
 
 
 def _pair(pair: Any) -> tuple[int, Any]:

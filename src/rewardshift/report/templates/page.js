@@ -2,7 +2,7 @@
 "use strict";
 
 const WIDTH = 380, HEIGHT = 250, LEFT = 46, RIGHT = 12, TOP = 8, BOTTOM = 36;
-const RESAMPLES = 400, MOST_ROWS = 21;
+const RESAMPLES = 400, MOST_ROWS = 21, MOST_BANDS = 4, BESIDE = 6;
 const compact = new Intl.NumberFormat("en", { notation: "compact", maximumSignificantDigits: 3 });
 const exact = new Intl.NumberFormat("en", { maximumSignificantDigits: 3 });
 const whole = new Intl.NumberFormat("en");
@@ -116,10 +116,12 @@ function scales(panel, lines, state) {
   const long = warp(last) - warp(first) || 1;
   const values = lines.flatMap((line) => [...line.middle, ...(line.band ?? []).flat(),
     ...(state.single ? panel.seeds[line.method.name].flat() : [])]);
-  let [low, high] = panel.range ?? [Infinity, -Infinity];
-  if (!panel.range) for (const value of values) [low, high] = [Math.min(low, value), Math.max(high, value)];
+  let [low, high] = panel.range ?? [Infinity, -Infinity]; // a curve may leave the range
+  for (const value of values) [low, high] = [Math.min(low, value), Math.max(high, value)];
   if (!(low < high)) [low, high] = Number.isFinite(low) ? [low - 0.5, low + 0.5] : [0, 1];
-  const room = 0.03 * (high - low), down = HEIGHT - TOP - BOTTOM, across = WIDTH - LEFT - RIGHT;
+  const room = 0.03 * (high - low), down = HEIGHT - TOP - BOTTOM;
+  const beside = lines.length > MOST_BANDS ? BESIDE * lines.length : 0; // bars instead of bands
+  const across = WIDTH - LEFT - RIGHT - beside;
   return {
     x: (step) => LEFT + across * (warp(step) - warp(first)) / long,
     y: (value) => TOP + down * (high + room - value) / (high - low + 2 * room),
@@ -166,9 +168,12 @@ function drawPanel(plot, panel, data, state) {
     "M" + order.map(([step, i]) => `${scale.x(step).toFixed(1)} ${scale.y(values[i]).toFixed(1)}`).join("L");
   const svg = draw("svg", { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, "aria-hidden": "true" },
     axes(panel, data, scale));
-  for (const { method, middle, band } of lines) {
+  for (const [place, { method, middle, band }] of lines.entries()) {
     const group = coloured(draw("g", { class: "curve", "data-method": method.name }), method);
-    if (band) {
+    if (band && lines.length > MOST_BANDS) {
+      const [low, high] = band.at(-1).map(scale.y), x = WIDTH - RIGHT - BESIDE * (lines.length - place - 1);
+      group.append(draw("path", { class: "bar", d: `M${x} ${low}V${high}` }));
+    } else if (band) {
       const edges = [0, 1].map((side) => band.map((pair) => pair[side]));
       const back = path(edges[0], [...points].reverse()).replace("M", "L");
       group.append(draw("path", { class: "band", d: `${path(edges[1])}${back}Z` }));
@@ -272,11 +277,13 @@ function setUpChart(chart) {
     table.replaceChildren(table.firstChild, ...tables);
   };
   table.addEventListener("toggle", redraw);
+  const panels = make("div", { class: "panels" }, ...data.panels.map((panel, i) =>
+    make("div", { class: "panel" }, make("h4", {}, panel.title), plots[i])));
+  panels.style.setProperty("--columns", data.columns);
   chart.replaceChildren(
     make("div", { class: "methods", role: "group", "aria-label": "Methods shown" },
       ...used.map((method) => toggle(method, state, redraw))),
-    make("div", { class: "panels" }, ...data.panels.map((panel, i) =>
-      make("div", { class: "panel" }, make("h3", {}, panel.title), plots[i]))),
+    panels,
     make("div", { class: "controls", role: "group", "aria-label": "How the curves are drawn" },
       choice("Line", CENTRES, state, "centre", redraw), choice("Band", BANDS, state, "band", redraw),
       box("logarithmic steps", state, "log", redraw), box("single seeds", state, "single", redraw)),
@@ -284,6 +291,26 @@ function setUpChart(chart) {
   redraw();
 }
 
+// The contents: open beside the page, folded above a narrow one, and with the present figure marked.
+
+function setUpContents(contents) {
+  const fold = contents.querySelector("details"), wide = matchMedia("(min-width: 70rem)");
+  const fit = () => { fold.open = wide.matches; };
+  wide.addEventListener("change", fit);
+  contents.addEventListener("click", (event) => event.target.closest("a") && fit());
+  fit();
+  const links = new Map([...contents.querySelectorAll("a")].map((link) => [link.hash.slice(1), link]));
+  const mark = ({ isIntersecting, target }) => {
+    const link = links.get(target.id);
+    if (!isIntersecting) return void link?.removeAttribute("aria-current");
+    link?.setAttribute("aria-current", "true");
+    link?.scrollIntoView({ block: "nearest" });
+  };
+  const seen = new IntersectionObserver((entries) => entries.forEach(mark), { rootMargin: "-20% 0px -79%" });
+  for (const section of document.querySelectorAll("section.figure")) seen.observe(section);
+}
+
+for (const contents of document.querySelectorAll(".contents")) setUpContents(contents);
 for (const form of document.querySelectorAll("form.filters")) setUpFilters(form);
 addEventListener("beforeprint", () => document.querySelectorAll("details").forEach((fold) => { fold.open = true; }));
 const observer = new IntersectionObserver((entries) => {
