@@ -231,4 +231,4 @@ def budget_lifetimes(figure: Figure, task: str, preset: str) -> float | None:
     if not hasattr(agent, "lifetime"):
         return None
     random = 0 if what.data is not None else agent.warm_up
-    return float((budget.steps - random) / agent.lifetime)
+    return float(max(0, budget.steps - random) / agent.lifetime)
