@@ -18,7 +18,12 @@ def list_figures(*, cost: bool = False) -> None:
         cost: Print instead the cost of each figure: its units of work and core-hours.
     """
     if cost:
-        Console().print(_costs())
+        table = Table("figure", "preset", "units", "core-hours", title="About what a figure costs")
+        for figure in FIGURES.values():
+            for name, preset in figure.presets.items():
+                units = len(figure.at(name).groups) * -(-preset.seeds // figure.seeds_per_unit)
+                table.add_row(figure.name, name, f"{units}", rounded(preset.core_hours))
+        Console().print(table)
         return
     for figure in FIGURES.values():
         print(f"{figure.name}: {figure.title}")
@@ -45,13 +50,3 @@ def _details(figure: Figure, name: str) -> Iterator[str]:
     if left_out:
         texts = [f"{task} (about {rounded(hours)} core-hours)" for task, hours in left_out.items()]
         yield f"leaves out {', '.join(texts)}"
-
-
-def _costs() -> Table:
-    table = Table("figure", "preset", "units", "core-hours", title="About what a figure costs")
-    for figure in FIGURES.values():
-        for name, preset in figure.presets.items():
-            groups = len(figure.at(name).groups)
-            units = groups * -(-preset.seeds // figure.seeds_per_unit)
-            table.add_row(figure.name, name, f"{units}", rounded(preset.core_hours))
-    return table

@@ -38,6 +38,7 @@ class SweptTrial:
     Args:
         trial: The name of the trial, or its repr if it is an object.
         source: A digest of the source of a function, so that results of two versions do not mix.
+            What it calls is not part of it.
         env: The name of the environment.
         gamma: The discount of the agent, for `"auto"` and for treatments other than `"zero"`.
         terminal: The treatment of terminal states by numbers; see `Shift`.
@@ -86,9 +87,12 @@ class SweptTrial:
                 "a sweep takes an agent, such as DQN(), or a trial, a function of an environment"
                 f" and a seed, got {shown(function)}: {one_line(error)}"
             ) from error
+        source = None
+        with contextlib.suppress(OSError, TypeError):  # an object, which its repr describes
+            source = sha256(inspect.getsource(function).encode()).hexdigest()[:12]
         return cls(
             _importable("a trial", function).removeprefix("function "),
-            _digest_of_source(function),
+            source,
             env if isinstance(env, str) else _importable("a function that makes an", env),
             chosen,
             terminal or "zero",
@@ -250,14 +254,6 @@ def _importable(what: str, function: Any) -> str:
         f"{what} must be found by other processes: define it at the top of a module or script, got"
         f" {shown(function)}"
     )
-
-
-def _digest_of_source(function: Any) -> str | None:
-    """A digest of the source of a function; what it calls is not part of it."""
-    try:
-        return sha256(inspect.getsource(function).encode()).hexdigest()[:12]
-    except (OSError, TypeError):
-        return None  # an object, which its repr describes
 
 
 def load_trial(text: str) -> TrialFunction:
