@@ -158,7 +158,7 @@ def _bar(claim: dict[str, Any]) -> dict[str, Any] | None:
     low, middle, high = (f"{min(100, max(0, place)):.1f}" for place in places)
     return {
         "low": low,
-        "middle": middle,
+        "middle": middle if 0 <= places[1] <= 100 else None,
         "high": high,
         "margin": claim["margin"] is not None,
         "left": places[0] < 0,
