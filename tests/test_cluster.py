@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+import rewardshift.paper  # noqa: F401  registers the figures
 from rewardshift.cli import main
 from rewardshift.errors import InputError
 from rewardshift.lab.cluster import RayCluster

@@ -41,11 +41,16 @@ class Inspect:
                 raise InputError(f"no folder {str(self.picture.parent)!r} for the picture")
             require("matplotlib", "paper")
         dataset = load_dataset(self.source)
+        low, high = dataset.action.min(), dataset.action.max()
+        action = f"discrete, from {low} to {high}"
+        if dataset.action.ndim > 1:
+            size = f"{dataset.action.shape[1]} x {dataset.action.dtype}"
+            action = f"{size}, from {low:.6g} to {high:.6g}"
         lines = {
             "environment": dataset.env or "not known",
             "note": dataset.note,
             "observation": f"{dataset.observation.shape[1]} x {dataset.observation.dtype}",
-            "action": _action(dataset),
+            "action": action,
             **summarise(dataset).lines(),
         }
         for name, text in lines.items():
@@ -86,13 +91,6 @@ def data(
         options: The command.
     """
     options.run()
-
-
-def _action(dataset: Dataset) -> str:
-    low, high = dataset.action.min(), dataset.action.max()
-    if dataset.action.ndim == 1:
-        return f"discrete, from {low} to {high}"
-    return f"{dataset.action.shape[1]} x {dataset.action.dtype}, from {low:.6g} to {high:.6g}"
 
 
 def _print_suggestion(dataset: Dataset, gamma: float) -> None:

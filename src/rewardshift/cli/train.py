@@ -266,7 +266,13 @@ def train_agent(job: Job) -> None:
     with stop_requests():
         run = job.options.prepare(job.agent, job.budget)
         if isinstance(job.agent.shift, Cautious):
-            _print_choice(run.config.agent)
+            shift: Any = run.config.agent.shift
+            lowest = -shift.bias / (1 - run.config.agent.gamma)
+            print(
+                f"The data choose a shift of {shift.bias:.6g} (terminal {shift.terminal}): the"
+                " lowest value that such rewards can add up to"
+                f" is {f'{lowest:.6g}' if shift.bias else 'not negative'}."
+            )
         folder = job.options.out or Path("runs") / run.config.name
         with training_bar(folder, run.config.budget.steps) as on_progress:
             result = run.start(folder, on_progress)
@@ -299,16 +305,6 @@ def _check_finished(result: Result) -> None:
     """Raises KeyboardInterrupt if a signal stopped the run: its handler is called later."""
     if not result.finished:
         raise KeyboardInterrupt
-
-
-def _print_choice(agent: Any) -> None:
-    """Prints the shift that the data set chose."""
-    shift: Shift = agent.shift
-    lowest = f"is {-shift.bias / (1 - agent.gamma):.6g}" if shift.bias else "is not negative"
-    print(
-        f"The data choose a shift of {shift.bias:.6g} (terminal {shift.terminal}): the lowest value"
-        f" that such rewards can add up to {lowest}."
-    )
 
 
 def _print_run(folder: Path, result: Result) -> None:

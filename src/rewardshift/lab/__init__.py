@@ -67,14 +67,6 @@ def register(figure: Figure, *, module: str) -> None:
             " the name"
             f" {figure.name!r} and the presets {', '.join(figure.presets) or 'none'}"
         )
-    _check_names(figure)
-    if figure.name in FIGURES and MODULES.get(figure.name) != module:
-        raise InputError(f"there is a figure called {figure.name!r} already; take another name")
-    FIGURES[figure.name], MODULES[figure.name] = figure, module
-
-
-def _check_names(figure: Figure) -> None:
-    """Raises if a panel or a claim names something that the figure does not have."""
     panels = {panel.name for panel in figure.panels}
     methods = {method.name for method in figure.methods}
     for panel in figure.panels:
@@ -91,6 +83,9 @@ def _check_names(figure: Figure) -> None:
             )
     if len({claim.id for claim in figure.claims}) < len(figure.claims):
         raise InputError(f"two claims of the figure {figure.name!r} have the same id")
+    if figure.name in FIGURES and MODULES.get(figure.name) != module:
+        raise InputError(f"there is a figure called {figure.name!r} already; take another name")
+    FIGURES[figure.name], MODULES[figure.name] = figure, module
 
 
 def find_figure(name: str) -> Figure:

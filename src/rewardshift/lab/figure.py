@@ -307,21 +307,19 @@ class Figure:
         Units of work are stored under it, so results of different declarations never mix.
         """
         tasks, methods = group
+        budget = self.presets[preset].budget
+        # Of budgets for each task, those of these tasks alone.
+        own = [budget[task] for task in tasks] if isinstance(budget, Mapping) else budget
         parts = (
             self.name,
             self.revision,
             [(task, self.tasks[task]) for task in tasks],
             [(m.name, m.agent) for m in self.methods if m.name in methods],
             [(p.name, p.task, p.measure) for p in self.panels if p.task in tasks],
-            _budgets(tasks, self.presets[preset].budget),
+            own,
             terminal,
         )
         return sha256(repr(parts).encode()).hexdigest()[:12]
-
-
-def _budgets(tasks: tuple[str, ...], budget: Any) -> Any:
-    """The budgets of these tasks alone, if a preset has one for each."""
-    return [budget[task] for task in tasks] if isinstance(budget, Mapping) else budget
 
 
 def task_panels(

@@ -1,5 +1,6 @@
 """The provenance of a result: versions, commit and machine."""
 
+import contextlib
 import importlib.metadata
 import os
 import platform
@@ -13,19 +14,16 @@ def made_with() -> dict[str, str | None]:
         *("rewardshift", "jax", "jaxlib", "optax", "numpy", "scipy", "minari"),
         *("gymnasium", "gymnasium-robotics", "minigrid", "mujoco"),
     )
+    versions: dict[str, str | None] = dict.fromkeys(packages)
+    for package in packages:
+        with contextlib.suppress(importlib.metadata.PackageNotFoundError):  # of another extra
+            versions[package] = importlib.metadata.version(package)
     return {
         "commit": _commit(),
         "python": platform.python_version(),
-        **{package: _version(package) for package in packages},
+        **versions,
         "machine": f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores",
     }
-
-
-def _version(package: str) -> str | None:
-    try:
-        return importlib.metadata.version(package)
-    except importlib.metadata.PackageNotFoundError:
-        return None  # an extra that is not installed
 
 
 def _commit() -> str | None:

@@ -86,34 +86,27 @@ def save_unit(folder: Path, unit: UnitResult) -> Path:
 
 def load_units(folder: Path, digest: str) -> list[UnitResult]:
     """All finished units of a declaration; refuses a damaged one."""
-    paths = sorted((folder / "units").glob(f"{digest}-*.json"))
-    return [_load_unit(path, digest) for path in paths]
-
-
-def _load_unit(path: Path, digest: str) -> UnitResult:
-    try:
-        body = read_sealed(path, version=FORMAT)
-        if body["digest"] != digest:
-            raise ValueError(f"it is of another declaration, {body['digest']!r}")
-        return UnitResult(
-            digest,
-            checked("seeds", tuple[int, ...], body["seeds"]),
-            checked("seconds", float, body["seconds"]),
-            _checked_versions(body["made_with"]),
-            [_checked_curve(curve) for curve in checked("curves", list, body["curves"])],
-        )
-    except DAMAGE as error:
-        raise InputError(
-            f"the finished unit {str(path)!r} cannot be read: {one_line(error)}."
-            " Move that file away, and its unit is run again; all others are kept"
-        ) from error
-
-
-def _checked_versions(made_with: Any) -> dict[str, str | None]:
-    """The saved result of `made_with`; raises InputError if it is something else."""
-    for name, version in checked("made_with", dict, made_with).items():
-        checked(name, str | None, version)
-    return dict(made_with)
+    units = []
+    for path in sorted((folder / "units").glob(f"{digest}-*.json")):
+        try:
+            body = read_sealed(path, version=FORMAT)
+            if body["digest"] != digest:
+                raise ValueError(f"it is of another declaration, {body['digest']!r}")
+            made_with = checked("made_with", dict, body["made_with"])
+            unit = UnitResult(
+                digest,
+                checked("seeds", tuple[int, ...], body["seeds"]),
+                checked("seconds", float, body["seconds"]),
+                {name: checked(name, str | None, made_with[name]) for name in made_with},
+                [_checked_curve(curve) for curve in checked("curves", list, body["curves"])],
+            )
+        except DAMAGE as error:
+            raise InputError(
+                f"the finished unit {str(path)!r} cannot be read: {one_line(error)}."
+                " Move that file away, and its unit is run again; all others are kept"
+            ) from error
+        units.append(unit)
+    return units
 
 
 def _checked_curve(body: Any) -> Curve:

@@ -9,7 +9,7 @@ from rewardshift.agents.base import Agent
 from rewardshift.data.dataset import Dataset
 from rewardshift.data.loading import load_dataset
 from rewardshift.errors import InputError
-from rewardshift.lab.figure import Curve, Figure, Method, Panel, Unit
+from rewardshift.lab.figure import Curve, Figure, Method, Unit
 from rewardshift.shift import Shift, Terminal
 from rewardshift.training.hindsight import Hindsight
 from rewardshift.training.offline import OfflineBudget
@@ -198,26 +198,25 @@ def curves_of(figure: Figure, unit: Unit, result: Result) -> list[Curve]:
     """
     if not result.finished:
         raise KeyboardInterrupt
-    (task,), (method,) = unit.tasks, unit.methods
-    return [
-        _curve(panel, method, seed, own, result)
-        for panel in figure.panels
-        if panel.task == task and panel.shows(method)
-        for seed, own in zip(unit.seeds, result.config.seeds, strict=True)
-    ]
-
-
-def _curve(panel: Panel, method: str, seed: int, own: int, result: Result) -> Curve:
-    """The curve of a panel's column, without empty cells such as a metric's in the warm-up."""
-    columns = result.columns
-    if panel.measure not in columns.names:
-        raise InputError(
-            f"the panel {panel.name!r} shows {panel.measure!r}, but the columns of {method!r} are"
-            f" {', '.join(columns.names)}"
-        )
-    cells = [(r.step, columns.value(r, panel.measure)) for r in result.rows if r.seed == own]
-    points = [(step, value) for step, value in cells if value is not None]
-    return Curve(panel.name, method, seed, [p[0] for p in points], [p[1] for p in points])
+    (task,), (method,), columns = unit.tasks, unit.methods, result.columns
+    curves = []
+    for panel in figure.panels:
+        if panel.task != task or not panel.shows(method):
+            continue
+        if panel.measure not in columns.names:
+            raise InputError(
+                f"the panel {panel.name!r} shows {panel.measure!r}, but the columns of {method!r}"
+                f" are {', '.join(columns.names)}"
+            )
+        for seed, own in zip(unit.seeds, result.config.seeds, strict=True):
+            cells = [
+                (r.step, columns.value(r, panel.measure)) for r in result.rows if r.seed == own
+            ]
+            # Some cells are empty, such as a metric's in the warm-up.
+            points = [(step, value) for step, value in cells if value is not None]
+            steps, values = [step for step, _ in points], [value for _, value in points]
+            curves.append(Curve(panel.name, method, seed, steps, values))
+    return curves
 
 
 def budget_lifetimes(figure: Figure, task: str, preset: str) -> float | None:
@@ -232,4 +231,4 @@ def budget_lifetimes(figure: Figure, task: str, preset: str) -> float | None:
     if not hasattr(agent, "lifetime"):
         return None
     random = 0 if what.data is not None else agent.warm_up
-    return float((budget.steps - random) / agent.lifetime)
+    return float(max(0, budget.steps - random) / agent.lifetime)

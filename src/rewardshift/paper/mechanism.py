@@ -47,6 +47,7 @@ SETTINGS = (
 
 
 OPTIMISM = (-5.0, -2.0, -1.0, 0.0, 1.0, 2.0)
+TREATMENTS: dict[str, Terminal] = {"": "zero", "-absorbing": "absorbing"}
 
 
 def _shifts(reward_range: tuple[float, float], terminal: Terminal) -> dict[str, dict[str, Shift]]:
@@ -60,20 +61,15 @@ def _name(optimism: float) -> str:
     return f"optimism{optimism:+g}"
 
 
-def _tasks() -> dict[str, Task]:
-    tasks = {}
-    for name, env, agent, reward_range, shares in SETTINGS:
-        for quality, share in zip(("poor", "middling", "good"), shares, strict=True):
-            data = Behaviour(env, share)
-            zero, absorbing = (_shifts(reward_range, t) for t in ("zero", "absorbing"))
-            tasks[f"{name}-{quality}"] = Task(data=data, agent=agent, methods=zero)
-            if env != "Pendulum-v1":  # Pendulum never terminates
-                task = Task(data=data, agent=agent, methods=absorbing)
-                tasks[f"{name}-{quality}-absorbing"] = task
-    return tasks
-
-
-TASKS = _tasks()
+TASKS = {
+    f"{name}-{quality}{suffix}": Task(
+        data=Behaviour(env, share), agent=agent, methods=_shifts(reward_range, terminal)
+    )
+    for name, env, agent, reward_range, shares in SETTINGS
+    for quality, share in zip(("poor", "middling", "good"), shares, strict=True)
+    for suffix, terminal in TREATMENTS.items()
+    if terminal == "zero" or env != "Pendulum-v1"  # Pendulum never terminates
+}
 STYLES = (
     Style("#00441b", "-"),
     Style("#238b45", "-."),

@@ -72,17 +72,10 @@ def _panels(name: str, methods: tuple[str, ...] | None = None) -> tuple[Panel, .
     )
 
 
-def _orderings(task: str) -> list[Claim]:
-    return [
-        Claim(f"{task}-{x}-above-{y}-{metric}", task, f"{statement} {how}.", x, y, metric, end=END)
-        for x, y, statement in (
-            ("positive", "unshifted", "A positive shift helps"),
-            ("unshifted", "negative", "A negative shift hurts"),
-        )
-        for metric, how in METRICS.items()
-    ]
-
-
+SENTENCES = (
+    ("positive", "unshifted", "A positive shift helps"),
+    ("unshifted", "negative", "A negative shift hurts"),
+)
 LOSS = "With a positive shift less is lost by the end of the training."
 ABSORBING = Claim(
     "BCQ-hopper-medium-absorbing",
@@ -157,7 +150,12 @@ OFFLINE = Figure(
         Method("positive-absorbing", "positive, absorbing", style=Style("#fdae6b", ":")),
     ),
     claims=(
-        *(claim for task in TASKS for claim in _orderings(task)),
+        *(
+            Claim(f"{task}-{x}-above-{y}-{metric}", task, f"{words} {how}.", x, y, metric, end=END)
+            for task in TASKS
+            for x, y, words in SENTENCES
+            for metric, how in METRICS.items()
+        ),
         *orderings(
             BCQ_TASKS, [("positive", "unshifted", LOSS)], "{panel}-drop", metric="drop", end=END
         ),

@@ -59,7 +59,11 @@ def run_tables(figure: Figure, unit: Unit, _: Path) -> list[Curve]:
 
     There is one program for each treatment of terminal states and order of evaluations.
     """
-    tables = {m.name: _treated(figure, unit, m.agent) for m in figure.methods}
+    tables: dict[str, Table] = {method.name: method.agent for method in figure.methods}
+    if figure.takes_terminal:
+        for name, table in tables.items():
+            shift = replace(table.agent.shift, terminal=unit.terminal)
+            tables[name] = replace(table, agent=replace(table.agent, shift=shift))
     programs: dict[tuple[Terminal, bool], list[tuple[str, str, int]]] = {}
     for task, method, seed in product(unit.tasks, unit.methods, unit.seeds):
         table = tables[method]
@@ -85,14 +89,6 @@ def run_tables(figure: Figure, unit: Unit, _: Path) -> list[Curve]:
                 if task == panel.task
             ]
     return curves
-
-
-def _treated(figure: Figure, unit: Unit, table: Table) -> Table:
-    """The table with the figure's treatment of terminal states, if it has one."""
-    if not figure.takes_terminal:
-        return table
-    shift = replace(table.agent.shift, terminal=unit.terminal)
-    return replace(table, agent=replace(table.agent, shift=shift))
 
 
 def row_key(task: str, method: str, seed: int) -> jax.Array:

@@ -9,7 +9,6 @@ from rewardshift.errors import InputError
 from rewardshift.files import write_atomic
 from rewardshift.lab.figure import Curve
 from rewardshift.lab.results import check_seal, command_again, read_results
-from rewardshift.lab.sweep.constants import method_name
 from rewardshift.lab.sweep.declaration import SWEEP, figures_in, read_sweep
 from rewardshift.report.page import render_page
 from rewardshift.report.plots import draw, in_caption
