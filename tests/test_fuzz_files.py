@@ -136,6 +136,11 @@ def damaged(path: Path, damage: Damage, read: Callable[[], Any], named: str = ""
         path.write_bytes(whole)
 
 
+def loads_or_refuses(path: Path, damage: Damage, source: Path) -> None:
+    dataset = damaged(path, damage, lambda: load_dataset(source), str(source))
+    assert dataset is None or summarise(dataset).transitions == len(dataset)
+
+
 @pytest.fixture(scope="module")
 def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     """Data sets of every kind."""
@@ -152,9 +157,7 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 @settings(max_examples=300, suppress_health_check=SHARED)
 @given(damage=damaged_bytes(), kind=st.sampled_from(["npz", "hdf5"]))
 def test_a_damaged_data_file(damage: Damage, kind: str, files: dict[str, Path]) -> None:
-    path = files[kind]
-    dataset = damaged(path, damage, lambda: load_dataset(path))
-    assert dataset is None or summarise(dataset).transitions == len(dataset)
+    loads_or_refuses(files[kind], damage, files[kind])
 
 
 @settings(max_examples=100, suppress_health_check=SHARED)
@@ -164,10 +167,7 @@ def test_a_damaged_data_file(damage: Damage, kind: str, files: dict[str, Path]) 
 )
 def test_a_damaged_minari_set(files: dict[str, Path], case: tuple[str, Damage]) -> None:
     kind, damage = case
-    path = files[kind]
-    folder = str(path.parents[1])
-    dataset = damaged(path, damage, lambda: load_dataset(folder), folder)
-    assert dataset is None or summarise(dataset).transitions == len(dataset)
+    loads_or_refuses(files[kind], damage, files[kind].parents[1])
 
 
 dtypes = st.sampled_from(["f4", "f8", "i8", "u1", "u8", "?", "c8", "S1", "U1", "M8[s]", "O", "f2"])
@@ -188,8 +188,7 @@ def test_arrays_of_any_kind(
         return  # HDF5 has none of these
     path.unlink(missing_ok=True)
     (write_npz if kind == "npz" else write_hdf5)(path, {**ROWS, key: array})
-    dataset = damaged(path, bytes, lambda: load_dataset(path))
-    assert dataset is None or summarise(dataset).transitions == len(dataset)
+    loads_or_refuses(path, bytes, path)
 
 
 class Finished(NamedTuple):

@@ -214,14 +214,13 @@ def _target(model: Any) -> Target | None:
     if not isinstance(model.action_space, gym.spaces.Discrete):
         return Target(tau, _every(model), updates, n_step)
     # Stable-Baselines3's DQN moves the target network between its rounds of training.
-    steps, envs = float(model.train_freq.frequency), int(model.n_envs)
+    steps = float(model.train_freq.frequency)
     if model.train_freq.unit == TrainFrequencyUnit.EPISODE:
         if not model._episode_num:
             return None
         steps *= model.num_timesteps / model._episode_num
-    each_round = max(1, model.gradient_steps if model.gradient_steps >= 0 else steps * envs)
-    interval = int(model.target_update_interval)
-    moves = steps / (interval if _is_sbx(model) else max(1, interval // envs))
+    each_round, interval = _updates_in_round(model, steps), int(model.target_update_interval)
+    moves = steps / (interval if _is_sbx(model) else max(1, interval // model.n_envs))
     if moves <= 1:
         return Target(tau, each_round / moves, updates, n_step)
     # Between two rounds the online network stays, so the moves of one add up to one.
@@ -238,8 +237,14 @@ def _every(model: Any) -> float:
     steps, interval = model.train_freq.frequency, int(model.target_update_interval)
     if interval == 1 or model.train_freq.unit == TrainFrequencyUnit.EPISODE:
         return float(interval)
-    each_round = max(1, model.gradient_steps if model.gradient_steps >= 0 else steps * model.n_envs)
+    each_round = _updates_in_round(model, steps)
     return each_round / math.ceil(each_round / interval)
+
+
+def _updates_in_round(model: Any, steps: float) -> float:
+    """The updates after so many steps; -1 gradient steps are as many as there were steps."""
+    given = model.gradient_steps
+    return max(1, given if given >= 0 else steps * model.n_envs)
 
 
 def _is_sbx(model: Any) -> bool:

@@ -69,7 +69,7 @@ def render_page(folders: Sequence[Path], figures: Mapping[str, Figure] = FIGURES
             is_sweep=SWEEP in figures,
             summary=count_all(claims, figures),
             detectable=median(effects) if effects else None,
-            scenarios=_scenarios(folders, claims, rows, figures),
+            scenarios=_scenarios(folders, rows, figures),
             rows={
                 source: [row for of in rows.values() for row in of if row["source"] == source]
                 for source in SOURCES
@@ -99,10 +99,7 @@ def _hash(text: str) -> str:
 
 
 def _scenarios(
-    folders: Sequence[Path],
-    claims: Claims,
-    rows: Mapping[str, list[dict[str, Any]]],
-    figures: Mapping[str, Figure],
+    folders: Sequence[Path], rows: Claims, figures: Mapping[str, Figure]
 ) -> list[dict[str, Any]]:
     """The scenarios, known ones first: the question, the verdicts, the answers and the figures."""
     names = {figure.scenario for figure in figures.values()}
@@ -110,32 +107,24 @@ def _scenarios(
     scenarios = []
     for number, scenario in enumerate([*known, *sorted(names - set(known))]):
         mine = [name for name, figure in figures.items() if figure.scenario == scenario]
-        found = [claim for name in mine for claim in claims[name]]
-        sections = [
-            _section(folder, figures[folder.name], claims[folder.name], rows[folder.name])
-            for folder in folders
-            if folder.name in mine
-        ]
+        found = [row for name in mine for row in rows[name]]
         scenarios.append(
             {
                 "id": f"question-{number}",
                 "name": scenario,
                 "question": SCENARIOS.get(scenario, scenario),
                 "verdicts": {
-                    source: [c["verdict"] for c in found if c["source"] == source]
+                    source: [row["verdict"] for row in found if row["source"] == source]
                     for source in SOURCES
                 },
-                "sections": sections,
+                "sections": [
+                    _section(folder, figures[folder.name], rows[folder.name])
+                    for folder in folders
+                    if folder.name in mine
+                ],
             }
         )
     return scenarios
-
-
-def _size(claims: list[dict[str, Any]]) -> str:
-    """The seeds and the preset behind an answer."""
-    seeds = sorted({str(claim["seeds"]) for claim in claims if claim["seeds"] is not None})
-    presets = sorted({claim["preset"] for claim in claims})
-    return f"{' or '.join(seeds)} seeds, {' or '.join(presets)}"
 
 
 def _row(figure: Figure, claim: dict[str, Any]) -> dict[str, Any]:
@@ -169,7 +158,7 @@ def _bar(claim: dict[str, Any]) -> dict[str, Any] | None:
     low, middle, high = (f"{min(100, max(0, place)):.1f}" for place in places)
     return {
         "low": low,
-        "middle": middle,
+        "middle": middle if 0 <= places[1] <= 100 else None,
         "high": high,
         "margin": claim["margin"] is not None,
         "left": places[0] < 0,
@@ -177,9 +166,7 @@ def _bar(claim: dict[str, Any]) -> dict[str, Any] | None:
     }
 
 
-def _section(
-    folder: Path, whole: Figure, claims: list[dict[str, Any]], rows: list[dict[str, Any]]
-) -> dict[str, Any]:
+def _section(folder: Path, whole: Figure, rows: list[dict[str, Any]]) -> dict[str, Any]:
     """A figure with its words, its picture, its curves, its claims and its provenance."""
     provenance = read_provenance(folder, whole)
     figure = whole.at(provenance.preset)
@@ -187,14 +174,13 @@ def _section(
     body = read_json(folder / "provenance.json")
     answer = None
     if folder.name == SWEEP:
-        answer = answer_of(read_sweep(folder), curves, claims, _picture(folder, "response"))
+        answer = answer_of(read_sweep(folder), curves, rows, _picture(folder, "response"))
     return {
         "figure": figure,
         "provenance": provenance,
         "origin": {key: _as_text(value) for key, value in body.items()},
         "answer": answer,
         "reading": read_reading(folder),
-        "size": _size(claims),
         "treatments": treatments(figure, provenance.terminal),
         "differences": differences(figure, provenance),
         "words": in_words(figure, curves),

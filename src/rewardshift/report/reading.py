@@ -65,7 +65,7 @@ def treatments(figure: Figure, terminal: Terminal) -> str:
         ]
         shifts = [getattr(method.agent, "shift", method.agent), *(s.get("shift") for s in settings)]
         own = {getattr(shift, "terminal", Shift.terminal) for shift in shifts} - {Shift.terminal}
-        words += [f"{one} for {method.name}" for one in sorted(own)]
+        words += [f"{one} for {method.label}" for one in sorted(own)]
     return ", ".join(words)
 
 
