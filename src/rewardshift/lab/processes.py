@@ -9,7 +9,13 @@ import threading
 import traceback
 from collections import deque
 from collections.abc import Iterator
-from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from concurrent.futures import (
+    FIRST_COMPLETED,
+    Future,
+    ProcessPoolExecutor,
+    ThreadPoolExecutor,
+    wait,
+)
 from concurrent.futures.process import BrokenProcessPool
 
 import jax
@@ -17,6 +23,7 @@ import jax
 from rewardshift.lab.figure import Unit
 from rewardshift.lab.runner import RETRIES, Outcome, Plan, perform
 
+PATIENCE = 5  # seconds for the ends of processes with foreign code
 THREADS = "OMP_NUM_THREADS"  # read by the libraries under torch and NumPy
 DIED = (
     "its process died again: killed, out of memory, or it could not start, for example from a"
@@ -56,6 +63,8 @@ class Processes:
         waiting = deque((unit, RETRIES) for unit in units)  # how often each may begin again
         idle = [_worker(compiled) for _ in range(min(self.jobs, len(units)))]
         working: dict[Future[Outcome], tuple[Unit, int, ProcessPoolExecutor]] = {}
+        # Foreign code may keep its process from ending, so no unit waits for the end of another.
+        ending, ends = ThreadPoolExecutor(), list[Future[None]]()
         finished = False
         try:
             while waiting or working:
@@ -71,7 +80,7 @@ class Processes:
                 for future in wait(working, return_when=FIRST_COMPLETED).done:
                     unit, retries, worker = working.pop(future)
                     if plan.isolated:
-                        worker.shutdown(wait=False)
+                        ends.append(ending.submit(worker.shutdown))
                         worker = _worker(compiled)
                     idle.append(worker)
                     if retries and isinstance(future.exception(), BrokenProcessPool):
@@ -85,6 +94,7 @@ class Processes:
                     process.kill()
             for worker in (*idle, *(worker for *_, worker in working.values())):
                 worker.shutdown(wait=finished, cancel_futures=True)
+            wait(ends, timeout=PATIENCE)  # so that a command leaves no semaphores behind
 
 
 def _outcome(unit: Unit, future: Future[Outcome]) -> Outcome:
