@@ -33,7 +33,6 @@ from rewardshift.lab import (
     Preset,
     Style,
     Task,
-    budget_lifetimes,
     orderings,
     smoke_preset,
     task_panels,
@@ -112,7 +111,6 @@ AUTO = Figure(
     },
     revision=2,
     seeds_per_unit=10,
-    lifetimes=budget_lifetimes,
 )
 
 AUTO_CONTROL = replace(
