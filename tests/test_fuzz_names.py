@@ -5,17 +5,18 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from data_makers import ROWS, small, write_npz
+from data_makers import ROWS, write_npz
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from test_cli import COMMAND
 
 from rewardshift import BCQ, DQN, OnlineBudget
 from rewardshift.cli.progress import counting_bar
-from rewardshift.data.picture import draw_dataset
 from rewardshift.data.writing import check_target
 from rewardshift.envs.tasks import TaskSpec
 from rewardshift.errors import InputError
+from rewardshift.pictures import as_file, drawing
+from rewardshift.report.plots import finish, new_canvas
 from rewardshift.training.config import DataConfig, RunConfig
 from rewardshift.training.offline import OfflineBudget
 
@@ -65,15 +66,16 @@ def test_a_name_is_no_markup_for_the_terminal(
 
 @pytest.mark.parametrize("name", [*MARKUP, "$x_{$", "a\nb", "\x1b[2J", "💥", "\udcff", "&amp;--"])
 def test_a_name_is_no_formula_for_a_picture(name: str) -> None:
-    dataset = small()
-    object.__setattr__(dataset, "name", name)
-    assert draw_dataset(dataset).startswith(b"\x89PNG")
+    with drawing():
+        canvas, _ = new_canvas(1, 1)
+        finish(canvas, name, name)
+        assert as_file(canvas).startswith(b"\x89PNG")
 
 
 @pytest.mark.parametrize(
     ("arguments", "code"),
     [
-        (["data", "inspect", b"[red]\xff.npz", "--picture", b"\xff.png"], 0),
+        (["data", "inspect", b"[red]\xff.npz"], 0),
         (["report", b"\xff"], 2),
         (["train", "dqn", "--env", "[/]\x1b[2J"], 2),
         (["resume", "a\nb"], 2),

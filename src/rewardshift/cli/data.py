@@ -3,7 +3,6 @@
 import sys
 import warnings
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Annotated
 
 import tyro
@@ -15,8 +14,7 @@ from rewardshift.data.dataset import Dataset
 from rewardshift.data.loading import load_dataset
 from rewardshift.data.minari_sets import local_sets
 from rewardshift.doctor.measure import discounted_returns
-from rewardshift.errors import InputError, plain, require
-from rewardshift.files import write_atomic
+from rewardshift.errors import plain
 from rewardshift.optimism import value_bounds
 
 
@@ -26,20 +24,12 @@ class Inspect:
 
     source: tyro.conf.Positional[str]
     """embedded/NAME, a Minari id, the folder of a Minari data set, or an HDF5 or npz file."""
-    picture: Annotated[Path | None, tyro.conf.arg(metavar="PATH")] = None
-    """A PNG to write, with the distributions of returns and rewards."""
     gamma: float = 0.99
     """The discount."""
 
     def run(self) -> None:
-        """Prints the numbers and draws the picture."""
+        """Prints the numbers."""
         checked("gamma", Discount, self.gamma)
-        if self.picture is not None:
-            if self.picture.suffix != ".png":
-                raise InputError(f"the picture must end in .png, got {str(self.picture)!r}")
-            if not self.picture.parent.is_dir():
-                raise InputError(f"no folder {str(self.picture.parent)!r} for the picture")
-            require("matplotlib", "paper")
         dataset = load_dataset(self.source)
         low, high = dataset.action.min(), dataset.action.max()
         action = f"discrete, from {low} to {high}"
@@ -57,11 +47,6 @@ class Inspect:
             if text:
                 print(f"{name:18} {plain(text)}")
         _print_suggestion(dataset, self.gamma)
-        if self.picture is not None:
-            from rewardshift.data.picture import draw_dataset  # noqa: PLC0415  an extra
-
-            write_atomic(self.picture, draw_dataset(dataset))
-            print(f"picture: {self.picture}")
 
 
 @dataclass(frozen=True)

@@ -69,10 +69,10 @@ class OfflineRow:
     shifted scale. `q_seen` is the critics' mean value of the actions in the data, `q_unseen` that
     of random actions in the same states. `overestimation` (`estimate - shifted_return`) and
     `unseen_advantage` (`q_unseen - q_seen`) are differences in units of the primal reward: divided
-    by the shift's scale. Above 0, the agent overestimates, or prefers unseen actions. With CQL's
-    `entropy_backup` the estimate counts the entropy and the return does not. Only BCQ and CQL have
-    these six. `metrics` are those of the agent's last update, such as `loss` and `q`, each in its
-    own column.
+    by the shift's scale. Above 0, the agent overestimates, or prefers unseen actions. SAC's
+    estimate counts the entropy and the return does not. Only BCQ, CQL, SAC and other agents that
+    tell the value of their policy have these six. `metrics` are those of the agent's last update,
+    such as `loss` and `q`, each in its own column.
     """
 
     seed: int
