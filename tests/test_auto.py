@@ -226,8 +226,48 @@ def test_every_kind_of_vector_takes_the_shift_of_one_environment(how: Any) -> No
     given: dict[str, Any] = {"num_envs": 2, "sutton_barto_reward": True, **spawned}
     envs = gym.make_vec("CartPole-v1", vectorization_mode=how, **given)
     assert VectorShiftReward(envs, "auto", gamma=0.9).shift == one.shift
-    with pytest.raises(InputError, match="suggest_shift"):
+    recorded = gym.wrappers.vector.RecordEpisodeStatistics(envs)
+    assert VectorShiftReward(recorded, "auto", gamma=0.9).shift == one.shift
+    with pytest.raises(InputError, match=r"suggest_shift\(make_env, gamma\)\.shift"):
         VectorShiftReward(Tripled(envs), "auto", gamma=0.9)
+    envs.close()
+
+
+class Counted(Paying):
+    """Counts the environments that are open."""
+
+    open = 0
+
+    def __init__(self) -> None:
+        super().__init__()
+        Counted.open += 1
+
+    def close(self) -> None:
+        Counted.open -= 1
+
+
+def test_environments_in_other_processes_are_made_for_auto_alone_and_closed() -> None:
+    envs = gym.vector.AsyncVectorEnv([Counted], context="spawn")
+    made = Counted.open  # by Gymnasium itself
+
+    def again() -> Counted:
+        assert chooses
+        return Counted()
+
+    envs.env_fns = [again]
+    for chooses in (False, True):
+        VectorShiftReward(envs, "auto" if chooses else -0.5, gamma=0.5 if chooses else None)
+        assert Counted.open - made == (-1 if chooses else 0)  # the copy is closed, too
+    envs.close()
+
+
+def test_a_vector_without_a_version_for_one_takes_a_number() -> None:
+    spec = gym.envs.registration.EnvSpec("Many-v0", vector_entry_point="no:Many")
+    envs = gym.make_vec("CartPole-v1", num_envs=2, vectorization_mode="vector_entry_point")
+    envs.unwrapped.spec = spec
+    assert VectorShiftReward(envs, -0.5).shift.bias == -0.5
+    with pytest.raises(InputError, match="suggest_shift"):
+        VectorShiftReward(envs, "auto", gamma=0.9)
     envs.close()
 
 
@@ -248,7 +288,7 @@ class Locked(Paying):
 
 
 def test_an_environment_that_cannot_be_copied_needs_a_number() -> None:
-    with pytest.raises(InputError, match=r"cannot be copied.*suggest_shift"):
+    with pytest.raises(InputError, match=r"cannot be copied.*make_env, gamma\)\.shift"):
         ShiftReward(Locked(), "auto", gamma=0.5)
     shift = suggest_shift(Locked, 0.5).shift
     assert ShiftReward(Locked(), shift).shift == Shift(-0.5, 0.125, 0.5, "goal")

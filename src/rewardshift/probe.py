@@ -17,6 +17,10 @@ STEPS = 3_000
 SECONDS = 60.0
 # Wrappers that write files or open windows, by name: Stable-Baselines3 need not be installed.
 RECORDERS = ("Monitor", "RecordVideo", "HumanRendering")
+ELSEWHERE = (
+    "Give the wrapper suggest_shift(make_env, gamma).shift, where make_env is a function that makes"
+    " one"
+)
 
 
 @dataclass(frozen=True)
@@ -92,15 +96,14 @@ def play_copy(env: gym.Env[Any, Any]) -> Probe:
     except Exception as error:  # what an environment that cannot be copied raises, is up to it
         raise InputError(
             f"'auto' plays random actions in a copy of the environment, and {env} cannot be copied:"
-            f" {one_line(error)}. Give a function that makes one to suggest_shift, and the shift"
-            " that it returns in place of 'auto'"
+            f" {one_line(error)}. {ELSEWHERE}"
         ) from error
     probe = play(twin)
     if probe.reward.size < STEPS:
         raise InputError(
             f"'auto' plays {STEPS} random steps in a copy of the environment, and {env} took"
-            f" {SECONDS:.0f} seconds for {probe.reward.size}: give suggest_shift fewer steps, and"
-            " the shift that it returns in place of 'auto'"
+            f" {SECONDS:.0f} seconds for {probe.reward.size}. {ELSEWHERE}, with fewer steps or more"
+            " seconds"
         )
     return probe
 
