@@ -1,6 +1,7 @@
 """The shift that chooses itself, in agents, wrappers and on the command line."""
 
 import json
+import random
 import threading
 from dataclasses import replace
 from pathlib import Path
@@ -39,6 +40,7 @@ from rewardshift.cli import main
 from rewardshift.envs import SPARSE_CHEETAH
 from rewardshift.envs.goals import BitFlip
 from rewardshift.envs.tasks import TaskSpec
+from rewardshift.errors import ForeignError
 
 WRONG: Any = "car"
 MOVING: Any = Centred()
@@ -145,6 +147,64 @@ def test_the_environment_stays_untouched(tmp_path: Path) -> None:
     wrapped.close()
 
 
+class Chance(Paying):
+    """Pays what the global random numbers tell."""
+
+    def step(self, action: Any) -> Any:
+        chance = np.random.random() + random.random()  # noqa: NPY002
+        return self._observation(), chance, False, False, {}
+
+
+def test_random_numbers_that_environments_share_stay_untouched() -> None:
+    """Those of Python and NumPy, and of an action space that belongs to the class."""
+
+    def drawn() -> tuple[float, ...]:
+        actions = Chance.action_space.sample()
+        return float(actions), random.random(), float(np.random.random())  # noqa: NPY002
+
+    def seeded(env: gym.Env[Any, Any]) -> gym.Env[Any, Any]:
+        Chance.action_space = gym.spaces.Discrete(1_000_000, seed=3)
+        random.seed(3)
+        np.random.seed(3)  # noqa: NPY002
+        return env
+
+    seeded(Chance())
+    expected = drawn()
+    first = ShiftReward(seeded(Chance()), "auto", gamma=0.5)
+    assert drawn() == expected
+    assert ShiftReward(Chance(), "auto", gamma=0.5).shift == first.shift
+
+
+class Timed(gym.Wrapper[Any, Any, Any, Any]):
+    """Pays the time of the environment, which it has at hand."""
+
+    def __init__(self, env: gym.Env[Any, Any]) -> None:
+        super().__init__(env)
+        self.inside: Any = env.unwrapped
+
+    def step(self, action: Any) -> Any:
+        observation, _, *rest = self.env.step(action)
+        return observation, 2.0 * self.inside.time, *rest
+
+
+def test_a_wrapper_in_the_copy_has_the_environment_of_the_copy() -> None:
+    for env in (Paying(), Monitor(Paying())):
+        assert ShiftReward(Timed(Timed(env)), "auto", gamma=0.5).shift.scale == 1 / 2
+
+
+class Stuck(Paying):
+    """An environment that does not close."""
+
+    def close(self) -> None:
+        raise RuntimeError("stuck")
+
+
+def test_an_environment_that_does_not_close_is_named() -> None:
+    for look in (lambda: ShiftReward(Stuck(), "auto", gamma=0.5), lambda: suggest_shift(Stuck)):
+        with pytest.raises(ForeignError, match=r"Stuck.* failed.* stuck"):
+            look()
+
+
 def test_a_spec_keeps_what_was_chosen() -> None:
     env = ShiftReward(gym.make("rewardshift-tests/Paying-v0"), Auto(2.0, "absorbing"), gamma=0.5)
     assert env.spec is not None
@@ -162,10 +222,52 @@ class Tripled(gym.wrappers.vector.TransformReward):
 @pytest.mark.parametrize("how", ["sync", "async", "vector_entry_point"])
 def test_every_kind_of_vector_takes_the_shift_of_one_environment(how: Any) -> None:
     one = ShiftReward(gym.make("CartPole-v1", sutton_barto_reward=True), "auto", gamma=0.9)
-    envs = gym.make_vec("CartPole-v1", num_envs=2, vectorization_mode=how, sutton_barto_reward=True)
+    spawned = {"vector_kwargs": {"context": "spawn"}} if how == "async" else {}  # JAX has threads
+    given: dict[str, Any] = {"num_envs": 2, "sutton_barto_reward": True, **spawned}
+    envs = gym.make_vec("CartPole-v1", vectorization_mode=how, **given)
     assert VectorShiftReward(envs, "auto", gamma=0.9).shift == one.shift
-    with pytest.raises(InputError, match="suggest_shift"):
+    recorded = gym.wrappers.vector.RecordEpisodeStatistics(envs)
+    assert VectorShiftReward(recorded, "auto", gamma=0.9).shift == one.shift
+    with pytest.raises(InputError, match=r"suggest_shift\(make_env, gamma\)\.shift"):
         VectorShiftReward(Tripled(envs), "auto", gamma=0.9)
+    envs.close()
+
+
+class Counted(Paying):
+    """Counts the environments that are open."""
+
+    open = 0
+
+    def __init__(self) -> None:
+        super().__init__()
+        Counted.open += 1
+
+    def close(self) -> None:
+        Counted.open -= 1
+
+
+def test_environments_in_other_processes_are_made_for_auto_alone_and_closed() -> None:
+    envs = gym.vector.AsyncVectorEnv([Counted], context="spawn")
+    made = Counted.open  # by Gymnasium itself
+
+    def again() -> Counted:
+        assert chooses
+        return Counted()
+
+    envs.env_fns = [again]
+    for chooses in (False, True):
+        VectorShiftReward(envs, "auto" if chooses else -0.5, gamma=0.5 if chooses else None)
+        assert Counted.open - made == (-1 if chooses else 0)  # the copy is closed, too
+    envs.close()
+
+
+def test_a_vector_without_a_version_for_one_takes_a_number() -> None:
+    spec = gym.envs.registration.EnvSpec("Many-v0", vector_entry_point="no:Many")
+    envs = gym.make_vec("CartPole-v1", num_envs=2, vectorization_mode="vector_entry_point")
+    envs.unwrapped.spec = spec
+    assert VectorShiftReward(envs, -0.5).shift.bias == -0.5
+    with pytest.raises(InputError, match="suggest_shift"):
+        VectorShiftReward(envs, "auto", gamma=0.9)
     envs.close()
 
 
@@ -186,7 +288,7 @@ class Locked(Paying):
 
 
 def test_an_environment_that_cannot_be_copied_needs_a_number() -> None:
-    with pytest.raises(InputError, match=r"cannot be copied.*suggest_shift"):
+    with pytest.raises(InputError, match=r"cannot be copied.*make_env, gamma\)\.shift"):
         ShiftReward(Locked(), "auto", gamma=0.5)
     shift = suggest_shift(Locked, 0.5).shift
     assert ShiftReward(Locked(), shift).shift == Shift(-0.5, 0.125, 0.5, "goal")

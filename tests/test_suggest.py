@@ -106,6 +106,7 @@ def test_a_slow_environment_is_judged_by_fewer_steps() -> None:
     assert 2 < found.probe.reward.size < 100
     assert found.shift.scale == 1 / 8
     assert f"{found.probe.reward.size} random steps" in str(found)
+    assert suggest_shift(Slow, seconds=1e-9).probe.reward.size == 1
 
 
 @pytest.mark.parametrize(

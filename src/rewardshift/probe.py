@@ -1,8 +1,10 @@
 """What an environment pays under random actions, seen in a copy of it."""
 
+import contextlib
 import copy
+import random
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,6 +17,10 @@ STEPS = 3_000
 SECONDS = 60.0
 # Wrappers that write files or open windows, by name: Stable-Baselines3 need not be installed.
 RECORDERS = ("Monitor", "RecordVideo", "HumanRendering")
+ELSEWHERE = (
+    "Give the wrapper suggest_shift(make_env, gamma).shift, where make_env is a function that makes"
+    " one"
+)
 
 
 @dataclass(frozen=True)
@@ -40,10 +46,10 @@ def play(
     seconds: float = SECONDS,
     on_step: Callable[[int], None] | None = None,
 ) -> Probe:
-    """Plays random actions; the same seed plays the same.
+    """Plays random actions, and closes the environment; the same seed plays the same.
 
     Args:
-        env: The environment, which is reset. It must not be shifted.
+        env: The environment, which must not be shifted.
         steps: The number of steps.
         seed: The seed of the environment and of the actions.
         seconds: The time after which it stops with fewer steps.
@@ -51,12 +57,14 @@ def play(
     """
     rewards, terminals, ends = np.zeros(steps), np.zeros(steps, bool), np.zeros(steps, bool)
     until, over, taken = time.monotonic() + seconds, True, 0
-    env.action_space.seed(seed)
-    with blaming(f"the environment {env}, under random actions,"):
-        while taken < steps and time.monotonic() < until:
+    actions = copy.deepcopy(env.action_space)  # a class may share its space with all its instances
+    actions.seed(seed)
+    blamed = blaming(f"the environment {env}, under random actions,")
+    with blamed, contextlib.closing(env), _global_random_numbers(seed):
+        while taken < steps and (not taken or time.monotonic() < until):
             if over:
                 env.reset(seed=None if taken else seed)
-            _, reward, terminated, truncated, _ = env.step(env.action_space.sample())
+            _, reward, terminated, truncated, _ = env.step(actions.sample())
             over = bool(terminated or truncated)
             rewards[taken], terminals[taken], ends[taken] = reward, bool(terminated), over
             taken += 1
@@ -68,37 +76,52 @@ def play(
     return Probe(rewards[:taken], terminals[:taken], ends[:taken])
 
 
+@contextlib.contextmanager
+def _global_random_numbers(seed: int) -> Iterator[None]:
+    """Seeds the global random numbers, which an environment may use, and sets them back."""
+    before = random.getstate(), np.random.get_state()  # noqa: NPY002
+    random.seed(seed)
+    np.random.seed(seed)  # noqa: NPY002
+    try:
+        yield
+    finally:
+        random.setstate(before[0])
+        np.random.set_state(before[1])  # noqa: NPY002
+
+
 def play_copy(env: gym.Env[Any, Any]) -> Probe:
     """Plays random actions in a copy, so that the environment and its random numbers stay."""
     try:
-        twin = _copy(env)
+        twin = _copy(env, {})
     except Exception as error:  # what an environment that cannot be copied raises, is up to it
         raise InputError(
             f"'auto' plays random actions in a copy of the environment, and {env} cannot be copied:"
-            f" {one_line(error)}. Give a function that makes one to suggest_shift, and the shift"
-            " that it returns in place of 'auto'"
+            f" {one_line(error)}. {ELSEWHERE}"
         ) from error
-    try:
-        probe = play(twin)
-    finally:
-        twin.close()
+    probe = play(twin)
     if probe.reward.size < STEPS:
         raise InputError(
             f"'auto' plays {STEPS} random steps in a copy of the environment, and {env} took"
-            f" {SECONDS:.0f} seconds for {probe.reward.size}: give suggest_shift fewer steps, and"
-            " the shift that it returns in place of 'auto'"
+            f" {SECONDS:.0f} seconds for {probe.reward.size}. {ELSEWHERE}, with fewer steps or more"
+            " seconds"
         )
     return probe
 
 
-def _copy(env: gym.Env[Any, Any]) -> gym.Env[Any, Any]:
-    """A copy without the wrappers that record, which draws nothing on the screen."""
+def _copy(env: gym.Env[Any, Any], memo: dict[int, Any]) -> gym.Env[Any, Any]:
+    """A copy without the wrappers that record, which draws nothing on the screen.
+
+    Args:
+        env: The environment.
+        memo: The copies of its parts, to which wrappers may refer from outside.
+    """
     if not isinstance(env, gym.Wrapper):
-        twin = copy.deepcopy(env)
+        twin = copy.deepcopy(env, memo)
         if twin.render_mode == "human":
             twin.render_mode = None
         return twin
-    inner = _copy(env.env)
+    inner = _copy(env.env, memo)
     if type(env).__name__ in RECORDERS:
+        memo[id(env)] = inner
         return inner
-    return copy.deepcopy(env, {id(env.env): inner})
+    return copy.deepcopy(env, memo)

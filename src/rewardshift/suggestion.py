@@ -119,11 +119,7 @@ def suggest_shift(
     checked("gamma", Discount, gamma)
     sizes = checked("steps", Count, steps), checked("seed", Natural, seed)
     checked("seconds", Positive, seconds)
-    made = _made(env)
-    try:
-        probe = play(made, sizes[0], seed=sizes[1], seconds=seconds, on_step=on_step)
-    finally:
-        made.close()
+    probe = play(_made(env), sizes[0], seed=sizes[1], seconds=seconds, on_step=on_step)
     return Suggestion(env_name(env), gamma, probe)
 
 

@@ -5,7 +5,9 @@ wrappers and through Gymnasium's vectorisation, so a second shift is refused in 
 also on a vector of environments that are shifted one by one.
 """
 
+import contextlib
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from typing import Any, Literal, SupportsFloat, cast
 
 import gymnasium as gym
@@ -21,12 +23,13 @@ from gymnasium.vector import (
     VectorObservationWrapper,
     VectorWrapper,
 )
+from gymnasium.wrappers.vector import RecordEpisodeStatistics
 
 from rewardshift.arrays import as_numpy, where
 from rewardshift.auto import Auto, as_rule
 from rewardshift.checks import Discount, checked
 from rewardshift.errors import InputError, shown
-from rewardshift.probe import play_copy
+from rewardshift.probe import ELSEWHERE, Probe, play_copy
 from rewardshift.shift import Shift, as_single_shift
 
 METADATA_KEY = "reward_shift"
@@ -34,6 +37,12 @@ ShiftArgument = float | Mapping[str, Any] | Shift | Auto | Literal["auto"]
 # Names, because Gymnasium 1.0, which d3rlpy pins, has no AutoresetMode yet. Its VectorWrapper is
 # not generic either.
 NEXT_STEP, SAME_STEP, DISABLED = AUTORESET_MODES = ("NextStep", "SameStep", "Disabled")
+# The wrappers of Gymnasium around vectors that leave rewards as they are.
+PASSING = (VectorObservationWrapper, VectorActionWrapper, RecordEpisodeStatistics)
+UNREACHABLE = (
+    "'auto' plays random actions in a copy of an environment, and these cannot be reached: they are"
+    f" in other processes, or wrappers around them may change their rewards. {ELSEWHERE}"
+)
 # The arguments of `gymnasium.make_vec` in the spec of a vector environment.
 OF_MAKE_VEC = ("num_envs", "vectorization_mode", "vector_kwargs")
 
@@ -51,15 +60,15 @@ class Shifting:
         return self._shift
 
     def _begin(
-        self, env: gym.Env[Any, Any] | None, shift: ShiftArgument, gamma: float | None, warn: bool
+        self, look: Callable[[], Probe], shift: ShiftArgument, gamma: float | None, warn: bool
     ) -> dict[str, Any]:
         """Sets the shift, and returns the arguments that stand for it in a spec.
 
         Args:
-            env: The environment to copy for `"auto"`, or None if none can be reached.
+            look: The random play for `"auto"`; it is called for that alone.
             shift, gamma, warn: As in `ShiftReward`.
         """
-        self._shift = _chosen(env, shift, gamma)
+        self._shift = _chosen(look, shift, gamma)
         self._shifted = self._shift.prepared()
         stops = not self._shift.credits_ends and self._shift.bias != 0
         self._watches = checked("warn", bool, warn) and stops
@@ -86,8 +95,8 @@ class Shifting:
         )
 
 
-def _chosen(env: gym.Env[Any, Any] | None, shift: ShiftArgument, gamma: float | None) -> Shift:
-    """The shift as it is given, or as a rule chooses it from random play in a copy of `env`."""
+def _chosen(look: Callable[[], Probe], shift: ShiftArgument, gamma: float | None) -> Shift:
+    """The shift as it is given, or as a rule chooses it from random play."""
     rule = as_rule(shift)
     if rule is None:
         if gamma is not None:
@@ -104,14 +113,7 @@ def _chosen(env: gym.Env[Any, Any] | None, shift: ShiftArgument, gamma: float | 
             f" one optimism, got gamma={gamma!r} and {rule}"
         )
     checked("gamma", Discount, gamma)
-    if env is None:
-        raise InputError(
-            "'auto' plays random actions in a copy of an environment, and these cannot be reached:"
-            " they are in other processes, or wrappers around them may change their rewards. Give a"
-            " function that makes one to suggest_shift, and the shift that it returns in place of"
-            " 'auto'"
-        )
-    probe = play_copy(env)
+    probe = look()
     return rule.shift(probe.reward, probe.terminated, gamma)
 
 
@@ -169,7 +171,7 @@ class ShiftReward(Shifting, gym.Wrapper[ObsType, ActType, ObsType, ActType], Rec
                 f"{env} takes a step to reset itself, which would be shifted as well; put the shift"
                 " inside: Autoreset(ShiftReward(env, ...))"
             )
-        given = self._begin(env, shift, gamma, warn)
+        given = self._begin(partial(play_copy, env), shift, gamma, warn)
         RecordConstructorArgs.__init__(self, **given)
         self.metadata = {**env.metadata, METADATA_KEY: self._shift}
         if (
@@ -249,7 +251,7 @@ class VectorShiftReward(Shifting, VectorWrapper, RecordConstructorArgs):
             raise InputError(f"env must be a gymnasium.vector.VectorEnv, got {shown(env)}")
         VectorWrapper.__init__(self, env)
         refuse_second_shift(env, env.metadata.get(METADATA_KEY))
-        given = self._begin(_one_of(env), shift, gamma, warn)
+        given = self._begin(partial(_play_one_of, env), shift, gamma, warn)
         RecordConstructorArgs.__init__(self, **given)
         self.metadata = {**env.metadata, METADATA_KEY: self._shift}
         self._next_step_resets = autoreset_mode(env) == NEXT_STEP
@@ -281,18 +283,21 @@ class VectorShiftReward(Shifting, VectorWrapper, RecordConstructorArgs):
         return observations, shifted, terminations, truncations, infos
 
 
-def _one_of(env: VectorEnv[Any, Any, np.ndarray]) -> gym.Env[Any, Any] | None:
-    """An environment like those of a vector; None if wrappers around it may change rewards."""
-    while isinstance(env, VectorObservationWrapper | VectorActionWrapper):
+def _play_one_of(env: VectorEnv[Any, Any, np.ndarray]) -> Probe:
+    """Random play in an environment like those of a vector."""
+    while isinstance(env, PASSING):
         env = env.env
     if isinstance(env, SyncVectorEnv):
-        return env.envs[0]
+        return play_copy(env.envs[0])
     if isinstance(env, AsyncVectorEnv):
-        return env.env_fns[0]()
-    if env.spec is None or isinstance(env, VectorWrapper):
-        return None
-    own = {name: given for name, given in env.spec.kwargs.items() if name not in OF_MAKE_VEC}
-    return gym.make(env.spec.id, **own)
+        make = env.env_fns[0]
+    elif env.spec is None or env.spec.entry_point is None or isinstance(env, VectorWrapper):
+        raise InputError(UNREACHABLE)
+    else:
+        own = {name: given for name, given in env.spec.kwargs.items() if name not in OF_MAKE_VEC}
+        make = partial(gym.make, env.spec.id, **own)
+    with contextlib.closing(make()) as one:
+        return play_copy(one)
 
 
 def layers(env: gym.Env[Any, Any]) -> Iterator[gym.Wrapper[Any, Any, Any, Any]]:

@@ -3,15 +3,22 @@
 import inspect
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict
+from functools import partial
 from typing import Any
 
-import gymnasium as gym
 import numpy as np
 
 from rewardshift.auto import as_rule
 from rewardshift.errors import InputError, needs
+from rewardshift.probe import Probe, play_copy
 from rewardshift.shift import Shift
-from rewardshift.wrappers import METADATA_KEY, ShiftArgument, Shifting, refuse_second_shift
+from rewardshift.wrappers import (
+    METADATA_KEY,
+    UNREACHABLE,
+    ShiftArgument,
+    Shifting,
+    refuse_second_shift,
+)
 
 with needs("sb3"):
     from stable_baselines3.common.base_class import BaseAlgorithm
@@ -101,7 +108,7 @@ class VecShiftReward(Shifting, VecEnvWrapper):
             )
         super().__init__(venv)
         refuse_second_shift(venv, next(iter(shifts_around(venv)), None))
-        self._begin(_one_of(venv), shift, gamma, warn)
+        self._begin(partial(_play_one_of, venv), shift, gamma, warn)
         self._auto = as_rule(shift) is not None
         self._began = False
 
@@ -245,11 +252,13 @@ def _terminated(infos: Mapping[str, Any] | Iterable[Mapping[str, Any]]) -> Any:
         raise InputError(UNKNOWN_ENDS) from None
 
 
-def _one_of(venv: VecEnv) -> gym.Env[Any, Any] | None:
-    """An environment inside; None if it is elsewhere, or if wrappers may change its rewards."""
+def _play_one_of(venv: VecEnv) -> Probe:
+    """Random play in a copy of an environment inside."""
     while isinstance(venv, PASSING):
         venv = venv.venv
-    return venv.envs[0] if isinstance(venv, DummyVecEnv) else None
+    if not isinstance(venv, DummyVecEnv):
+        raise InputError(UNREACHABLE)
+    return play_copy(venv.envs[0])
 
 
 def _wrapper_around(venv: VecEnv | None) -> VecShiftReward | None:
