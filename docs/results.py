@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from rewardshift.lab import FIGURES
-from rewardshift.lab.figure import Figure, Panel
+from rewardshift.lab.figure import Figure, Panel, duration, rounded
 from rewardshift.lab.results import read_results
 from rewardshift.paper.lifetime import JUDGED, SIGNS, fitted_lifetime
 from rewardshift.report import judged_folders, summary
@@ -43,7 +43,8 @@ TOP = """# Results
 Every figure that was run: what it says, its picture, its means, and its claims with their
 verdicts. [What we found](experiments.md) is the short form, and [how we judge](methods.md) explains
 the words. The same results are an interactive page, in which you can compare curves and filter
-claims:
+claims: `rewardshift report results` writes it to `results/report.html`, and the built docs have it
+here.
 
 ```{raw} html
 <p><a href="report.html">Open the interactive page</a>
@@ -120,6 +121,14 @@ FINDINGS = (
     ),
     ("With hindsight, rewards of -1 and 0 beat 0 and +1", "fetch", "fetch+0", "fetch+1"),
 )
+UNTESTED = """### What is not tested, and why
+
+It takes more computing time than we had. `rewardshift reproduce FIGURE` runs what `quick` runs;
+for the tasks that it leaves out, [change the figure](your-own.md#a-figure-of-the-paper-changed).
+Approximate core-hours are in brackets. One run tests the paper's claims and ours, so the hours of
+`control` and `fetch` stand in both tables above. A quarter of `humanoid` is run
+(`results/unfinished/`); it decides nothing.
+"""
 ABSORBING = """## With absorbing terminal states
 
 The same shifts with `--terminal absorbing`, where a shift is exactly another initial value. The
@@ -133,6 +142,7 @@ def results_page() -> str:
     return TOP + "\n".join(
         (
             "## Verdicts\n\n" + _linked(markdown(summary(RESULTS))) + "\n",
+            f"{UNTESTED}\n{_untested()}\n",
             *map(_figure, judged_folders(RESULTS)),
             ABSORBING,
             *map(_figure, judged_folders(RESULTS / "absorbing")),
@@ -146,6 +156,22 @@ def _linked(table: str) -> str:
         link = f"[{folder.name}](#{_anchor(FIGURES[folder.name].title)})"
         table = table.replace(f"| {folder.name} |", f"| {link} |")
     return table
+
+
+def _untested() -> str:
+    """The figures with untested claims: the tasks that their quick preset runs and leaves out."""
+    lines = [["figure", "untested claims", "`quick` runs", "`quick` leaves out"]]
+    folders = judged_folders(RESULTS)
+    done = {folder.name for folder in folders}
+    for name, claims in read_claims(folders).items():
+        quick = FIGURES[name].presets["quick"]
+        count = [claim["verdict"] for claim in claims].count("not tested")
+        tasks = "; ".join(FIGURES[name].at("quick").tasks)
+        runs = "is run" if name in done else f"{tasks} ({rounded(quick.core_hours)})"
+        left = [f"{task} ({rounded(hours)})" for task, hours in quick.left_out.items()]
+        if count:
+            lines.append([name, f"{count}", runs, "; ".join(left)])
+    return _markdown(lines)
 
 
 def readme() -> str:
@@ -305,7 +331,8 @@ def _figure(folder: Path) -> str:
             "| --- | --- | --- | --- | --- |",
             *rows,
             "\n</details>\n",
-            f"`{provenance.command}`\n",
+            f"`{provenance.command}` takes about"
+            f" {duration(figure.presets[provenance.preset].seconds)} on two cores.\n",
         )
     )
 

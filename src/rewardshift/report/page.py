@@ -13,7 +13,7 @@ from typing import Any
 from rewardshift.errors import needs
 from rewardshift.files import read_json, read_own
 from rewardshift.lab import FIGURES
-from rewardshift.lab.figure import SCENARIOS, Curve, Figure, Panel, rounded
+from rewardshift.lab.figure import SCENARIOS, Curve, Figure, Panel, duration, rounded
 from rewardshift.lab.results import read_results
 from rewardshift.lab.sweep.declaration import SWEEP, read_sweep
 from rewardshift.report.plots import in_words, shown_curves
@@ -88,7 +88,7 @@ def _environment() -> Environment:
         lstrip_blocks=True,
     )
     environment.policies["json.dumps_kwargs"] = {"separators": (",", ":")}
-    environment.filters |= {"rounded": rounded}
+    environment.filters |= {"duration": duration, "rounded": rounded}
     environment.globals |= {"SYMBOLS": SYMBOLS, "TITLES": TITLES}
     return environment
 
