@@ -60,6 +60,7 @@ reproduce: $(VENV)/paper.done
 	$(BIN)/rewardshift reproduce initial-values --preset quick --out results
 	$(BIN)/rewardshift reproduce auto --preset quick --out results
 	$(BIN)/rewardshift reproduce auto-control --preset quick --out results
+	$(BIN)/rewardshift reproduce auto-test --preset quick --out results
 	$(BIN)/rewardshift reproduce auto-offline --preset quick --out results
 	$(BIN)/rewardshift reproduce fetch --preset quick --out results
 	$(BIN)/rewardshift reproduce curiosity --preset quick --out results
