@@ -42,10 +42,8 @@ from rewardshift.training.config import RunConfig, part_from_json, part_to_json
 from rewardshift.training.evaluation import (
     Evaluation,
     Evaluator,
-    RowSpaces,
     acting_state,
     policy_state,
-    vector_episodes,
 )
 
 FORMAT = 3
@@ -138,23 +136,22 @@ class Policy:
         """Greedy episodes, with primal returns.
 
         Args:
-            episodes: The number of episodes. The rows of a vector environment share them, and each
-                row does the same number.
+            episodes: The number of episodes.
             env: The environment, if not the policy's own: a registered name, a function that makes
-                it, an environment, or a vector environment. The last two are not closed. Up to 100
-                environments of a name or a function run side by side.
+                it, or an environment, which is not closed. Up to 100 environments of a name or a
+                function run side by side.
             seed: The seed of the episodes.
         """
         episodes, seed = checked("episodes", Count, episodes), checked("seed", Natural, seed)
-        given = self.env if env is None else env
-        if isinstance(env, gym.vector.VectorEnv):
-            row = RowSpaces(refuse_shifted(env))
-            self._check_task(task_spec(env_maker(lambda: row)()))
-            return vector_episodes(env, self.act, episodes, gamma=self.agent.gamma, seed=seed)
         at_hand = isinstance(env, gym.Env)
-        make = (lambda: env) if at_hand else given
+        make = (lambda: env) if at_hand else self.env if env is None else env
         spec = task_spec(refuse_shifted(env_maker(make)())) if at_hand else probe_spec(make)
-        self._check_task(spec)
+        same = ("features", "num_actions", "action_size", "goal_size")
+        if any(getattr(spec, name) != getattr(self.spec, name) for name in same):
+            raise InputError(
+                f"the policy was trained on {env_name(self.env)}, with {self.spec}; this"
+                f" environment has {spec}"
+            )
         at_once = 1 if at_hand else min(episodes, MOST_AT_ONCE)
         evaluator = Evaluator(self.agent, make, (seed,), at_once, spec)
         state = jax.tree.map(lambda leaf: jnp.asarray(leaf)[None], self.state)
@@ -165,15 +162,6 @@ class Policy:
                 evaluator.close()
         columns = (np.concatenate(parts, axis=1) for parts in zip(*runs, strict=True))
         return Evaluation(*(column[0, :episodes] for column in columns))
-
-    def _check_task(self, found: TaskSpec) -> None:
-        """Raises if a task is not one for this policy."""
-        same = ("features", "num_actions", "action_size", "goal_size")
-        if any(getattr(found, name) != getattr(self.spec, name) for name in same):
-            raise InputError(
-                f"the policy was trained on {env_name(self.env)}, with {self.spec}; this"
-                f" environment has {found}"
-            )
 
     def save(self, path: Path | str) -> None:
         """Writes the policy to a file for `rewardshift.load`."""
