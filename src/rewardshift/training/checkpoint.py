@@ -23,7 +23,6 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from rewardshift.checks import Natural, checked
 from rewardshift.errors import InputError, one_line, shown
 from rewardshift.files import (
     DAMAGE,
@@ -120,34 +119,19 @@ class Checkpoints:
         Args:
             template: A tree of arrays with the paths, shapes and dtypes of the checkpoint's.
         """
-        refuse_links(self.folder)
         manifests = kept_checkpoints(self.folder)
         if not manifests:
             return None
         *before, path = manifests
-        try:
-            found, self.segments = self._read(path, template)
-        except DAMAGE as error:
-            hint = ""
-            with contextlib.suppress(*DAMAGE):
-                if before:
-                    self._read(before[-1], template)
-                    hint = (
-                        "; the one before it is whole: to go on from there, move"
-                        f" {path.name} out of the folder"
-                    )
-            raise _refusal(path, error, hint) from error
-        return found
-
-    def _read(self, path: Path, template: Any) -> tuple[Snapshot, dict[str, str]]:
-        """A checkpoint, and the files that hold its transitions."""
-        body = self._manifest(path)
-        arrays, segments = fill(template, self._arrays(body)), _segments(body)
-        parts = [self._segment(name, digest) for name, digest in segments.items()]
-        records = None
-        if self.record is not None:
-            records = np.concatenate(parts, axis=1).view(self.record)
-        return Snapshot(body["step"], arrays, as_object(body["notes"]), records), segments
+        hint = f"; to go on from the one before it, move {path.name} out of the folder"
+        with _refusing(path, hint if before else ""):
+            body = self._manifest(path)
+            arrays, self.segments = fill(template, self._arrays(body)), _segments(body)
+            parts = [self._segment(name, digest) for name, digest in self.segments.items()]
+            records = None
+            if self.record is not None:
+                records = np.concatenate(parts, axis=1).view(self.record)
+            return Snapshot(body["step"], arrays, body["notes"], records)
 
     def agents(self, template: Any) -> list[tuple[int, Any]]:
         """The agent's states in all kept checkpoints, each with its step, oldest first.
@@ -156,16 +140,13 @@ class Checkpoints:
             template: A state of the agent, with a leading axis over the seeds; only its shapes
                 count.
         """
-        refuse_links(self.folder)
         found = []
         for path in kept_checkpoints(self.folder):
-            try:
+            with _refusing(path):
                 body = self._manifest(path)
                 arrays = self._arrays(body).items()
                 mine = {name: leaf for name, leaf in arrays if name.startswith(leaf_name("agent"))}
                 found.append((body["step"], fill({"agent": template}, mine)["agent"]))
-            except DAMAGE as error:
-                raise _refusal(path, error) from error
         return found
 
     def transitions(self, rows: int) -> Iterator[np.ndarray]:
@@ -175,22 +156,18 @@ class Checkpoints:
             rows: The number of rows, one for each seed.
         """
         assert self.record is not None
-        refuse_links(self.folder)
         for path in kept_checkpoints(self.folder)[-1:]:
-            try:
+            with _refusing(path):
                 for name, digest in _segments(self._manifest(path)).items():
                     part = self._segment(name, digest)
                     if part.ndim != 2 or len(part) != rows:
                         raise ValueError(f"{name} has the shape {part.shape}")
                     yield part.view(self.record)
-            except DAMAGE as error:
-                raise _refusal(path, error) from error
 
     def _manifest(self, path: Path) -> dict[str, Any]:
         body = read_sealed(path, version=FORMAT)
         if body["config"] not in self.configs:
             raise ValueError("it belongs to a run with another configuration")
-        checked("step", Natural, body["step"])
         return body
 
     def _arrays(self, body: dict[str, Any]) -> dict[str, np.ndarray]:
@@ -208,12 +185,20 @@ class Checkpoints:
 
 
 def kept_checkpoints(folder: Path) -> list[Path]:
-    """The manifests of the checkpoints in a folder, oldest first."""
+    """The manifests of the checkpoints in a folder, oldest first; refuses links."""
+    refuse_links(folder)
     return sorted(folder.glob("checkpoint-*.json"))
 
 
-def _refusal(path: Path, error: Exception, hint: str = "") -> InputError:
-    return InputError(f"the checkpoint {str(path)!r} cannot be used: {one_line(error)}{hint}")
+@contextlib.contextmanager
+def _refusing(path: Path, hint: str = "") -> Iterator[None]:
+    """Refuses a damaged checkpoint by its name."""
+    try:
+        yield
+    except DAMAGE as error:
+        raise InputError(
+            f"the checkpoint {str(path)!r} cannot be used: {one_line(error)}{hint}"
+        ) from error
 
 
 def _segments(body: dict[str, Any]) -> dict[str, str]:

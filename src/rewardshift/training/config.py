@@ -37,10 +37,6 @@ from rewardshift.training.offline import OfflineBudget
 from rewardshift.training.online import OnlineBudget
 
 FORMAT = 9
-Lengths = Annotated[
-    tuple[Count, ...],
-    Must("up to 100 whole numbers of 1 or more", lambda lengths: len(lengths) <= 100),
-]
 PLAIN_LETTERS = f"{string.ascii_letters}{string.digits}._"
 PLAIN = (bool, int, float, str, type(None))
 LONGEST_NAME = 100  # file systems allow 255
@@ -115,7 +111,7 @@ class RunConfig(Settings):
     seeds: Seeds
     budget: OnlineBudget | OfflineBudget
     data: DataConfig | None = None
-    earlier_steps: Lengths = ()
+    earlier_steps: tuple[Count, ...] = ()
     biases: tuple[Finite, ...] = ()
 
     def to_json(self) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from rewardshift.files import DAMAGE, read_json, write_atomic
 from rewardshift.optimism import Bounds, value_bounds
 from rewardshift.training.config import RunConfig
 from rewardshift.training.evaluation import acting_state, policy_state
-from rewardshift.training.policy import Values, policy_of_row
+from rewardshift.training.policy import Policy, Values
 from rewardshift.training.trainer import Trainer
 
 Members = tuple[Finite, ...]
@@ -71,25 +71,25 @@ def initial_values(
         trainer: The trainer now. It stays as it is.
         untrained: The networks of all seeds before the first update.
     """
-    agent, rows = config.agent, range(len(config.seeds))
+    agent = config.agent
     known = getattr(agent, "intrinsic", None) is None and agent.gamma < 1
     if not (known and agent.tells_values) or config.biases:
         return None
-    data, now = [trainer.transitions(row) for row in rows], policy_state(agent, trainer.state)
+    data = [trainer.transitions(row) for row in range(len(config.seeds))]
     # An agent that normalises observations has seen none at first: their scale is that by now.
+    now = policy_state(agent, trainer.state)
     scale = {name: part for name, part in now.items() if name == "normaliser"}
-    states = np.stack([_some(one.observation) for one in data])
+    seen = [np.asarray(one.observation) for one in data]
+    states = np.stack([one[spread_rows(len(one), STATES)] for one in seen])
     actions = _random_actions(config.spec, states.shape[1])
     shifted = _values(agent, acting_state(trainer.state, untrained | scale), states, actions)
-    # By the shifts that a rule has chosen by now.
-    policies = [policy_of_row(config, config.env, trainer.state, now, row, 0) for row in rows]
-    values = np.concatenate(
-        [
-            Values(np.asarray(own, np.float64), policy.shifts).primal
-            for own, policy in zip(shifted, policies, strict=True)
-        ],
-        axis=1,
-    )
+    primal = []
+    for row, own in enumerate(np.asarray(shifted, np.float64)):
+        state = jax.tree.map(lambda leaf, row=row: leaf[row], trainer.state)
+        # By the shifts that a rule has chosen by now.
+        policy = Policy(agent, config.spec, state, config.env, config.seeds[row], 0)
+        primal.append(Values(own, policy.shifts).primal)
+    values = np.concatenate(primal, axis=1)
     reward = np.concatenate([np.asarray(one.reward, np.float64) for one in data])
     terminated = np.concatenate([np.asarray(one.terminated, bool) for one in data])
     return InitialValues(
@@ -98,10 +98,6 @@ def initial_values(
         spread=tuple(values.std(axis=1).tolist()),
         possible=value_bounds(reward, terminated, agent.gamma),
     )
-
-
-def _some(observations: Any) -> np.ndarray:
-    return np.asarray(observations)[spread_rows(len(observations), STATES)]
 
 
 def _random_actions(spec: TaskSpec, count: int) -> np.ndarray:
@@ -118,22 +114,29 @@ def _values(agent: Any, states: Any, observations: Any, actions: Any) -> Any:
     return jax.vmap(lambda state, seen: agent.values(state, seen, actions))(states, observations)
 
 
-def write_initial_values(folder: Path, values: InitialValues | None) -> None:
-    """Writes `start.json`, if the values are known."""
-    if values is not None:
-        body = {**values._asdict(), "optimism": values.optimism}
-        write_atomic(folder / START, json.dumps(body, indent=2) + "\n")
+def write_initial_values(
+    folder: Path, config: RunConfig, trainer: Trainer, untrained: dict[str, Any]
+) -> None:
+    """Writes `start.json` after the first evaluation, if the values are known.
+
+    See `initial_values`. A file that an earlier start of the run has written stays.
+    """
+    if not (folder / START).exists():
+        values = initial_values(config, trainer, untrained)
+        if values is not None:
+            body = {**values._asdict(), "optimism": values.optimism}
+            write_atomic(folder / START, json.dumps(body, indent=2) + "\n")
 
 
 def read_initial_values(folder: Path) -> InitialValues | None:
     """The contents of `start.json`; None if there is no such file, or if it is damaged."""
     try:
         body = read_json(folder / START)
-        kinds = {"initial": Members, "spread": Members, "possible": tuple[Finite, Finite]}
-        found = {name: checked(name, kind, body[name]) for name, kind in kinds.items()}
-        step = checked("step", Natural, body["step"])
+        return InitialValues(
+            step=checked("step", Natural, body["step"]),
+            initial=checked("initial", Members, body["initial"]),
+            spread=checked("spread", Members, body["spread"]),
+            possible=Bounds(*checked("possible", tuple[Finite, Finite], body["possible"])),
+        )
     except DAMAGE:
         return None
-    if not 1 <= len(found["initial"]) == len(found["spread"]):
-        return None
-    return InitialValues(step, found["initial"], found["spread"], Bounds(*found["possible"]))

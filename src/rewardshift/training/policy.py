@@ -38,7 +38,7 @@ from rewardshift.files import (
 )
 from rewardshift.shift import Shift
 from rewardshift.training.checkpoint import fill, leaf_name, npz_bytes
-from rewardshift.training.config import RunConfig, part_from_json, part_to_json
+from rewardshift.training.config import part_from_json, part_to_json
 from rewardshift.training.evaluation import (
     Evaluation,
     Evaluator,
@@ -232,27 +232,18 @@ class Policy:
         return self.spec.space
 
 
-def policy_of_row(
-    config: RunConfig,
+def policy_of_arrays(
+    agent: Agent,
+    spec: TaskSpec,
+    leaves: dict[str, np.ndarray],
     env: str | MakeEnv,
-    states: Any,
-    networks: dict[str, Any],
-    row: int,
+    seed: int,
     step: int,
 ) -> Policy:
-    """The policy of one seed of a run.
-
-    Args:
-        config: The run's configuration.
-        env: The environment.
-        states: The agent's state, or only its shapes; see `acting_state`.
-        networks: The fields that `greedy` reads, with a leading axis over the seeds.
-        row: The row of the seed.
-        step: The number of training steps.
-    """
-    chosen = jax.tree.map(lambda leaf: jnp.asarray(leaf[row]), networks)
-    state = acting_state(states, chosen)
-    return Policy(config.agent, config.spec, state, env, config.seeds[row], step)
+    """The policy with the arrays that `greedy` reads, by path; ValueError if they do not fit."""
+    state = jax.eval_shape(lambda: agent.init(jax.random.key(0), spec))
+    networks = jax.tree.map(jnp.asarray, fill(policy_state(agent, state), leaves))
+    return Policy(agent, spec, acting_state(state, networks), env, seed, step)
 
 
 def _checksum(about: dict[str, Any], leaves: dict[str, np.ndarray]) -> str:
@@ -277,11 +268,7 @@ def read_policy(path: Path) -> Policy:
         agent, spec = part_from_json(about["agent"]), TaskSpec.from_json(about["spec"])
         kinds = {"env": str, "seed": Natural, "step": Natural}
         env, seed, step = (checked(name, kind, about[name]) for name, kind in kinds.items())
-        agent = checked("agent", Agent, agent)
-        state = jax.eval_shape(lambda: agent.init(jax.random.key(0), spec))
-        networks = jax.tree.map(jnp.asarray, fill(policy_state(agent, state), leaves))
-        state = acting_state(state, networks)
         check_imported(env)
-        return Policy(agent, spec, state, env, seed, step)
+        return policy_of_arrays(checked("agent", Agent, agent), spec, leaves, env, seed, step)
     except DAMAGE as error:
         raise InputError(f"{str(path)!r} holds no policy: {one_line(error)}") from error

@@ -7,6 +7,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import jax
+
 from rewardshift.agents.base import Agent, Batch
 from rewardshift.agents.offline import Offline
 from rewardshift.agents.online import Online
@@ -17,10 +19,10 @@ from rewardshift.envs.tasks import MakeEnv, check_imported
 from rewardshift.errors import InputError, shown, stop_requests
 from rewardshift.files import as_path, held, writable_folder
 from rewardshift.training.config import DataConfig, RunConfig
-from rewardshift.training.evaluation import policy_state
+from rewardshift.training.evaluation import acting_state, policy_state
 from rewardshift.training.offline import OfflineBudget, OfflineTrainer, as_batch
 from rewardshift.training.online import OnlineBudget, OnlineTrainer
-from rewardshift.training.policy import Policy, policy_of_row
+from rewardshift.training.policy import Policy
 from rewardshift.training.run_folder import check_folder, read_config, run_in_folder
 from rewardshift.training.trainer import Columns, OnProgress, Trainer
 from rewardshift.training.validate import validate_offline, validate_online
@@ -50,8 +52,10 @@ class Result:
 
     def policy(self, seed: int | None = None) -> Policy:
         """The greedy policy of a seed; by default of the first."""
-        networks, row = policy_state(self.config.agent, self.state), self.config.row(seed)
-        return policy_of_row(self.config, self.env, self.state, networks, row, self.step)
+        config, row = self.config, self.config.row(seed)
+        state = jax.tree.map(lambda leaf: leaf[row], self.state)
+        acting = acting_state(state, policy_state(config.agent, state))
+        return Policy(config.agent, config.spec, acting, self.env, config.seeds[row], self.step)
 
 
 @dataclass(frozen=True)
@@ -102,23 +106,19 @@ class Run:
                 if asked:
                     raise KeyboardInterrupt
 
+            finished = False
             try:
-                self._train(trainer, place, on_step)
+                if place is not None:
+                    with held(writable_folder(place)):
+                        run_in_folder(self.config, trainer, place, on_step)
+                while trainer.step < self.config.budget.steps:
+                    trainer.run_to_checkpoint(on_step)
+                finished = True
             except KeyboardInterrupt:
                 if place is None and not asked:
                     raise
-                finished = False
-            else:
-                finished = True
             kept = (trainer.rows, trainer.columns, trainer.state)
             return Result(*kept, self.config, self.env, finished, trainer.step)
-
-    def _train(self, trainer: Trainer, folder: Path | None, on_step: OnProgress) -> None:
-        if folder is not None:
-            with held(writable_folder(folder)):
-                run_in_folder(self.config, trainer, folder, on_step)
-        while trainer.step < self.config.budget.steps:
-            trainer.run_to_checkpoint(on_step)
 
 
 def online_run(
