@@ -254,7 +254,7 @@ def test_a_run_goes_on_past_its_end(tmp_path: Path, capsys: pytest.CaptureFixtur
     jax.tree.map(
         np.testing.assert_array_equal, load(grown).state.critics, load(whole).state.critics
     )
-    with pytest.raises(InputError, match=r"was extended from 60 to 100 steps; to go on with it"):
+    with pytest.raises(InputError, match="or go on with that run: rewardshift resume"):
         train(agent, "Pendulum-v1", budget=BUDGET, folder=grown)
     assert main(["resume", str(grown), "--steps=100"]) == 0  # as after a stop
     assert main(["resume", str(grown), "--steps=90"]) == 2

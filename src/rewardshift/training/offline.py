@@ -91,13 +91,9 @@ class OfflineTrainer(Trainer):
     """The trainer of a run on fixed data.
 
     Args:
-        agent: The agent's configuration.
+        agent, env, spec, seeds, columns: As in `Trainer`; the environment is for evaluations.
         data: The data to learn from; see `as_batch`.
-        env: The environment for evaluations: a registered name, or a function that makes it.
-        spec: The environment's task.
-        seeds: The seeds, one row each.
         budget: The length and the schedule of the training.
-        columns: The columns of `metrics.csv`.
     """
 
     def __init__(

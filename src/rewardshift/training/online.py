@@ -92,12 +92,8 @@ class OnlineTrainer(Trainer):
     """The trainer of a run in an environment.
 
     Args:
-        agent: The agent's configuration.
-        env: A registered name, or a function that makes the environment.
-        spec: The environment's task.
-        seeds: The seeds, one row each.
+        agent, env, spec, seeds, columns: As in `Trainer`.
         budget: The length and the schedule of the training.
-        columns: The columns of `metrics.csv`.
         biases: If given, there is a row for each bias and seed, all seeds of the first bias first.
     """
 
@@ -131,9 +127,12 @@ class OnlineTrainer(Trainer):
         if biases:
             bias = jnp.repeat(jnp.asarray(biases, jnp.float32), each)[:, None]
             self.state = self.state._replace(biases=self.state.biases._replace(bias=bias))
-        self.episodes = np.zeros(count, np.int64)
-        self.finished = np.zeros(count, np.int64)  # since the last evaluation, like their sum:
-        self.finished_return = np.zeros(count)
+        # The episodes so far, and those since the last evaluation with the sum of their returns.
+        self.counters: dict[str, np.ndarray] = {
+            "episodes": np.zeros(count, np.int64),
+            "finished": np.zeros(count, np.int64),
+            "finished_return": np.zeros(count),
+        }
 
     def run_to_checkpoint(self, on_progress: OnProgress | None = None) -> None:
         """Trains to the next checkpoint or the end."""
@@ -185,9 +184,9 @@ class OnlineTrainer(Trainer):
                 explore(self.step, steps),
             )
             if ended.any():
-                self.episodes += ended
-                self.finished += ended
-                self.finished_return += np.where(ended, running, 0.0)
+                self.counters["episodes"] += ended
+                self.counters["finished"] += ended
+                self.counters["finished_return"] += np.where(ended, running, 0.0)
                 running[ended] = 0.0
             action, bonus = np.asarray(chosen), np.asarray(novelty)
             metrics |= latest  # updates of other turns may return other metrics
@@ -206,19 +205,12 @@ class OnlineTrainer(Trainer):
     def snapshot(self, since: int = 0) -> Snapshot:
         """See `Trainer`."""
         base = super().snapshot(since)
-        counters = {
-            "episodes": self.episodes,
-            "finished": self.finished,
-            "finished_return": self.finished_return,
-        }
-        return base._replace(arrays={**base.arrays, "counters": counters})
+        return base._replace(arrays={**base.arrays, "counters": self.counters})
 
     def restore(self, snapshot: Snapshot) -> None:
         """See `Trainer`."""
         super().restore(snapshot)
-        counters = snapshot.arrays["counters"]
-        self.episodes, self.finished = counters["episodes"], counters["finished"]
-        self.finished_return = counters["finished_return"]
+        self.counters = snapshot.arrays["counters"]
 
     def close(self) -> None:
         """Closes the environments."""
@@ -227,15 +219,16 @@ class OnlineTrainer(Trainer):
 
     def measured(self, episodes: Episodes) -> dict[str, Sequence[Any]]:
         """See `OnlineRow`."""
-        seen = zip(self.finished_return.tolist(), self.finished.tolist(), strict=True)
+        counted = {name: numbers.tolist() for name, numbers in self.counters.items()}
+        pairs = zip(counted["finished_return"], counted["finished"], strict=True)
         successes = episodes.outcomes.success.mean(axis=1).tolist()
         columns: dict[str, Sequence[Any]] = {
-            "episodes": self.episodes.tolist(),
-            "training_return": [total / count if count else None for total, count in seen],
+            "episodes": counted["episodes"],
+            "training_return": [total / count if count else None for total, count in pairs],
             "success_rate": [None if math.isnan(rate) else rate for rate in successes],
         }
-        self.finished[:] = 0
-        self.finished_return[:] = 0.0
+        self.counters["finished"][:] = 0
+        self.counters["finished_return"][:] = 0.0
         if self.budget.diagnose:
             actions = self.spec.num_actions
             columns |= values_by_tried(self.agent, self.state, self.replay, actions)

@@ -113,15 +113,29 @@ class Policy:
             observation: As in `act`.
             action: An action for each observation, on the environment's own scale.
         """
+        agent, size = self.agent, self.spec.action_size
+        if not agent.tells_values:
+            raise InputError(f"{type(agent).__name__} has no values of actions to look at")
         flat, single = self._flat(observation)
-        given, size = as_numbers(action), self.spec.action_size
+        given = as_numbers(action)
         wanted = (() if single else (len(flat),)) + ((size,) if size else ())
         if given is None or given.shape != wanted:
             raise InputError(
                 "there must be an action for each observation, here an array of the shape"
                 f" {wanted}, got {shown(action)}"
             )
-        values = np.asarray(self._values(flat, given[None] if single else given))
+        taken: Any = given[None] if single else given
+        if agent.continuous:
+            taken = self.spec.unit_scale(taken).astype(np.float32)
+        elif (
+            taken.dtype.kind not in "iu"
+            or not ((taken >= 0) & (taken < self.spec.num_actions)).all()
+        ):
+            raise InputError(
+                f"actions must be whole numbers from 0 on, below {self.spec.num_actions}, got"
+                f" {shown(action)}"
+            )
+        values = np.asarray(agent.values(self.state, jnp.asarray(flat), jnp.asarray(taken)))
         return Values(values[:, 0] if single else values, self.shifts)
 
     @property
@@ -189,20 +203,6 @@ class Policy:
     @cached_property
     def _greedy_of_many(self) -> Any:
         return jax.jit(jax.vmap(partial(self.agent.greedy, self.state)))
-
-    def _values(self, flat: np.ndarray, actions: np.ndarray) -> Any:
-        """The values of actions on the environment's own scale, `[member, batch]`."""
-        agent = self.agent
-        if not agent.tells_values:
-            raise InputError(f"{type(agent).__name__} has no values of actions to look at")
-        if agent.continuous:
-            taken = jnp.asarray(self.spec.unit_scale(actions), jnp.float32)
-            return agent.values(self.state, jnp.asarray(flat), taken)
-        if not (actions.dtype.kind in "iu" and (actions >= 0).all()):
-            raise InputError(f"actions must be whole numbers from 0 on, got {shown(actions)}")
-        if (actions >= self.spec.num_actions).any():
-            raise InputError(f"actions must be below {self.spec.num_actions}, got {shown(actions)}")
-        return agent.values(self.state, jnp.asarray(flat), jnp.asarray(actions))
 
     def _flat(self, observation: Any) -> tuple[np.ndarray, bool]:
         """A batch of flat observations, and whether the input was a single observation."""

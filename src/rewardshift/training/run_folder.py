@@ -53,13 +53,7 @@ def check_folder(folder: Path, config: RunConfig) -> bool:
         if any(path.suffix != LEFTOVER and path.name != LOCK for path in there):
             raise InputError(f"the folder {str(folder)!r} is not empty and holds no run")
         return True
-    kept = read_config(folder)
-    if config.digest in kept.digests[1:]:
-        raise InputError(
-            f"the run in {str(folder)!r} was extended from {config.budget.steps} to"
-            f" {kept.budget.steps} steps; to go on with it: {how_to_resume(folder)}"
-        )
-    if kept.digest not in config.digests:
+    if read_config(folder).digest not in config.digests:
         raise InputError(
             f"the folder {str(folder)!r} holds a run with another configuration;"
             f" choose another folder, or go on with that run: {how_to_resume(folder)}"
@@ -145,22 +139,18 @@ def run_in_folder(
 
 def _write_outcome(config: RunConfig, trainer: Trainer, folder: Path) -> None:
     """Writes `metrics.csv` and `parameters.npz`."""
-    write_metrics(folder, trainer.columns, trainer.rows)
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(trainer.columns.names)
+    for row in trainer.rows:
+        writer.writerow([_cell(value) for value in trainer.columns.cells(row)])
+    write_atomic(folder / METRICS, text.getvalue())
     networks = {
         "config": np.asarray(config.digest),
         "step": np.asarray(trainer.step, np.int64),
         **policy_state(config.agent, trainer.state),
     }
     write_atomic(folder / PARAMETERS, npz_bytes(networks))
-
-
-def write_metrics(folder: Path, columns: Columns, rows: Sequence[Any]) -> None:
-    """Writes `metrics.csv`."""
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(columns.names)
-    writer.writerows([_cell(value) for value in columns.cells(row)] for row in rows)
-    write_atomic(folder / METRICS, text.getvalue())
 
 
 def _cell(value: float | None) -> str:

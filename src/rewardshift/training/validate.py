@@ -14,6 +14,7 @@ import numpy as np
 
 from rewardshift.agents.base import Agent
 from rewardshift.auto import Cautious
+from rewardshift.checks import checked
 from rewardshift.envs.goals import probe_goals
 from rewardshift.envs.tasks import MakeEnv, TaskSpec, env_name, probe_spec
 from rewardshift.errors import InputError, one_line, shown
@@ -37,7 +38,8 @@ def validate_online(
     biases: tuple[float, ...] = (),
 ) -> tuple[RunConfig, Columns]:
     """The configuration and the columns of an online run; raises InputError for a bad setting."""
-    _check_types(agent, budget, OnlineBudget)
+    checked("agent", Agent, agent)
+    checked("budget", OnlineBudget, budget)
     if not agent.online:
         raise InputError(f"{type(agent).__name__} learns from a data set, not from {env}")
     if budget.hindsight is not None:
@@ -63,7 +65,8 @@ def validate_offline(
     data: DataConfig,
 ) -> tuple[RunConfig, Columns]:
     """The configuration and the columns of an offline run; raises InputError for a bad setting."""
-    _check_types(agent, budget, OfflineBudget)
+    checked("agent", Agent, agent)
+    checked("budget", OfflineBudget, budget)
     if isinstance(agent.shift, Cautious):
         raise InputError(f"here the shift of {type(agent).__name__} must be a number, got 'auto'")
     for name in ("updates", "evaluate_every", "checkpoint_every"):
@@ -97,17 +100,6 @@ def _configured(
         _check_memory(config, min(budget.capacity, budget.steps))
         _trace_acting(agent, spec, state)
     return config, _trace_updates(OfflineRow if data else OnlineRow, agent, spec, state)
-
-
-def _check_types(agent: Any, budget: Any, kind: type) -> None:
-    """Raises if the agent or the budget is something else."""
-    if not isinstance(agent, Agent):
-        raise InputError(
-            "agent must be an agent, such as DQN(), or one of your own that extends"
-            f" rewardshift.Agent, got {shown(agent)}"
-        )
-    if not isinstance(budget, kind):
-        raise InputError(f"budget must be an {kind.__name__}, got {shown(budget)}")
 
 
 def _check_goals(hindsight: Hindsight, agent: Agent, env: str | MakeEnv) -> None:
