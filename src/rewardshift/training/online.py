@@ -10,7 +10,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jax
 import jax.numpy as jnp
@@ -20,7 +20,7 @@ from rewardshift.agents.base import Agent
 from rewardshift.checks import Count, Settings
 from rewardshift.doctor import Transitions
 from rewardshift.envs.goals import goal_reward
-from rewardshift.envs.tasks import MakeEnv, TaskSpec, env_name
+from rewardshift.envs.tasks import MakeEnv, env_name
 from rewardshift.envs.vector import Environments
 from rewardshift.errors import FOREIGN, TrainingError, blaming, foreign_error
 from rewardshift.training.checkpoint import Snapshot
@@ -36,6 +36,9 @@ from rewardshift.training.trainer import (
     finite_metrics,
     random_numbers,
 )
+
+if TYPE_CHECKING:  # it imports this module, for the budget
+    from rewardshift.training.config import RunConfig
 
 
 @dataclass(frozen=True)
@@ -91,29 +94,17 @@ class OnlineRow:
 class OnlineTrainer(Trainer):
     """The trainer of a run in an environment.
 
-    Args:
-        agent, env, spec, seeds, columns: As in `Trainer`.
-        budget: The length and the schedule of the training.
-        biases: If given, there is a row for each bias and seed, all seeds of the first bias first.
+    With biases, it has a row for each of them and each seed, all seeds of the first bias first.
     """
 
     replay: Replay
 
-    def __init__(
-        self,
-        agent: Agent,
-        env: str | MakeEnv,
-        spec: TaskSpec,
-        seeds: tuple[int, ...],
-        budget: OnlineBudget,
-        *,
-        columns: Columns,
-        biases: tuple[float, ...] = (),
-    ) -> None:
-        each, seeds = len(seeds), seeds * max(1, len(biases))
-        count = len(seeds)
-        super().__init__(agent, env, spec, seeds, columns, budget.evaluation_episodes)
-        self.spec, self.budget = spec, budget
+    def __init__(self, config: "RunConfig", env: str | MakeEnv, columns: Columns) -> None:
+        seeds = config.seeds * max(1, len(config.biases))
+        super().__init__(config, env, columns, seeds)
+        agent, spec, count = self.agent, self.spec, len(seeds)
+        assert isinstance(config.budget, OnlineBudget)
+        self.budget = budget = config.budget
         self.envs = Environments(env, count, spec)
         self._name = f"the environment {env_name(env)!r}"
         self.layout = RecordLayout(spec.features, spec.dtype, spec.action_size)
@@ -124,8 +115,9 @@ class OnlineTrainer(Trainer):
             if hindsight is None
             else HindsightReplay(*size, spec=spec, hindsight=hindsight, reward=goal_reward(env))
         )
-        if biases:
-            bias = jnp.repeat(jnp.asarray(biases, jnp.float32), each)[:, None]
+        if config.biases:
+            each = jnp.asarray(config.biases, jnp.float32)
+            bias = jnp.repeat(each, len(config.seeds))[:, None]
             self.state = self.state._replace(biases=self.state.biases._replace(bias=bias))
         # The episodes so far, and those since the last evaluation with the sum of their returns.
         self.counters: dict[str, np.ndarray] = {

@@ -3,7 +3,6 @@
 import contextlib
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -76,14 +75,8 @@ class Run:
 
     def make(self) -> Trainer:
         """The trainer at step 0."""
-        config = self.config
-        task = (config.spec, config.seeds)
-        if isinstance(config.budget, OnlineBudget):
-            make = partial(OnlineTrainer, columns=self.columns, biases=config.biases)
-            return make(config.agent, self.env, *task, config.budget)
-        assert self.batch is not None
-        where = (self.batch, self.env)
-        return OfflineTrainer(config.agent, *where, *task, config.budget, columns=self.columns)
+        given = (self.config, self.env, self.columns)
+        return OnlineTrainer(*given) if self.batch is None else OfflineTrainer(*given, self.batch)
 
     def start(self, folder: Path | str | None, on_progress: OnProgress | None = None) -> Result:
         """Starts or continues the run; see `train`.

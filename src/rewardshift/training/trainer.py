@@ -9,20 +9,22 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from rewardshift.agents.base import Agent
 from rewardshift.doctor import Transitions
-from rewardshift.envs.tasks import MakeEnv, TaskSpec
+from rewardshift.envs.tasks import MakeEnv
 from rewardshift.errors import InputError, TrainingError
 from rewardshift.training.checkpoint import Snapshot
 from rewardshift.training.evaluation import Episodes, Evaluator
 from rewardshift.training.replay import Replay
+
+if TYPE_CHECKING:  # it imports the loops, for their budgets
+    from rewardshift.training.config import RunConfig
 
 # The number of steps whose random numbers are drawn at once.
 BLOCK = 1000
@@ -93,28 +95,26 @@ class Trainer(ABC):
     trainer would, bit for bit.
 
     Args:
-        agent: The agent's configuration.
-        env: A registered name, or a function that makes the environment.
-        spec: The environment's task.
-        seeds: The seeds, one row each.
+        config: The configuration of the run.
+        env: The environment: a registered name, or a function that makes it.
         columns: The columns of `metrics.csv`.
-        evaluation_episodes: The number of greedy episodes in an evaluation.
+        seeds: The seeds of the rows, if a row is more than one of the run's seeds.
     """
 
     replay: Replay | None = None  # the collected transitions, if the training collects any
 
     def __init__(
         self,
-        agent: Agent,
+        config: "RunConfig",
         env: str | MakeEnv,
-        spec: TaskSpec,
-        seeds: tuple[int, ...],
         columns: Columns,
-        evaluation_episodes: int,
+        seeds: tuple[int, ...] = (),
     ) -> None:
         make_room_for_programs()
-        self.agent, self.seeds, self.columns = agent, seeds, columns
-        self.evaluator = Evaluator(agent, env, seeds, evaluation_episodes, spec)
+        agent, spec, episodes = config.agent, config.spec, config.budget.evaluation_episodes
+        seeds = seeds or config.seeds
+        self.agent, self.spec, self.seeds, self.columns = agent, spec, seeds, columns
+        self.evaluator = Evaluator(agent, env, seeds, episodes, spec)
         keys = jax.vmap(lambda seed: jax.random.split(jax.random.key(seed)))(jnp.asarray(seeds))
         self.update_keys = keys[:, 1]
         # The agent's state, with a leading axis over the seeds.
