@@ -153,17 +153,11 @@ def offline_run(
     # An absolute path, so that the run can continue from another working folder.
     source = DataConfig(whole_name(loaded.name), loaded.digest, loaded.parts)
     chosen = OfflineBudget() if budget is None else budget
-    agent = _with_shift_of_data(agent, loaded)
+    rule = rule_on_data(agent.shift) if isinstance(agent, Online | Offline) else None
+    if rule is not None:
+        agent = replace(agent, shift=rule.shift(loaded.reward, loaded.terminated, agent.gamma))
     config, columns = validate_offline(agent, place, seeds, chosen, source)
     return Run(config, place, columns, as_batch(loaded, place, config.spec))
-
-
-def _with_shift_of_data(agent: Agent, data: Dataset) -> Agent:
-    """The agent; if it is one of ours and has `"auto"`, with the shift that the data choose."""
-    rule = rule_on_data(agent.shift) if isinstance(agent, Online | Offline) else None
-    if rule is None:
-        return agent
-    return replace(agent, shift=rule.shift(data.reward, data.terminated, agent.gamma))
 
 
 def train(

@@ -13,7 +13,6 @@ import jax.numpy as jnp
 import numpy as np
 
 from rewardshift.agents.base import Agent
-from rewardshift.auto import Cautious
 from rewardshift.checks import checked
 from rewardshift.envs.goals import probe_goals
 from rewardshift.envs.tasks import MakeEnv, TaskSpec, env_name, probe_spec
@@ -67,8 +66,6 @@ def validate_offline(
     """The configuration and the columns of an offline run; raises InputError for a bad setting."""
     checked("agent", Agent, agent)
     checked("budget", OfflineBudget, budget)
-    if isinstance(agent.shift, Cautious):
-        raise InputError(f"here the shift of {type(agent).__name__} must be a number, got 'auto'")
     for name in ("updates", "evaluate_every", "checkpoint_every"):
         if getattr(budget, name) % agent.period:
             raise InputError(
