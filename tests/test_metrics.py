@@ -137,15 +137,6 @@ def test_a_metric_without_a_column_is_refused(metrics: Any, message: str) -> Non
 
 
 @pytest.mark.parametrize("start", [online, offline])
-def test_a_metric_is_refused_before_the_training(
-    start: Callable[..., Result], tmp_path: Path
-) -> None:
-    with pytest.raises(InputError, match="'step' has the name of another column"):
-        start(tmp_path / "run", returning({"step": 1.0}))
-    assert not (tmp_path / "run").exists()
-
-
-@pytest.mark.parametrize("start", [online, offline])
 def test_a_metric_that_is_not_finite_stops_the_run_with_its_name(
     start: Callable[..., Result],
 ) -> None:

@@ -20,7 +20,7 @@ from rewardshift import DQN, OnlineBudget, train
 from rewardshift.agents.networks import MLP
 from rewardshift.cli import main
 from rewardshift.errors import InputError
-from rewardshift.files import own_folder, read_own, read_sealed, write_atomic, write_sealed
+from rewardshift.files import own_folder, read_own, read_sealed, write_sealed
 from rewardshift.training.run_folder import load
 from rewardshift.training.runs import resume
 
@@ -156,24 +156,6 @@ def test_own_files_are_files_and_own_folders_hold_no_links(tmp_path: Path) -> No
     (tmp_path / "loop").symlink_to(tmp_path / "loop")
     with pytest.raises(InputError, match="a symbolic link"):
         own_folder(tmp_path / "loop")
-
-
-def test_a_rename_is_brought_to_the_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    synced: list[str] = []
-    sync, replace = os.fsync, os.replace
-
-    def note_sync(handle: int) -> None:
-        synced.append(str(Path(f"/proc/self/fd/{handle}").readlink()))
-        sync(handle)
-
-    def note_replace(name: str, path: Path) -> None:
-        synced.append("renamed")
-        replace(name, path)
-
-    monkeypatch.setattr(os, "fsync", note_sync)
-    monkeypatch.setattr(os, "replace", note_replace)
-    write_atomic(tmp_path / "file", "content")
-    assert synced[1:] == ["renamed", str(tmp_path)]
 
 
 @pytest.mark.parametrize("name", ["metrics.csv", "parameters.npz"])
