@@ -26,7 +26,6 @@ import numpy as np
 from rewardshift.errors import InputError, one_line, shown
 from rewardshift.files import (
     DAMAGE,
-    as_object,
     own_folder,
     read_array,
     read_arrays,
@@ -126,11 +125,9 @@ class Checkpoints:
         hint = f"; to go on from the one before it, move {path.name} out of the folder"
         with _refusing(path, hint if before else ""):
             body = self._manifest(path)
-            arrays, self.segments = fill(template, self._arrays(body)), _segments(body)
-            parts = [self._segment(name, digest) for name, digest in self.segments.items()]
-            records = None
-            if self.record is not None:
-                records = np.concatenate(parts, axis=1).view(self.record)
+            arrays, self.segments = fill(template, self._arrays(body)), body["segments"]
+            parts = None if self.record is None else list(self._parts(body))
+            records = None if parts is None else np.concatenate(parts, axis=1)
             return Snapshot(body["step"], arrays, body["notes"], records)
 
     def agents(self, template: Any) -> list[tuple[int, Any]]:
@@ -149,20 +146,11 @@ class Checkpoints:
                 found.append((body["step"], fill({"agent": template}, mine)["agent"]))
         return found
 
-    def transitions(self, rows: int) -> Iterator[np.ndarray]:
-        """The transitions in the newest checkpoint, part by part, oldest first, by row.
-
-        Args:
-            rows: The number of rows, one for each seed.
-        """
-        assert self.record is not None
+    def transitions(self) -> Iterator[np.ndarray]:
+        """The transitions in the newest checkpoint, part by part, oldest first, by row."""
         for path in kept_checkpoints(self.folder)[-1:]:
             with _refusing(path):
-                for name, digest in _segments(self._manifest(path)).items():
-                    part = self._segment(name, digest)
-                    if part.ndim != 2 or len(part) != rows:
-                        raise ValueError(f"{name} has the shape {part.shape}")
-                    yield part.view(self.record)
+                yield from self._parts(self._manifest(path))
 
     def _manifest(self, path: Path) -> dict[str, Any]:
         body = read_sealed(path, version=FORMAT)
@@ -173,8 +161,12 @@ class Checkpoints:
     def _arrays(self, body: dict[str, Any]) -> dict[str, np.ndarray]:
         return read_arrays(self._read_whole(_state(body["step"]), body["state"]))
 
-    def _segment(self, name: str, digest: str) -> np.ndarray:
-        return read_array(self._read_whole(name, digest))
+    def _parts(self, body: dict[str, Any]) -> Iterator[np.ndarray]:
+        """The transitions of a checkpoint, as in `transitions`."""
+        for name, digest in body["segments"].items():
+            if not re.fullmatch(r"segment-\d+-\d+\.npy", name):
+                raise ValueError(f"it names a file of another folder or kind, {shown(name)}")
+            yield read_array(self._read_whole(name, digest)).view(self.record)
 
     def _read_whole(self, name: str, digest: str) -> bytes:
         """The contents of a file; ValueError if they have another checksum."""
@@ -199,15 +191,6 @@ def _refusing(path: Path, hint: str = "") -> Iterator[None]:
         raise InputError(
             f"the checkpoint {str(path)!r} cannot be used: {one_line(error)}{hint}"
         ) from error
-
-
-def _segments(body: dict[str, Any]) -> dict[str, str]:
-    """The files of the transitions, with their checksums."""
-    segments = as_object(body["segments"])
-    for name in segments:
-        if not re.fullmatch(r"segment-\d+-\d+\.npy", name):
-            raise ValueError(f"it names a file of another folder or kind, {shown(name)}")
-    return segments
 
 
 def _state(step: int) -> str:

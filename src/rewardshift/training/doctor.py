@@ -194,7 +194,7 @@ def _replay(folder: Path, config: RunConfig, row: int) -> Transitions:
     record = RecordLayout(spec.features, spec.dtype, spec.action_size).record
     rng = np.random.default_rng(0)
     checkpoints = Checkpoints(folder / "checkpoints", config.digests, record)
-    parts = [part[row].copy() for part in checkpoints.transitions(len(config.seeds))]
+    parts = [part[row].copy() for part in checkpoints.transitions()]
     if not parts:
         raise InputError(f"the last checkpoint of the run in {str(folder)!r} has no replay")
     mine = np.concatenate(parts)

@@ -206,9 +206,10 @@ def load(path: Path | str, seed: int | None = None) -> Policy:
     config = read_config(path)
     file = path / PARAMETERS
     if not file.exists():
-        lost = f"has lost its {PARAMETERS}, which is written again by"
-        problem = lost if time_spent(path) > 0 else "has no checkpoint yet:"
-        raise InputError(f"the run in {str(path)!r} {problem} {how_to_resume(path)}")
+        raise InputError(
+            f"the run in {str(path)!r} has no {PARAMETERS}, which is written by"
+            f" {how_to_resume(path)}"
+        )
     row = config.row(seed)
     try:
         leaves = read_arrays(read_own(file))
