@@ -208,7 +208,7 @@ def test_an_agent_that_does_not_explore_learns_from_data_only() -> None:
 
 def test_what_is_no_agent_is_refused() -> None:
     for wrong in (outside.Linear, outside.Alternating(), "dqn", None):
-        with as_installed(), pytest.raises(InputError, match="agent must be an agent"):
+        with as_installed(), pytest.raises(InputError, match="agent must be an Agent"):
             train(wrong, "CartPole-v1", budget=BUDGET)  # type: ignore[arg-type]
 
 
