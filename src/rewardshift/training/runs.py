@@ -24,7 +24,7 @@ from rewardshift.training.online import OnlineBudget, OnlineTrainer
 from rewardshift.training.policy import Policy
 from rewardshift.training.run_folder import check_folder, read_config, run_in_folder
 from rewardshift.training.trainer import Columns, OnProgress, Trainer
-from rewardshift.training.validate import validate_offline, validate_online
+from rewardshift.training.validate import check_offline, check_online, configured
 
 
 @dataclass(frozen=True)
@@ -126,7 +126,8 @@ def online_run(
     With `biases` it has a row for each of them and each seed, instead of the agent's own bias.
     """
     chosen = OnlineBudget() if budget is None else budget
-    config, columns = validate_online(agent, env, seeds, chosen, biases)
+    check_online(agent, env, chosen)
+    config, columns = configured(agent, env, seeds, chosen, biases=biases)
     return Run(config, env, columns)
 
 
@@ -156,7 +157,8 @@ def offline_run(
     rule = rule_on_data(agent.shift) if isinstance(agent, Online | Offline) else None
     if rule is not None:
         agent = replace(agent, shift=rule.shift(loaded.reward, loaded.terminated, agent.gamma))
-    config, columns = validate_offline(agent, place, seeds, chosen, source)
+    check_offline(agent, chosen)
+    config, columns = configured(agent, place, seeds, chosen, source)
     return Run(config, place, columns, as_batch(loaded, place, config.spec))
 
 

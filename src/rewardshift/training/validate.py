@@ -29,14 +29,8 @@ NUMBER = jax.ShapeDtypeStruct((), jnp.float32)
 FLAG = jax.ShapeDtypeStruct((), jnp.bool_)
 
 
-def validate_online(
-    agent: Agent,
-    env: str | MakeEnv,
-    seeds: int | tuple[int, ...],
-    budget: OnlineBudget,
-    biases: tuple[float, ...] = (),
-) -> tuple[RunConfig, Columns]:
-    """The configuration and the columns of an online run; raises InputError for a bad setting."""
+def check_online(agent: Agent, env: str | MakeEnv, budget: OnlineBudget) -> None:
+    """Refuses an agent or a budget that does not suit a training in an environment."""
     checked("agent", Agent, agent)
     checked("budget", OnlineBudget, budget)
     if not agent.online:
@@ -53,17 +47,10 @@ def validate_online(
             "diagnose compares values of actions, so it needs an agent that tells them, got"
             f" {type(agent).__name__}"
         )
-    return _configured(agent, env, seeds, budget, biases=biases)
 
 
-def validate_offline(
-    agent: Agent,
-    env: str | MakeEnv,
-    seeds: int | tuple[int, ...],
-    budget: OfflineBudget,
-    data: DataConfig,
-) -> tuple[RunConfig, Columns]:
-    """The configuration and the columns of an offline run; raises InputError for a bad setting."""
+def check_offline(agent: Agent, budget: OfflineBudget) -> None:
+    """Refuses an agent or a budget that does not suit a training on fixed data."""
     checked("agent", Agent, agent)
     checked("budget", OfflineBudget, budget)
     for name in ("updates", "evaluate_every", "checkpoint_every"):
@@ -73,10 +60,9 @@ def validate_offline(
                 f" {type(agent).__name__}, got {getattr(budget, name)}"
             )
     agent.check_offline(budget.updates)
-    return _configured(agent, env, seeds, budget, data)
 
 
-def _configured(
+def configured(
     agent: Agent,
     env: str | MakeEnv,
     seeds: int | tuple[int, ...],
@@ -84,7 +70,7 @@ def _configured(
     data: DataConfig | None = None,
     biases: tuple[float, ...] = (),
 ) -> tuple[RunConfig, Columns]:
-    """The configuration and the columns, after the checks that both kinds of run share."""
+    """The configuration and the columns of a run, once its agent and its task fit together."""
     spec = probe_spec(env)
     if agent.continuous != bool(spec.action_size):
         kinds = ("continuous", "discrete") if agent.continuous else ("discrete", "continuous")
