@@ -27,6 +27,8 @@ def check_target(dataset_id: str, folder: Path | None = None) -> Path:
         dataset_id: The id of the data set.
         folder: A new or empty folder; by default Minari's own place.
     """
+    from minari.storage import get_dataset_path  # noqa: PLC0415  slow to import
+
     check_id(dataset_id)
     for name in (dataset_id, str(folder)):
         if name.startswith(PREFIX):
@@ -34,8 +36,6 @@ def check_target(dataset_id: str, folder: Path | None = None) -> Path:
                 f"{name!r} is reserved: {PREFIX} is for data sets that come with rewardshift;"
                 " choose another name"
             )
-    from minari.storage import get_dataset_path  # noqa: PLC0415  slow to import
-
     target = (get_dataset_path(dataset_id) if folder is None else folder).absolute()
     if target.exists() and not (target.is_dir() and not any(target.iterdir())):
         raise InputError(f"{str(target)!r} is not an empty folder, and nothing is overwritten")
