@@ -37,9 +37,8 @@ from rewardshift.lab.results import read_results
 from rewardshift.paper.auto import AUTO_OFFLINE as FIGURE
 from rewardshift.paper.auto import DATA_TASKS as TASKS
 from rewardshift.paper.mechanism import OFFLINE_MECHANISM
-from rewardshift.training.config import DataConfig
 from rewardshift.training.run_folder import read_config
-from rewardshift.training.validate import validate_offline
+from rewardshift.training.validate import check_offline
 
 TINY: dict[str, Any] = {"network": MLP((4,)), "batch_size": 4}
 BUDGET = OfflineBudget(updates=8, evaluate_every=4, evaluation_episodes=1, checkpoint_every=4)
@@ -206,14 +205,10 @@ def test_a_sweep_has_auto_on_a_data_set(agent: Any, swings: Dataset, tmp_path: P
     assert curve.values == pytest.approx(expected, rel=1e-6)
 
 
-def test_an_agent_that_is_not_decided_has_no_scale_of_values(swings: Dataset) -> None:
-    undecided = BCQ(shift="auto")
-    assert undecided.members == ()
-    source = DataConfig("swings", swings.digest)
-    with pytest.raises(InputError, match="the shift of BCQ must be a number"):
-        validate_offline(undecided, "Pendulum-v1", 1, BUDGET, source)
+def test_an_agent_that_is_not_decided_has_no_scale_of_values() -> None:
+    assert BCQ(shift="auto").members == ()
     with pytest.raises(InputError, match="a rule that follows the steps"):
-        validate_offline(TD3(shift="auto"), "Pendulum-v1", 1, BUDGET, source)
+        check_offline(TD3(shift="auto"), BUDGET)
 
 
 def test_the_figure_has_seeds_that_had_no_part_in_the_rule(tmp_path: Path) -> None:

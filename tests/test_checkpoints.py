@@ -83,8 +83,7 @@ def test_a_flipped_byte_or_a_cut_is_refused_or_harmless(tmp_path: Path) -> None:
                 continue
             with pytest.raises(InputError, match=path.name) as caught:
                 newest(tmp_path)
-            offered = str(caught.value).endswith(f"move {manifest.name} out of the folder")
-            assert offered == ("000000000015" in path.name)  # the others are of both checkpoints
+            assert str(caught.value).endswith(f"move {manifest.name} out of the folder")
             refused += 1
         path.write_bytes(content)
     assert refused > 1450
@@ -120,8 +119,8 @@ def test_a_checkpoint_of_another_run_or_version_is_refused(
     with pytest.raises(InputError) as caught:
         newest(tmp_path)
     assert str(caught.value) == (
-        f"the checkpoint {str(manifest)!r} cannot be used: {reason}; the one before it is whole:"
-        f" to go on from there, move {manifest.name} out of the folder"
+        f"the checkpoint {str(manifest)!r} cannot be used: {reason}; to go on from the one"
+        f" before it, move {manifest.name} out of the folder"
     )
     manifest.unlink()
     found = newest(tmp_path)

@@ -148,27 +148,13 @@ def test_the_module_of_an_environment_is_imported(
         assert f"no environment {wrong!r}: " in capsys.readouterr().err
 
 
-CART = "dqn --env=CartPole-v1 --steps=40"
-
-
-@pytest.mark.parametrize(
-    ("command", "named"),
-    [
-        (f"{CART} --capacity=2000000000 --steps=2000000000", "(capacity)"),
-        (f"{CART} --batch-size=500000000", "(batch_size)"),
-        (f"{CART} --network=mlp(hidden=(200000,200000))", "(their widths"),
-        ("td3 --env=Pendulum-v1 --steps=40 --twins=2000000000 --warm-up=10", "many there are"),
-        (f"{CART} --evaluation-episodes=2147483647", "(evaluation_episodes)"),
-    ],
-)
 def test_too_little_memory_leaves_no_trace(
-    command: str, named: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    run = tmp_path / "run"
-    assert main(["train", *command.split(), f"--out={run}"]) == 2
+    run, many = tmp_path / "run", ("--capacity=2000000000", "--steps=2000000000")
+    assert main(["train", "dqn", "--env=CartPole-v1", *many, f"--out={run}"]) == 2
     (line,) = capsys.readouterr().err.splitlines()
-    assert re.search(r"the run needs about .* GB of memory, and .* GB are free; ", line)
-    assert named in line
+    assert re.search(r"the replay needs .* GB of memory, and .* GB are free: take a", line)
     assert not run.exists()
 
 
@@ -192,9 +178,6 @@ def test_films_end(
 ) -> None:
     run = str(tmp_path / "run")
     assert main(["train", "dqn", "--env=MountainCar-v0", *TINY, f"--out={run}"]) == 0
-    (tmp_path / "folder.gif").mkdir()
-    assert main(["play", run, f"--film={tmp_path / 'folder.gif'}"]) == 2
-    assert "folder.gif' is a folder; name a file" in capsys.readouterr().err
     monkeypatch.setattr(film, "LONGEST_FILM", 5)
     with pytest.raises(TrainingError, match="has not ended in 5 steps"):
         film.record_episode(load(run, 0), tmp_path / "film.gif", 0)

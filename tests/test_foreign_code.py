@@ -216,7 +216,7 @@ DRAWN = {"render_modes": ["rgb_array"]}
 @pytest.mark.parametrize(
     ("changes", "code", "message"),
     [
-        ({}, 2, "a film needs an environment with the render mode 'rgb_array'"),
+        ({}, 2, "cannot be drawn here"),
         (
             {"metadata": DRAWN, "reset": lambda _, **_given: 1 // 0},
             1,
@@ -225,7 +225,7 @@ DRAWN = {"render_modes": ["rgb_array"]}
         ({"metadata": DRAWN, "render": lambda _: None}, 2, "its render() returned None, not a pic"),
     ],
 )
-def test_what_cannot_be_filmed_is_told_without_mujoco(
+def test_what_cannot_be_filmed_is_told(
     changes: dict[str, Any], code: int, message: str, tmp_path: Path, capsys: Any
 ) -> None:
     budget = OnlineBudget(steps=20, evaluate_every=20, evaluation_episodes=1)
@@ -237,13 +237,11 @@ def test_what_cannot_be_filmed_is_told_without_mujoco(
     assert main(["play", str(tmp_path / "run")]) == code
     first, *below = capsys.readouterr().err.splitlines()
     assert message in first
-    assert "MuJoCo" not in first
     assert [line.startswith("ZeroDivisionError") for line in below[-1:]] == [True] * (code == 1)
 
 
-@pytest.mark.parametrize("kind", ["gif", "mp4"])
-def test_a_film_outlives_a_full_disk(kind: str, tmp_path: Path) -> None:
-    run, film = tmp_path / "run", tmp_path / f"film.{kind}"
+def test_a_film_outlives_a_full_disk(tmp_path: Path) -> None:
+    run, film = tmp_path / "run", tmp_path / "film.gif"
     budget = OnlineBudget(steps=20, evaluate_every=20, evaluation_episodes=1)
     train(DQN(network=MLP((4,)), batch_size=4), "CartPole-v1", budget=budget, folder=run)
     play = ("play", run, f"--film={film}")

@@ -3,7 +3,7 @@
 import json
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pytest
@@ -29,9 +29,7 @@ from rewardshift.lab.results import (
 from rewardshift.report.page import render_page
 from rewardshift.report.reading import read_provenance
 from rewardshift.report.verdicts import judge, scores
-from rewardshift.training.checkpoint import Checkpoints
 from rewardshift.training.run_folder import load, read_config
-from rewardshift.training.runs import online_run
 
 FIGURE = FIGURES["figure1"]
 SHARED = [HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
@@ -138,7 +136,7 @@ def damaged(path: Path, damage: Damage, read: Callable[[], Any], named: str = ""
 
 def loads_or_refuses(path: Path, damage: Damage, source: Path) -> None:
     dataset = damaged(path, damage, lambda: load_dataset(source), str(source))
-    assert dataset is None or summarise(dataset).transitions == len(dataset)
+    assert dataset is None or summarise(dataset)["transitions"] == str(len(dataset))
 
 
 @pytest.fixture(scope="module")
@@ -191,33 +189,21 @@ def test_arrays_of_any_kind(
     loads_or_refuses(path, bytes, path)
 
 
-class Finished(NamedTuple):
-    """A run, and what its checkpoints are read with."""
-
-    folder: Path
-    template: Any
-    record: Any
-
-
 @pytest.fixture(scope="module")
-def finished(tmp_path_factory: pytest.TempPathFactory) -> Finished:
+def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("runs") / "run"
     agent = DQN(network=MLP((4,)), batch_size=2)
     budget = OnlineBudget(
         steps=4, capacity=4, evaluate_every=2, evaluation_episodes=1, checkpoint_every=2
     )
     train(agent, "CartPole-v1", budget=budget, folder=folder)
-    trainer: Any = online_run(agent, "CartPole-v1", 1, budget).make()
-    template = trainer.snapshot().arrays
-    record = trainer.replay.records.dtype
-    trainer.close()
-    return Finished(folder, template, record)
+    return folder
 
 
 @settings(max_examples=250, suppress_health_check=SHARED)
 @given(damage=damaged_bytes() | damaged_json())
-def test_a_damaged_config(damage: Damage, finished: Finished) -> None:
-    folder = finished.folder
+def test_a_damaged_config(damage: Damage, finished: Path) -> None:
+    folder = finished
     before = read_config(folder)
 
     def read() -> Any:
@@ -233,28 +219,10 @@ def test_a_damaged_config(damage: Damage, finished: Finished) -> None:
     damaged(folder / "config.json", damage, read, str(folder))
 
 
-@settings(max_examples=200, suppress_health_check=SHARED)
-@given(damage=damaged_bytes(), which=st.integers(0, 20))
-def test_a_damaged_checkpoint(damage: Damage, which: int, finished: Finished) -> None:
-    folder = finished.folder / "checkpoints"
-    digests = read_config(finished.folder).digests
-    paths = sorted(folder.iterdir())
-
-    def read() -> Any:
-        return Checkpoints(folder, digests, finished.record).newest(finished.template)
-
-    whole = read()
-    found = damaged(paths[which % len(paths)], damage, read, str(folder / "checkpoint-"))
-    if found is not None:  # it was the one before, or the damage was none
-        np.testing.assert_array_equal(found.records, whole.records)
-        assert (found.step, found.notes) == (whole.step, whole.notes)
-
-
 @settings(max_examples=80, suppress_health_check=SHARED)
 @given(damage=damaged_bytes())
-def test_damaged_parameters(damage: Damage, finished: Finished) -> None:
-    path = finished.folder / "parameters.npz"
-    damaged(path, damage, lambda: load(finished.folder, 0))
+def test_damaged_parameters(damage: Damage, finished: Path) -> None:
+    damaged(finished / "parameters.npz", damage, lambda: load(finished, 0))
 
 
 @pytest.fixture(scope="module")

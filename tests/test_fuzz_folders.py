@@ -230,11 +230,3 @@ def test_a_link_in_a_run_is_not_followed_by_the_doctor(
     code, told, _ = run(["doctor", str(folder)])
     assert (code, told.count("\n")) == (2, 1)
     assert contents(tmp_path) == before
-
-
-def test_a_run_of_json_that_is_none_is_told(trained: Path, tmp_path: Path) -> None:
-    folder = shutil.copytree(trained, tmp_path / "run")
-    body = json.loads((folder / "config.json").read_text())
-    for text in (json.dumps({k: v for k, v in body.items() if k != "data"}), "[]", '"x"'):
-        (folder / "config.json").write_text(text)
-        assert refused(lambda: examine(folder), folder)

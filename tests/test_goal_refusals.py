@@ -9,7 +9,7 @@ import gymnasium as gym
 import numpy as np
 import pytest
 
-from rewardshift import DQN, RND, TD3, Hindsight, OnlineBudget, train
+from rewardshift import DQN, TD3, Hindsight, OnlineBudget, train
 from rewardshift.agents.networks import MLP
 from rewardshift.envs import BIT_FLIP
 from rewardshift.envs.goals import BitFlip, goal_reward, probe_goals
@@ -74,20 +74,6 @@ def test_what_cannot_be_relabelled_is_refused(make: Any, message: str, tmp_path:
     assert not (tmp_path / "run").exists()
 
 
-@pytest.mark.parametrize(
-    ("agent", "make", "limit"),
-    [
-        (REACH, "FetchReach-v4", 50),
-        (BITS, BIT_FLIP, 16),
-        (BITS, lambda: gym.wrappers.TimeLimit(BitFlip(30), 20), 20),
-    ],
-    ids=["fetch", "bits", "own limit"],
-)
-def test_a_replay_too_small_for_an_episode_is_refused(agent: Any, make: Any, limit: int) -> None:
-    with pytest.raises(InputError, match=rf"capacity of {limit - 1} is too small .* {limit} steps"):
-        train(agent, make, budget=replace(ENDING, capacity=limit - 1))
-
-
 def test_a_range_that_the_rewards_leave_is_refused() -> None:
     shifted = replace(REACH, shift=1.0, reward_range=(0.0, 1.0))
     with pytest.raises(InputError, match="before any shift, -1 to 0 and maybe more; got 0 to 1"):
@@ -118,11 +104,6 @@ def test_hindsight_takes_single_steps(agent: Any) -> None:
     env = BIT_FLIP if isinstance(agent, DQN) else "FetchReach-v4"
     with pytest.raises(InputError, match="hindsight needs n_step=1, got 3"):
         train(agent, env, budget=TINY)
-
-
-def test_hindsight_goes_with_no_intrinsic_reward() -> None:
-    with pytest.raises(InputError, match="an intrinsic reward belongs to the old goal"):
-        train(replace(BITS, intrinsic=RND()), BIT_FLIP, budget=ENDING)
 
 
 def test_a_task_that_says_that_it_ends_at_its_goal_is_refused_before_any_work() -> None:

@@ -160,17 +160,6 @@ def test_a_full_disk_stops_a_run_and_harms_nothing(
     assert contents(folder) == contents(undisturbed("her"))
 
 
-def test_a_full_disk_stops_a_run_on_a_data_set(
-    runs: Any, undisturbed: Callable[[str], Path], tmp_path: Path
-) -> None:
-    folder = tmp_path / "run"
-    assert call(start, runs["bcq"], folder, fault=Fault("written", 8)).code == KILLED
-    line = complaint(("resume", folder), Fault("full", 5))
-    assert line.endswith(f"'{folder / 'checkpoints' / 'checkpoint-000000000008.json'}'")
-    assert call(command, ("resume", folder)).code == 0
-    assert contents(folder) == contents(undisturbed("bcq"))
-
-
 def test_a_full_disk_leaves_no_part_of_a_data_set(
     undisturbed: Callable[[str], Path], tmp_path: Path
 ) -> None:

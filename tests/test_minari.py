@@ -2,7 +2,6 @@
 
 import copy
 import json
-import os
 import shutil
 import tempfile
 from pathlib import Path
@@ -72,24 +71,18 @@ def test_writing_twice_gives_the_same_bytes(tmp_path: Path) -> None:
         assert (places[0] / name).read_bytes() == (places[1] / name).read_bytes()
 
 
-def test_nothing_is_overwritten(
-    minari_root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_nothing_is_overwritten(minari_root: Path, tmp_path: Path) -> None:
     place, file = write(small(), "ab/x-v0"), tmp_path / "file"
     file.write_text("precious")
     before = contents(minari_root)
     for name, folder, match in (
-        ("ab/x-v0", None, "Minari has 'ab/x-v0' already"),
-        ("ab/x-v0/y-v0", None, "would lie within another Minari data set"),
+        ("ab/x-v0", None, "is not an empty folder, and nothing is overwritten"),
         ("ab/z-v0", place, "is not an empty folder"),
         ("ab/z-v0", file, "is not an empty folder"),
         ("ab/z-v0", file / "within", "cannot write to the folder"),
     ):
         with pytest.raises(InputError, match=match):
             write(small(), name, folder=folder)
-    monkeypatch.setenv("MINARI_DATASETS_PATH", str(file / "within"))
-    with pytest.raises(InputError, match="Minari's folder cannot be used"):
-        write(small(), "ab/x-v0")
     assert file.read_text() == "precious"
     assert contents(minari_root) == before
     (tmp_path / "empty").mkdir()
@@ -141,8 +134,6 @@ def test_what_is_no_sequence_of_episodes_is_not_written(tmp_path: Path) -> None:
 def test_an_environment_that_does_not_fit_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="'NoSuchCar-v0' cannot be written into a data set"):
         write(small("NoSuchCar-v0"), "ab/x-v0", folder=tmp_path / "set")
-    with pytest.raises(InputError, match=r"has actions of the shape \(1,\), CartPole-v1 has Disc"):
-        write(small("CartPole-v1"), "ab/x-v0", folder=tmp_path / "set")
     assert not list(tmp_path.iterdir())
 
 
@@ -200,8 +191,8 @@ def test_a_data_set_of_others(tmp_path: Path) -> None:
         ({"actions": gym.spaces.Box(0, 9, (1,), np.int64)}, None, "only a Box of floating point"),
         ({}, {"rewards": np.array([0.0, np.nan])}, "episode 0: 'rewards' has nan in row 1"),
         ({}, {"observations": np.full((3, 2, 2), 1e99)}, "episode 0: 'observations' has 1e+99 in"),
-        ({}, {"observations": np.ones((2, 2, 2))}, "episode 0 has 1 'observations' and 2 rewards"),
-        ({}, {"actions": np.ones(3, int)}, "episode 0 has 3 'actions' and 2 rewards"),
+        ({}, {"observations": np.ones((2, 2, 2))}, "episode 0 has 2 rewards, and not as many"),
+        ({}, {"actions": np.ones(3, int)}, "episode 0 has 2 rewards, and not as many"),
     ],
 )
 def test_what_no_agent_takes_of_others(
@@ -216,7 +207,6 @@ def test_what_no_agent_takes_of_others(
 
 
 def test_an_empty_or_damaged_data_set(tmp_path: Path) -> None:
-    """A pipe is refused, because opening it would wait forever."""
     folder = foreign(tmp_path / "set", BOX, gym.spaces.Discrete(3), [])
     with pytest.raises(InputError, match="has no transitions"):
         load_dataset(folder)
@@ -231,10 +221,6 @@ def test_an_empty_or_damaged_data_set(tmp_path: Path) -> None:
         metadata.write_text(text)
         with pytest.raises(InputError, match=match):
             load_dataset(folder)
-    (folder / "data" / "main_data.hdf5").unlink()
-    os.mkfifo(folder / "data" / "main_data.hdf5")
-    with pytest.raises(InputError, match=r"main_data.hdf5 is no file, but a pipe, a device or"):
-        load_dataset(folder)
 
 
 def test_an_environment_with_other_settings_is_not_named(tmp_path: Path) -> None:

@@ -237,8 +237,3 @@ def test_floats_are_not_taken_for_bytes() -> None:
             "MiniGrid-Empty-Random-6x6-v0",
             probe_spec("MiniGrid-Empty-Random-6x6-v0"),
         )
-
-
-def test_a_bias_is_kept_as_a_float() -> None:
-    biases = [BCQ(shift=bias).members[0].bias for bias in (8, np.float64(8))]
-    assert [type(bias) for bias in biases] == [float, float]

@@ -27,16 +27,12 @@ from rewardshift import (
     Result,
     Shift,
     ShiftReward,
-    VectorShiftReward,
     load,
     resume,
     train,
     train_offline,
 )
 from rewardshift.cli import main
-from rewardshift.envs.goals import BitFlip
-from rewardshift.errors import TrainingError
-from rewardshift.training import evaluation
 from rewardshift.training import policy as policy_module
 
 BUDGET = OnlineBudget(steps=60, evaluate_every=30, evaluation_episodes=1, checkpoint_every=20)
@@ -110,14 +106,10 @@ def test_an_environment_at_hand_is_used_and_left_open(car: tuple[Path, Result]) 
 def test_returns_stay_primal_and_tasks_the_policys(car: tuple[Path, Result]) -> None:
     policy = load(car[0])
     shifted = ShiftReward(gym.make("CartPole-v1"), -10.0)
-    vector = VectorShiftReward(gym.make_vec("CartPole-v1", num_envs=2), -10.0)
-    for env in (shifted, vector, lambda: shifted):
+    for env in (shifted, lambda: shifted):
         with pytest.raises(InputError, match="is shifted already"):
             policy.evaluate(1, env=env)
-    four: Any = gym.make_vec("rewardshift/BitFlip-v0", num_envs=2)
-    four.single_observation_space = vector.single_observation_space  # CartPole's, with 4 actions
-    others = ("MountainCar-v0", gym.make("MountainCar-v0"), gym.make_vec("MountainCar-v0"), four)
-    for other in others:
+    for other in ("MountainCar-v0", gym.make("MountainCar-v0")):
         with pytest.raises(InputError, match="was trained on CartPole-v1, with TaskSpec"):
             policy.evaluate(1, env=other)
 
@@ -126,57 +118,6 @@ def test_a_policy_file_imports_no_module(car: tuple[Path, Result], tmp_path: Pat
     replace(load(car[0]), env="evilmod:Evil-v0").save(tmp_path / "policy.npz")
     with pytest.raises(InputError, match="'evilmod', which is not imported"):
         load(tmp_path / "policy.npz")
-
-
-@pytest.mark.parametrize("mode", ["NEXT_STEP", "SAME_STEP"])
-def test_a_vector_environment_at_hand(mode: str, car: tuple[Path, Result]) -> None:
-    """Two rows share five episodes: three each. CartPole pays 1 for every step."""
-    kwargs = {"autoreset_mode": gym.vector.AutoresetMode[mode]}
-    envs = gym.make_vec("CartPole-v1", num_envs=2, vectorization_mode="sync", vector_kwargs=kwargs)
-    policy = load(car[0])
-    found = policy.evaluate(5, env=envs, seed=3)
-    assert found.returns.shape == (6,)
-    np.testing.assert_array_equal(found.returns, found.lengths)
-    firsts = [gym.make("CartPole-v1") for _ in range(2)]
-    for row, env in enumerate(firsts):
-        observation, ended, steps = env.reset(seed=3 + row)[0], False, 0
-        while not ended:
-            observation, _, terminated, truncated, _ = env.step(policy.act(observation))
-            ended, steps = terminated or truncated, steps + 1
-        assert steps in found.lengths[:4]
-    gamma = CARS.gamma
-    expected = (1 - gamma**found.lengths) / (1 - gamma)
-    np.testing.assert_allclose(found.discounted, expected, rtol=1e-6)
-
-
-@pytest.mark.parametrize("mode", ["NEXT_STEP", "SAME_STEP"])
-def test_success_in_a_vector_environment(mode: str) -> None:
-    """Of one bit, which the only action flips: every other step is at the goal."""
-    make = partial(gym.wrappers.TimeLimit, BitFlip(1), 1)
-    policy = train(DQN(**SMALL), make, budget=BUDGET).policy()
-    kwargs: Any = {"autoreset_mode": gym.vector.AutoresetMode[mode]}
-    envs = gym.vector.SyncVectorEnv([lambda: gym.wrappers.TimeLimit(BitFlip(1), 1)] * 2, **kwargs)
-    found = policy.evaluate(40, env=envs)
-    np.testing.assert_array_equal(found.success, found.terminated)
-    np.testing.assert_array_equal(found.success, found.returns + 1)
-    assert set(found.success) == {0.0, 1.0}
-
-
-def test_a_mode_by_its_name_is_the_mode(car: tuple[Path, Result]) -> None:
-    """As the wrappers read it: some libraries have no enumeration for it."""
-    policy = load(car[0])
-    said, named = (gym.make_vec("CartPole-v1", num_envs=2) for _ in range(2))
-    named.metadata = {**named.metadata, "autoreset_mode": "NextStep"}
-    expected = policy.evaluate(4, env=said, seed=3).lengths
-    np.testing.assert_array_equal(policy.evaluate(4, env=named, seed=3).lengths, expected)
-
-
-def test_an_endless_episode_of_a_vector_environment(
-    car: tuple[Path, Result], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(evaluation, "LONGEST_EPISODE", 5)
-    with pytest.raises(TrainingError, match=r"an episode of CartPoleVectorEnv.* not ended in"):
-        load(car[0]).evaluate(2, env=gym.make_vec("CartPole-v1", num_envs=2))
 
 
 def test_many_episodes_do_not_make_as_many_environments(
@@ -196,13 +137,6 @@ def test_many_episodes_do_not_make_as_many_environments(
         np.testing.assert_array_equal(found.returns, whole.returns)
         assert found.success.shape == (5,)
     assert len(made) == 3  # one of them for a look at the task
-
-
-def test_a_vector_environment_without_autoreset_is_refused(car: tuple[Path, Result]) -> None:
-    kwargs = {"autoreset_mode": gym.vector.AutoresetMode.DISABLED}
-    envs = gym.make_vec("CartPole-v1", num_envs=2, vectorization_mode="sync", vector_kwargs=kwargs)
-    with pytest.raises(InputError, match="needs autoreset to be evaluated in"):
-        load(car[0]).evaluate(2, env=envs)
 
 
 def test_values_say_their_scale(car: tuple[Path, Result], pendulum: tuple[Path, Result]) -> None:
@@ -320,7 +254,7 @@ def test_a_run_goes_on_past_its_end(tmp_path: Path, capsys: pytest.CaptureFixtur
     jax.tree.map(
         np.testing.assert_array_equal, load(grown).state.critics, load(whole).state.critics
     )
-    with pytest.raises(InputError, match=r"was extended from 60 to 100 steps; to go on with it"):
+    with pytest.raises(InputError, match="or go on with that run: rewardshift resume"):
         train(agent, "Pendulum-v1", budget=BUDGET, folder=grown)
     assert main(["resume", str(grown), "--steps=100"]) == 0  # as after a stop
     assert main(["resume", str(grown), "--steps=90"]) == 2

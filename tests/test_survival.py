@@ -24,13 +24,12 @@ from rewardshift.agents.networks import MLP
 from rewardshift.cli import main
 from rewardshift.cli.reproduce import RunningUnits
 from rewardshift.errors import InputError
-from rewardshift.files import held
 from rewardshift.lab import FIGURES, Curve, Figure, Unit, train_unit
 from rewardshift.lab.processes import DIED, Processes
 from rewardshift.lab.results import unit_name
 from rewardshift.lab.runner import RUNNING, Plan, Shard, pending_units, perform, run_units
 from rewardshift.paper.tables import run_tables
-from rewardshift.training.run_folder import check_folder, claim_folder, note_time
+from rewardshift.training.run_folder import check_folder, note_time, run_in_folder
 from rewardshift.training.runs import online_run
 
 SMALL = DQN(network=MLP((8,)), batch_size=8)
@@ -272,8 +271,8 @@ def test_who_comes_second_is_refused_even_if_the_folder_was_free_before(tmp_path
     check_folder(tmp_path / "run", other.config)
     mine.start(tmp_path / "run")
     kept = (tmp_path / "run" / "config.json").read_bytes()
-    with held(tmp_path / "run"), pytest.raises(InputError, match="with another configuration"):
-        claim_folder(tmp_path / "run", other.config)
+    with pytest.raises(InputError, match="with another configuration"):
+        run_in_folder(other.config, other.make(), tmp_path / "run", print)
     assert (tmp_path / "run" / "config.json").read_bytes() == kept
 
 

@@ -208,7 +208,7 @@ def test_an_agent_that_does_not_explore_learns_from_data_only() -> None:
 
 def test_what_is_no_agent_is_refused() -> None:
     for wrong in (outside.Linear, outside.Alternating(), "dqn", None):
-        with as_installed(), pytest.raises(InputError, match="agent must be an agent"):
+        with as_installed(), pytest.raises(InputError, match="agent must be an Agent"):
             train(wrong, "CartPole-v1", budget=BUDGET)  # type: ignore[arg-type]
 
 
@@ -216,30 +216,20 @@ def test_what_is_no_agent_is_refused() -> None:
     ("agent", "words"),
     [
         (changed(networks=("biases",)), r"networks of Broken must name fields .* weights, got"),
-        (changed(networks=()), "must read only the fields of the state that networks names"),
-        (changed(init=lambda *_: {"weights": 0}), "must be a NamedTuple of arrays, .* a dict"),
+        (changed(networks=()), "greedy fails on the fields of the state that networks names"),
+        (changed(init=lambda *_: {"weights": 0}), "of its state, a NamedTuple with the fields"),
         (changed(act=lambda *_: jnp.zeros(1, int)), r"act must return a whole number, got int32"),
         (changed(greedy=lambda *_: jnp.zeros(())), "greedy must return a whole number, got float"),
-        (changed(update=lambda _, state, *__: state), "must return the new state and a dict of"),
         (changed(update=wide), r"\.weights was float32\(2, 4\), is int32\(2, 4\)"),
-        (changed(__hash__=lambda _: hash([])), "must be frozen dataclasses"),
         (
             DQN(network=changed(outside.Fourier, apply=one_output)),
             r"must have the shape \(1, 1, 2\), got \(1, 1, 1\)",
         ),
         (choosing(draw=lambda *given: 0.5 * given[-1]), r"was int32\(\), is float32"),
-        (changed(draws=lambda *_: None), "draws of Broken must be a whole number of 0 or more"),
-        (choosing(draw=lambda *_: jnp.int32(2)), r"must return a member, from 0 to 1, got \[2"),
-        (choosing(draw=lambda *_: None), r"return a member, .* got \[None"),
-        (
-            choosing(weights=lambda _, shifts: shifts / 0 * 0),
-            "finite numbers, got .*nan",
-        ),
         (
             DQN(intrinsic=changed(outside.Fading, bonus=column)),
             r"for 2 of them the shape \(2,\), got \(2, 1\)",
         ),
-        (choosing(weights=lambda *_: jnp.ones(3)), "one number for each of 2 members"),
     ],
 )
 def test_a_part_that_breaks_its_contract_is_refused_before_training(agent: Any, words: str) -> None:

@@ -41,7 +41,7 @@ class Inspect:
             "note": dataset.note,
             "observation": f"{dataset.observation.shape[1]} x {dataset.observation.dtype}",
             "action": action,
-            **summarise(dataset).lines(),
+            **summarise(dataset),
         }
         for name, text in lines.items():
             if text:

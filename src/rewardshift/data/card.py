@@ -2,56 +2,30 @@
 
 import json
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from rewardshift.data.dataset import Dataset
 
 
-class Summary(NamedTuple):
-    """A data set in a few numbers; the triples are the lowest, the mean and the highest.
+def summarise(dataset: Dataset) -> dict[str, str]:
+    """The numbers of a data set as text, by name.
 
-    `unfinished` episodes are neither terminated nor truncated: the data end within them.
+    An unfinished episode is neither terminated nor truncated: the data end within it.
     """
-
-    transitions: int
-    episodes: int
-    terminated: int
-    truncated: int
-    unfinished: int
-    returns: tuple[float, float, float]
-    lengths: tuple[float, float, float]
-    rewards: tuple[float, float, float]
-
-    def lines(self) -> dict[str, str]:
-        """The numbers as text, by name."""
-        ends = f"{self.terminated} terminated, {self.truncated} truncated"
-        return {
-            "transitions": str(self.transitions),
-            "episodes": f"{self.episodes}: {ends}"
-            + (f", {self.unfinished} unfinished" if self.unfinished else ""),
-            "return": _spread(self.returns),
-            "episode length": _spread(self.lengths),
-            "reward": _spread(self.rewards),
-        }
-
-
-def summarise(dataset: Dataset) -> Summary:
-    """The numbers of a data set."""
     ends = np.array([rows.stop - 1 for rows in dataset.episodes])
     terminated = dataset.terminated[ends]
     truncated = dataset.truncated[ends] & ~terminated
-    return Summary(
-        transitions=len(dataset),
-        episodes=len(ends),
-        terminated=int(terminated.sum()),
-        truncated=int(truncated.sum()),
-        unfinished=int((~terminated & ~truncated).sum()),
-        returns=_three(dataset.returns),
-        lengths=_three(np.array([rows.stop - rows.start for rows in dataset.episodes])),
-        rewards=_three(dataset.reward.astype(np.float64)),
-    )
+    unfinished = len(ends) - terminated.sum() - truncated.sum()
+    return {
+        "transitions": str(len(dataset)),
+        "episodes": f"{len(ends)}: {terminated.sum()} terminated, {truncated.sum()} truncated"
+        + (f", {unfinished} unfinished" if unfinished else ""),
+        "return": _spread(dataset.returns),
+        "episode length": _spread(np.array([rows.stop - rows.start for rows in dataset.episodes])),
+        "reward": _spread(dataset.reward.astype(np.float64)),
+    }
 
 
 def data_card(
@@ -65,7 +39,7 @@ def data_card(
         description: A description in one line.
         recipe: The record of how it was made.
     """
-    rows = {"environment": dataset.env or "not known", **summarise(dataset).lines()}
+    rows = {"environment": dataset.env or "not known", **summarise(dataset)}
     table = [f"| {name} | {text} |" for name, text in rows.items()]
     return "\n".join(
         [
@@ -90,10 +64,5 @@ def data_card(
     )
 
 
-def _three(values: np.ndarray) -> tuple[float, float, float]:
-    return float(values.min()), float(values.mean()), float(values.max())
-
-
-def _spread(values: tuple[float, float, float]) -> str:
-    low, mean, high = values
-    return f"mean {mean:.6g}, from {low:.6g} to {high:.6g}"
+def _spread(values: np.ndarray) -> str:
+    return f"mean {values.mean():.6g}, from {values.min():.6g} to {values.max():.6g}"

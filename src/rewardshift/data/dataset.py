@@ -8,11 +8,12 @@ from typing import Literal
 import numpy as np
 from jaxtyping import Bool, Float, Num
 
-from rewardshift.checks import Count, Natural, check, checked
+from rewardshift.checks import Count, Natural, Settings, checked
 from rewardshift.errors import InputError, shown
 
 Pick = Literal["episodes", "transitions"]
 # The fields, each with its allowed NumPy dtype kinds.
+KINDS = {"f": "floating point numbers", "b": "booleans", "fiu": "numbers"}
 FIELDS = {
     "observation": "fiu",
     "action": "fiu",
@@ -24,7 +25,7 @@ FIELDS = {
 
 
 @dataclass(frozen=True)
-class Subset:
+class Subset(Settings):
     """A random part of a data set.
 
     Args:
@@ -38,9 +39,6 @@ class Subset:
     transitions: Count
     pick: Pick = "episodes"
     seed: Natural = 0
-
-    def __post_init__(self) -> None:
-        check(self)
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,20 +78,16 @@ class Dataset:
         where = f"the data set {self.name!r}"
         columns = {field: getattr(self, field) for field in FIELDS}
         for field, values in columns.items():
-            if not (hasattr(values, "dtype") and np.ndim(values)):
+            kinds, dtype = FIELDS[field], getattr(values, "dtype", np.dtype(object))
+            if dtype.kind not in kinds or not values.ndim:
                 raise InputError(
-                    f"{where}: {field!r} must be an array with a row for each transition, got"
-                    f" {shown(values)}"
+                    f"{where}: {field!r} must be an array of {KINDS[kinds]} with a row for each"
+                    f" transition, got {shown(values)}"
                 )
         count = len(self.reward)
         if count == 0:
             raise InputError(f"{where} has no transitions")
         for field, values in columns.items():
-            if values.dtype.kind not in FIELDS[field]:
-                names = {"f": "floating point numbers", "b": "booleans", "fiu": "numbers"}
-                raise InputError(
-                    f"{where}: {field!r} must be {names[FIELDS[field]]}, got {values.dtype}"
-                )
             if len(values) != count:
                 raise InputError(f"{where} has {count} rewards and {len(values)} rows of {field!r}")
             odd = np.flatnonzero(~np.isfinite(values).all(axis=tuple(range(1, values.ndim))))
@@ -180,8 +174,6 @@ def as_column(field: str, values: np.ndarray, where: str, key: str) -> np.ndarra
         raise InputError(
             f"{where}: {key!r} has the shape {values.shape}, but needs {wanted} for each row"
         )
-    if image and values.shape[1] == 0:
-        raise InputError(f"{where}: {key!r} has rows without a number in them")
     if flag:
         column, odd, why = values.astype(bool), (values != 0) & (values != 1), ", not 0 or 1"
     elif field == "action" and not lists:

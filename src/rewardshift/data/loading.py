@@ -132,26 +132,11 @@ def _read(path: Path, where: str) -> dict[str, np.ndarray]:
     try:
         with _opened(path) as file:
             there = set(file)
-            _check_keys(there, where)
-            return {key: _array(file, key, where) for key in D4RL_FIELDS if key in there}
-    except InputError:
-        raise
-    except HDF5_DAMAGE as error:
+            columns = {key: np.asarray(file[key][()]) for key in D4RL_FIELDS if key in there}
+    except HDF5_DAMAGE as error:  # also a group, or objects that would need a pickle
         if getattr(error, "errno", None) in (errno.EIO, errno.ENOMEM):  # not of the file
             raise
         raise InputError(f"{where} cannot be read: {one_line(error)}") from error
-
-
-def _opened(path: Path) -> Any:
-    """The open file, as a mapping."""
-    if path.suffix.lower() == ".npz":
-        return arrays_in(path.open("rb"))
-    import h5py  # noqa: PLC0415  slow to import
-
-    return h5py.File(path, "r")
-
-
-def _check_keys(there: set[str], where: str) -> None:
     missing = [key for key in D4RL_FIELDS if key not in OPTIONAL and key not in there]
     if missing:
         raise InputError(
@@ -162,12 +147,13 @@ def _check_keys(there: set[str], where: str) -> None:
             f"{where} has neither 'timeouts' nor 'next_observations', so where an episode was cut"
             " off cannot be known; add one of the two"
         )
+    return columns
 
 
-def _array(file: Any, key: str, where: str) -> np.ndarray:
-    try:
-        return np.asarray(file[key][()])
-    except HDF5_DAMAGE as error:  # a group, or objects that would need a pickle
-        raise InputError(
-            f"{where}: {key!r} cannot be read as an array of numbers: {one_line(error)}"
-        ) from error
+def _opened(path: Path) -> Any:
+    """The open file, as a mapping."""
+    if path.suffix.lower() == ".npz":
+        return arrays_in(path.open("rb"))
+    import h5py  # noqa: PLC0415  slow to import
+
+    return h5py.File(path, "r")

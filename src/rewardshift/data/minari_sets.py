@@ -14,7 +14,6 @@ from gymnasium.envs.registration import EnvSpec
 from rewardshift.data.dataset import Dataset, as_column
 from rewardshift.envs.tasks import check_imported, find_env
 from rewardshift.errors import InputError, one_line
-from rewardshift.files import NO_FILE
 from rewardshift.wrappers import recorded_shift
 
 if TYPE_CHECKING:  # minari is slow to import
@@ -77,9 +76,6 @@ def minari_dataset(source: str | Path, *, download: bool = True) -> "MinariDatas
             raise InputError(f"{what}: it is not here; to get it: minari download {source}")
         if not place.exists():
             minari.download_dataset(str(source))
-        for path in place.iterdir():
-            if not path.is_file():  # opening a pipe would block
-                raise InputError(f"{what}: {path.name} is no file, but {NO_FILE}")
         _check_entry_points(place, what)
         return minari.MinariDataset(place)
 
@@ -95,7 +91,8 @@ def _check_entry_points(place: Path, what: str) -> None:
     spec = json.loads(metadata["env_spec"])
     entries = [spec["entry_point"], *(each["entry_point"] for each in spec["additional_wrappers"])]
     with contextlib.suppress(gym.error.Error, ImportError, InputError):
-        if _registered(spec["id"]).entry_point == entries[0]:
+        check_imported(spec["id"])
+        if find_env(spec["id"]).entry_point == entries[0]:
             del entries[0]
     for entry in map(str, entries):
         module, _, name = entry.partition(":")
@@ -204,15 +201,9 @@ def _episode(episode: "EpisodeData", where: str) -> dict[str, np.ndarray]:
     """The transitions of an episode, which has one more observation than actions in Minari."""
     place, count = f"{where}, episode {episode.id}", len(episode)
     actions = np.asarray(episode.actions)
-    lengths = {
-        "observations": len(episode.observations) - 1,
-        "actions": len(actions),
-        "terminations": len(episode.terminations),
-        "truncations": len(episode.truncations),
-    }
-    for key, length in lengths.items():
-        if length != count:
-            raise InputError(f"{place} has {length} {key!r} and {count} rewards")
+    others = (actions, episode.terminations, episode.truncations, episode.observations[1:])
+    if any(len(values) != count for values in others):
+        raise InputError(f"{place} has {count} rewards, and not as many of everything else")
     if actions.dtype.kind == "f":
         actions = actions.reshape(count, -1)
     flat = np.asarray(episode.observations).reshape(count + 1, -1)
@@ -243,7 +234,8 @@ def _environment(found: "MinariDataset") -> tuple[str | None, str]:
     if spec is None:
         return None, note
     try:
-        registered = _registered(spec.id)
+        check_imported(spec.id)
+        registered = find_env(spec.id)
     except (gym.error.Error, ImportError, InputError):
         return spec.id, note  # not registered here
     ours, theirs = _settings(registered), _settings(spec)
@@ -251,12 +243,6 @@ def _environment(found: "MinariDataset") -> tuple[str | None, str]:
     if other:
         return None, f"{note} (of {spec.id} with {json.dumps(other, sort_keys=True)})".strip()
     return spec.id, note
-
-
-def _registered(env: str) -> EnvSpec:
-    """The registered spec of an id that a file names."""
-    check_imported(env)
-    return find_env(env)
 
 
 def _settings(spec: EnvSpec) -> dict[str, Any]:

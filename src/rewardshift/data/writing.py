@@ -12,7 +12,7 @@ from gymnasium.envs.registration import EnvSpec
 
 from rewardshift.data.card import data_card
 from rewardshift.data.dataset import FIELDS, Dataset
-from rewardshift.data.minari_sets import PREFIX, check_id, holds_minari
+from rewardshift.data.minari_sets import PREFIX, check_id
 from rewardshift.envs.tasks import check_imported, find_env
 from rewardshift.errors import InputError, one_line
 from rewardshift.files import naming, sync_folder
@@ -27,6 +27,8 @@ def check_target(dataset_id: str, folder: Path | None = None) -> Path:
         dataset_id: The id of the data set.
         folder: A new or empty folder; by default Minari's own place.
     """
+    from minari.storage import get_dataset_path  # noqa: PLC0415  slow to import
+
     check_id(dataset_id)
     for name in (dataset_id, str(folder)):
         if name.startswith(PREFIX):
@@ -34,7 +36,7 @@ def check_target(dataset_id: str, folder: Path | None = None) -> Path:
                 f"{name!r} is reserved: {PREFIX} is for data sets that come with rewardshift;"
                 " choose another name"
             )
-    target = _place(dataset_id) if folder is None else folder.absolute()
+    target = (get_dataset_path(dataset_id) if folder is None else folder).absolute()
     if target.exists() and not (target.is_dir() and not any(target.iterdir())):
         raise InputError(f"{str(target)!r} is not an empty folder, and nothing is overwritten")
     above = next(path for path in target.parents if path.exists())
@@ -111,25 +113,6 @@ def _check_room(folder: Path, dataset: Dataset) -> None:
         file.write(bytes(size + OVERHEAD * len(dataset.episodes)))
 
 
-def _place(dataset_id: str) -> Path:
-    """The place of a new data set in Minari's folder."""
-    from minari.storage import get_dataset_path  # noqa: PLC0415  slow to import
-
-    try:
-        root = get_dataset_path()  # creates the folder
-        target = root / dataset_id
-        there = target.exists()
-    except OSError as error:
-        raise InputError(f"Minari's folder cannot be used: {one_line(error)}") from error
-    if there:
-        raise InputError(
-            f"Minari has {dataset_id!r} already, and nothing is overwritten: choose another id"
-        )
-    if any(holds_minari(path) for path in target.parents if path.is_relative_to(root)):
-        raise InputError(f"{dataset_id!r} would lie within another Minari data set")
-    return target.absolute()
-
-
 def _name_folders(dataset_id: str) -> None:
     """Registers the folders of an id with Minari, as Minari does for its own data sets."""
     from minari.namespace import create_namespace, list_local_namespaces  # noqa: PLC0415
@@ -160,11 +143,6 @@ def _task(dataset: Dataset) -> tuple[Any, gym.Space[Any]]:
         return None, gym.spaces.Discrete(int(dataset.action.max()) + 1)
     check_imported(dataset.env)
     spec, space = check_env(dataset.env)
-    if space.shape != size:
-        raise InputError(
-            f"the data set {dataset.name!r} has actions of the shape {size}, {dataset.env} has"
-            f" {space}"
-        )
     if isinstance(space, gym.spaces.Box):
         low, high = (np.asarray(bound, np.float32) for bound in (space.low, space.high))
         return spec, gym.spaces.Box(low, high, size, np.float32)

@@ -23,13 +23,12 @@ class GoalTask(NamedTuple):
     """The facts about a goal task that are known before training.
 
     `rewards` are the distinct rewards, sorted, of random steps and of achieving exactly the desired
-    goal. `ends` is whether the latter is terminal, by the task's `compute_terminated`. `longest` is
-    the maximum number of steps of an episode. Both are None if the task does not tell.
+    goal. `ends` is whether the latter is terminal, by the task's `compute_terminated`; None if the
+    task does not tell.
     """
 
     rewards: list[float]
     ends: bool | None
-    longest: int | None
 
 
 def goal_reward(env: str | MakeEnv) -> GoalReward:
@@ -102,16 +101,6 @@ def _method(task: gym.Env[Any, Any], name: str) -> Callable[..., Any] | None:
     return method if callable(method) else None
 
 
-def _longest(task: gym.Env[Any, Any]) -> int | None:
-    limits = [task.spec.max_episode_steps] if task.spec is not None else []
-    limits += [
-        layer._max_episode_steps
-        for layer in layers(task)
-        if isinstance(layer, gym.wrappers.TimeLimit)
-    ]
-    return min((limit for limit in limits if limit is not None), default=None)
-
-
 def _look(task: gym.Env[Any, Any], reward: GoalReward) -> GoalTask:
     """Compares the rewards of random steps with those of `compute_reward`, as a batch."""
     spec = task_spec(task)
@@ -143,9 +132,7 @@ def _look(task: gym.Env[Any, Any], reward: GoalReward) -> GoalTask:
         _refuse(task, steps[wrong[0]], float(computed[wrong[0]]), paid[wrong[0]])
     rewards = np.unique(np.concatenate([computed, perfect]) + 0.0)  # no -0
     ends, goal = _method(task, "compute_terminated"), steps[-1]["desired_goal"]
-    return GoalTask(
-        rewards.tolist(), None if ends is None else bool(ends(goal, goal, {})), _longest(task)
-    )
+    return GoalTask(rewards.tolist(), None if ends is None else bool(ends(goal, goal, {})))
 
 
 def _refuse(task: gym.Env[Any, Any], raw: Any, computed: float, paid: float) -> NoReturn:

@@ -23,11 +23,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from rewardshift.checks import Natural, checked
 from rewardshift.errors import InputError, one_line, shown
 from rewardshift.files import (
     DAMAGE,
-    as_object,
     own_folder,
     read_array,
     read_arrays,
@@ -120,34 +118,17 @@ class Checkpoints:
         Args:
             template: A tree of arrays with the paths, shapes and dtypes of the checkpoint's.
         """
-        refuse_links(self.folder)
         manifests = kept_checkpoints(self.folder)
         if not manifests:
             return None
         *before, path = manifests
-        try:
-            found, self.segments = self._read(path, template)
-        except DAMAGE as error:
-            hint = ""
-            with contextlib.suppress(*DAMAGE):
-                if before:
-                    self._read(before[-1], template)
-                    hint = (
-                        "; the one before it is whole: to go on from there, move"
-                        f" {path.name} out of the folder"
-                    )
-            raise _refusal(path, error, hint) from error
-        return found
-
-    def _read(self, path: Path, template: Any) -> tuple[Snapshot, dict[str, str]]:
-        """A checkpoint, and the files that hold its transitions."""
-        body = self._manifest(path)
-        arrays, segments = fill(template, self._arrays(body)), _segments(body)
-        parts = [self._segment(name, digest) for name, digest in segments.items()]
-        records = None
-        if self.record is not None:
-            records = np.concatenate(parts, axis=1).view(self.record)
-        return Snapshot(body["step"], arrays, as_object(body["notes"]), records), segments
+        hint = f"; to go on from the one before it, move {path.name} out of the folder"
+        with _refusing(path, hint if before else ""):
+            body = self._manifest(path)
+            arrays, self.segments = fill(template, self._arrays(body)), body["segments"]
+            parts = None if self.record is None else list(self._parts(body))
+            records = None if parts is None else np.concatenate(parts, axis=1)
+            return Snapshot(body["step"], arrays, body["notes"], records)
 
     def agents(self, template: Any) -> list[tuple[int, Any]]:
         """The agent's states in all kept checkpoints, each with its step, oldest first.
@@ -156,48 +137,36 @@ class Checkpoints:
             template: A state of the agent, with a leading axis over the seeds; only its shapes
                 count.
         """
-        refuse_links(self.folder)
         found = []
         for path in kept_checkpoints(self.folder):
-            try:
+            with _refusing(path):
                 body = self._manifest(path)
                 arrays = self._arrays(body).items()
                 mine = {name: leaf for name, leaf in arrays if name.startswith(leaf_name("agent"))}
                 found.append((body["step"], fill({"agent": template}, mine)["agent"]))
-            except DAMAGE as error:
-                raise _refusal(path, error) from error
         return found
 
-    def transitions(self, rows: int) -> Iterator[np.ndarray]:
-        """The transitions in the newest checkpoint, part by part, oldest first, by row.
-
-        Args:
-            rows: The number of rows, one for each seed.
-        """
-        assert self.record is not None
-        refuse_links(self.folder)
+    def transitions(self) -> Iterator[np.ndarray]:
+        """The transitions in the newest checkpoint, part by part, oldest first, by row."""
         for path in kept_checkpoints(self.folder)[-1:]:
-            try:
-                for name, digest in _segments(self._manifest(path)).items():
-                    part = self._segment(name, digest)
-                    if part.ndim != 2 or len(part) != rows:
-                        raise ValueError(f"{name} has the shape {part.shape}")
-                    yield part.view(self.record)
-            except DAMAGE as error:
-                raise _refusal(path, error) from error
+            with _refusing(path):
+                yield from self._parts(self._manifest(path))
 
     def _manifest(self, path: Path) -> dict[str, Any]:
         body = read_sealed(path, version=FORMAT)
         if body["config"] not in self.configs:
             raise ValueError("it belongs to a run with another configuration")
-        checked("step", Natural, body["step"])
         return body
 
     def _arrays(self, body: dict[str, Any]) -> dict[str, np.ndarray]:
         return read_arrays(self._read_whole(_state(body["step"]), body["state"]))
 
-    def _segment(self, name: str, digest: str) -> np.ndarray:
-        return read_array(self._read_whole(name, digest))
+    def _parts(self, body: dict[str, Any]) -> Iterator[np.ndarray]:
+        """The transitions of a checkpoint, as in `transitions`."""
+        for name, digest in body["segments"].items():
+            if not re.fullmatch(r"segment-\d+-\d+\.npy", name):
+                raise ValueError(f"it names a file of another folder or kind, {shown(name)}")
+            yield read_array(self._read_whole(name, digest)).view(self.record)
 
     def _read_whole(self, name: str, digest: str) -> bytes:
         """The contents of a file; ValueError if they have another checksum."""
@@ -208,21 +177,20 @@ class Checkpoints:
 
 
 def kept_checkpoints(folder: Path) -> list[Path]:
-    """The manifests of the checkpoints in a folder, oldest first."""
+    """The manifests of the checkpoints in a folder, oldest first; refuses links."""
+    refuse_links(folder)
     return sorted(folder.glob("checkpoint-*.json"))
 
 
-def _refusal(path: Path, error: Exception, hint: str = "") -> InputError:
-    return InputError(f"the checkpoint {str(path)!r} cannot be used: {one_line(error)}{hint}")
-
-
-def _segments(body: dict[str, Any]) -> dict[str, str]:
-    """The files of the transitions, with their checksums."""
-    segments = as_object(body["segments"])
-    for name in segments:
-        if not re.fullmatch(r"segment-\d+-\d+\.npy", name):
-            raise ValueError(f"it names a file of another folder or kind, {shown(name)}")
-    return segments
+@contextlib.contextmanager
+def _refusing(path: Path, hint: str = "") -> Iterator[None]:
+    """Refuses a damaged checkpoint by its name."""
+    try:
+        yield
+    except DAMAGE as error:
+        raise InputError(
+            f"the checkpoint {str(path)!r} cannot be used: {one_line(error)}{hint}"
+        ) from error
 
 
 def _state(step: int) -> str:

@@ -1,16 +1,17 @@
 """Collection of a data set by a trained policy, with optional noise."""
 
+import contextlib
 from collections.abc import Callable
 from functools import partial
+from itertools import islice
 from typing import Any
 
-import gymnasium as gym
 import numpy as np
 
 from rewardshift.checks import Count, Natural, NonNegative, Share, checked
 from rewardshift.data.dataset import Dataset
-from rewardshift.envs.tasks import TaskSpec, UnitBox, env_maker, env_name, flatten
-from rewardshift.episodes import episode_steps
+from rewardshift.envs.tasks import UnitBox, env_maker, env_name, flatten
+from rewardshift.episodes import Step, episode_steps
 from rewardshift.errors import InputError, blaming, shown
 from rewardshift.training.evaluation import derive_seed
 from rewardshift.training.policy import Policy
@@ -51,70 +52,53 @@ def collect(
             f"noise is for continuous actions, {env_name(policy.env)} has discrete ones; use"
             " random_actions"
         )
-    behave = _behaviour(policy, noise, random_actions, np.random.default_rng(seed))
-    env = env_maker(policy.env)()
-    try:
-        steps = _roll_out(env, policy.spec, behave, transitions, seed, on_progress)
-    finally:
-        env.close()
+    spec, generator = policy.spec, np.random.default_rng(seed)
+    behave = partial(_action, policy, noise, random_actions, generator)
+    steps: list[Step] = []
+    returns: list[float] = []
+    with contextlib.closing(env_maker(policy.env)()) as env:
+        while len(steps) < transitions:
+            with blaming(f"the environment {env}, when reset after step {len(steps)},"):
+                first, _ = env.reset(seed=derive_seed(seed, len(returns)))
+            episode = episode_steps(env, behave, first, partial(flatten, spec=spec))
+            total = 0.0
+            for step in islice(episode, transitions - len(steps)):
+                own = env.action(step.action) if isinstance(env, UnitBox) else step.action
+                steps.append(step._replace(action=own))
+                total += step.reward
+                if step.terminated or step.truncated or len(steps) == transitions:
+                    returns.append(total)
+                if on_progress is not None:
+                    on_progress(len(steps), returns)
     observation, action, reward, following, terminated, truncated = zip(*steps, strict=True)
-    return Dataset(
+    dataset = Dataset(
         name=env_name(policy.env),
         observation=np.stack(observation),
-        action=np.array(action, np.float32 if policy.spec.action_size else np.int32),
+        action=np.array(action, np.float32 if spec.action_size else np.int32),
         reward=np.array(reward, np.float32),
         next_observation=np.stack(following),
         terminated=np.array(terminated, bool),
         truncated=np.array(truncated, bool),
         env=env_name(policy.env),
     )
+    dataset.truncated[-1] |= not dataset.terminated[-1]
+    return dataset
 
 
-def _behaviour(
-    policy: Policy, noise: float, random_actions: float, generator: np.random.Generator
-) -> Callable[[np.ndarray], Any]:
-    """The policy with its noise. Every action draws the same number of random numbers."""
-    size, count = policy.spec.action_size, policy.spec.num_actions
-
-    def behave(observation: np.ndarray) -> Any:
-        at_random = generator.random() < random_actions
-        if not size:
-            drawn = int(generator.integers(count))
-            return drawn if at_random else int(policy.greedy(observation))
-        uniform = generator.uniform(-1, 1, size).astype(np.float32)
-        deviation = generator.standard_normal(size, np.float32)
-        if at_random:
-            return uniform
-        return np.clip(policy.greedy(observation) + np.float32(noise) * deviation, -1, 1)
-
-    return behave
-
-
-def _roll_out(
-    env: gym.Env[Any, Any],
-    spec: TaskSpec,
-    behave: Callable[[np.ndarray], Any],
-    transitions: int,
-    seed: int,
-    on_progress: OnCollected | None,
-) -> list[tuple[Any, ...]]:
-    """The transitions, with fields in the order of the data set's."""
-    steps: list[tuple[Any, ...]] = []
-    returns: list[float] = []
-    while len(steps) < transitions:
-        with blaming(f"the environment {env}, when reset after step {len(steps)},"):
-            first, _ = env.reset(seed=derive_seed(seed, len(returns)))
-        total = 0.0
-        for moment in episode_steps(env, behave, first, partial(flatten, spec=spec)):
-            enough = len(steps) == transitions - 1
-            truncated = moment.truncated or (enough and not moment.terminated)
-            own = env.action(moment.action) if isinstance(env, UnitBox) else moment.action
-            steps.append(moment._replace(action=own, truncated=truncated))
-            total += moment.reward
-            if moment.terminated or truncated:
-                returns.append(total)
-            if on_progress is not None:
-                on_progress(len(steps), returns)
-            if enough:
-                break
-    return steps
+def _action(
+    policy: Policy,
+    noise: float,
+    random_actions: float,
+    generator: np.random.Generator,
+    observation: np.ndarray,
+) -> Any:
+    """The policy's action with its noise. Every one draws the same number of random numbers."""
+    size, at_random = policy.spec.action_size, generator.random() < random_actions
+    if not size:
+        drawn = int(generator.integers(policy.spec.num_actions))
+        return drawn if at_random else int(policy.greedy(observation))
+    uniform = generator.uniform(-1, 1, size).astype(np.float32)
+    deviation = generator.standard_normal(size, np.float32)
+    if at_random:
+        return uniform
+    return np.clip(policy.greedy(observation) + np.float32(noise) * deviation, -1, 1)

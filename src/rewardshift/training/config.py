@@ -5,9 +5,8 @@ is found again only if its module is already imported: a file never causes an im
 """
 
 import dataclasses
-import inspect
 import json
-import string
+import re
 import sys
 from collections.abc import Iterable
 from dataclasses import dataclass, fields, replace
@@ -37,11 +36,6 @@ from rewardshift.training.offline import OfflineBudget
 from rewardshift.training.online import OnlineBudget
 
 FORMAT = 9
-Lengths = Annotated[
-    tuple[Count, ...],
-    Must("up to 100 whole numbers of 1 or more", lambda lengths: len(lengths) <= 100),
-]
-PLAIN_LETTERS = f"{string.ascii_letters}{string.digits}._"
 PLAIN = (bool, int, float, str, type(None))
 LONGEST_NAME = 100  # file systems allow 255
 MOST_SEEDS = 2**16  # per run or figure
@@ -115,7 +109,7 @@ class RunConfig(Settings):
     seeds: Seeds
     budget: OnlineBudget | OfflineBudget
     data: DataConfig | None = None
-    earlier_steps: Lengths = ()
+    earlier_steps: tuple[Count, ...] = ()
     biases: tuple[Finite, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
@@ -192,8 +186,7 @@ class RunConfig(Settings):
 
 def plain_name(agent: str, where: str, digest: str) -> str:
     """A name for a folder, of an agent, its task and the digest of the configuration."""
-    plain = "".join(letter if letter in PLAIN_LETTERS else "-" for letter in where)
-    return f"{agent}-{plain[:LONGEST_NAME]}-{digest}"
+    return f"{agent}-{re.sub('[^A-Za-z0-9._]', '-', where)[:LONGEST_NAME]}-{digest}"
 
 
 def _with_length(budget: OnlineBudget | OfflineBudget, steps: int) -> OnlineBudget | OfflineBudget:
@@ -252,10 +245,9 @@ def build(kind: Any, body: Any) -> Any:
         raise InputError(f"{kind.__name__} needs its settings by name, got {shown(body)}")
     fields = {name: part_from_json(value) for name, value in body.items()}
     try:
-        inspect.signature(kind).bind(**fields)
+        return kind(**fields)
     except TypeError as error:
         raise InputError(f"{kind.__name__} has other settings: {error}") from error
-    return kind(**fields)
 
 
 def foreign_modules(body: Any) -> set[str]:

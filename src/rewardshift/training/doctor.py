@@ -189,27 +189,19 @@ def _data(folder: Path, config: RunConfig, row: int) -> Transitions:
 
 
 def _replay(folder: Path, config: RunConfig, row: int) -> Transitions:
-    """A sample of the replay, read part by part, with the rewards of all of it."""
+    """A sample of the replay, with the rewards of all of it."""
     spec = config.spec
     record = RecordLayout(spec.features, spec.dtype, spec.action_size).record
     rng = np.random.default_rng(0)
-    some, places, histories, stored = [], [], [], 0
     checkpoints = Checkpoints(folder / "checkpoints", config.digests, record)
-    capacity = getattr(config.budget, "capacity", KEPT)
-    share = min(1.0, KEPT / min(config.budget.steps, capacity))
-    for part in checkpoints.transitions(len(config.seeds)):
-        mine = part[row]
-        chosen = np.flatnonzero(rng.random(len(mine)) < share)
-        some.append(mine[chosen])
-        places.append(stored + chosen)
-        stored += len(mine)
-        histories.append(
-            History(mine["reward"].copy(), mine["terminated"] != 0, mine["ended"] != 0)
-        )
-    if not some:
+    parts = [part[row].copy() for part in checkpoints.transitions()]
+    if not parts:
         raise InputError(f"the last checkpoint of the run in {str(folder)!r} has no replay")
-    rows, age = np.concatenate(some), stored - 1 - np.concatenate(places)
-    size = min(stored, capacity)  # a checkpoint keeps some that have left the replay
+    mine = np.concatenate(parts)
+    capacity = getattr(config.budget, "capacity", KEPT)
+    chosen = np.flatnonzero(rng.random(len(mine)) < KEPT / min(config.budget.steps, capacity))
+    rows, age = mine[chosen], len(mine) - 1 - chosen
+    size = min(len(mine), capacity)  # a checkpoint keeps some that have left the replay
     actions = rows["action"]
     return Transitions(
         observation=rows["observation"],
@@ -217,7 +209,7 @@ def _replay(folder: Path, config: RunConfig, row: int) -> Transitions:
         reward=rows["reward"],
         terminated=rows["terminated"] != 0,
         next_observation=rows["next_observation"],
-        whole=History(*map(np.concatenate, zip(*histories, strict=True))),
+        whole=History(mine["reward"], mine["terminated"] != 0, mine["ended"] != 0),
         settled=(age >= size / 2) & (age < size),
     )
 

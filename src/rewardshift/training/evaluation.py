@@ -1,9 +1,8 @@
-"""Evaluation: greedy episodes, in environments of our own or in a vector environment."""
+"""Evaluation: greedy episodes of every seed, side by side."""
 
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-import gymnasium as gym
 import jax
 import numpy as np
 from jaxtyping import Bool, Float, Int
@@ -12,8 +11,7 @@ from rewardshift.agents.base import Agent
 from rewardshift.agents.networks import Learner
 from rewardshift.envs.tasks import MakeEnv, TaskSpec, env_name
 from rewardshift.envs.vector import Environments
-from rewardshift.errors import InputError, TrainingError, blaming
-from rewardshift.wrappers import DISABLED, NEXT_STEP, SAME_STEP, autoreset_mode
+from rewardshift.errors import TrainingError, blaming
 
 # Longer than the episodes of any known task: an episode that reaches it has no end.
 LONGEST_EPISODE = 100_000
@@ -102,9 +100,11 @@ class Evaluator:
             on_step: A function to call after every step of the episodes; raising in it stops them.
             skip: The number of the first episode; each number has another start.
         """
+        numbers = range(1 + skip, 1 + skip + self._episodes)
+        starts = [derive_seed(seed, step, number) for seed in self._seeds for number in numbers]
         looking = f"of the evaluation after step {step},"
         with blaming(f"{self._name}, at the beginning {looking}"):
-            observation = first = self._envs.restart(self._starts(step, skip))
+            observation = first = self._envs.restart(starts)
         shape = (len(self._seeds), self._episodes)
         returns, discounted, discount = np.zeros(shape), np.zeros(shape), 1.0
         lengths, terminated = np.zeros(shape, np.int64), np.zeros(shape, bool)
@@ -112,7 +112,10 @@ class Evaluator:
         running, last = np.ones(shape, bool), first.copy()
         while running.any():
             if lengths.max() >= LONGEST_EPISODE:
-                raise _endless(f"an episode of the evaluation after step {step}")
+                raise TrainingError(
+                    f"an episode of the evaluation after step {step} has not ended in"
+                    f" {LONGEST_EPISODE} steps; does the task need gymnasium.wrappers.TimeLimit?"
+                )
             actions = np.asarray(self._act(state, observation.reshape(*shape, -1)))
             with blaming(f"{self._name}, in step {lengths.max() + 1} {looking}"):
                 result = self._envs.step(actions.reshape(-1, *actions.shape[2:]))
@@ -130,86 +133,6 @@ class Evaluator:
         outcomes = Evaluation(returns, discounted, lengths, terminated, success)
         return Episodes(outcomes, first.reshape(*shape, -1), last.reshape(*shape, -1))
 
-    def _starts(self, step: int, skip: int) -> list[int]:
-        """The seeds of the episodes."""
-        numbers = range(1 + skip, 1 + skip + self._episodes)
-        return [derive_seed(seed, step, number) for seed in self._seeds for number in numbers]
-
     def close(self) -> None:
         """Closes the environments."""
         self._envs.close()
-
-
-class RowSpaces(gym.Env[Any, Any]):
-    """The spaces of one row of a vector environment, which say what its task is."""
-
-    def __init__(self, envs: gym.vector.VectorEnv[Any, Any, Any]) -> None:
-        self.observation_space = envs.single_observation_space
-        self.action_space = envs.single_action_space
-
-
-def vector_episodes(
-    envs: gym.vector.VectorEnv[Any, Any, Any],
-    act: Callable[[Any], Any],
-    episodes: int,
-    *,
-    gamma: float,
-    seed: int,
-) -> Evaluation:
-    """Episodes of all rows, the same number in each, so that short ones are not preferred.
-
-    Args:
-        envs: The vector environment, which is not closed.
-        act: The actions for a batch of its observations.
-        episodes: The least number of episodes; the rows share them.
-        gamma: The discount.
-        seed: The seed of the first reset.
-    """
-    mode = autoreset_mode(envs)
-    if mode == DISABLED:
-        raise InputError(
-            f"a vector environment needs autoreset to be evaluated in, {envs} has none"
-        )
-    rows, share = envs.num_envs, -(-episodes // envs.num_envs)
-    with blaming(f"the vector environment {envs}, when reset,"):
-        observation, _ = envs.reset(seed=seed)
-    total, discounted, length = np.zeros(rows), np.zeros(rows), np.zeros(rows, np.int64)
-    resetting, finished = np.zeros(rows, bool), np.zeros(rows, np.int64)
-    found: list[tuple[Any, ...]] = []
-    while (finished < share).any():
-        if length.max() >= LONGEST_EPISODE:
-            raise _endless(f"an episode of {envs}")
-        actions = act(observation)
-        with blaming(f"the vector environment {envs}"):
-            observation, reward, terminated, truncated, infos = envs.step(actions)
-        counted = ~resetting  # a row that is only being reset pays nothing
-        total += counted * reward
-        discounted += counted * gamma**length * reward
-        length += counted
-        ended = counted & (terminated | truncated)
-        last = infos.get("final_info", {}) if mode == SAME_STEP else infos
-        found += [
-            (total[row], discounted[row], length[row], terminated[row], _success(last, row))
-            for row in np.flatnonzero(ended & (finished < share))
-        ]
-        finished += ended
-        for numbers in (total, discounted, length):
-            numbers[ended] = 0
-        resetting = ended if mode == NEXT_STEP else resetting
-    return Evaluation(*(np.array(column) for column in zip(*found, strict=True)))
-
-
-def _success(infos: dict[str, Any], row: Any) -> float:
-    """Whether a row's info says that its goal is reached, as in `Step`; NaN if it does not."""
-    for name in ("is_success", "success"):
-        if name in infos and infos.get(f"_{name}", np.ones(row + 1))[row]:
-            return float(infos[name][row])
-    return np.nan
-
-
-def _endless(what: str) -> TrainingError:
-    """The error for an episode that reaches `LONGEST_EPISODE`."""
-    return TrainingError(
-        f"{what} has not ended in {LONGEST_EPISODE} steps; does the task need"
-        " gymnasium.wrappers.TimeLimit?"
-    )

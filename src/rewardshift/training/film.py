@@ -1,6 +1,5 @@
 """Records an episode of a trained run as a film."""
 
-import errno
 import os
 import warnings
 from functools import partial
@@ -12,7 +11,7 @@ import imageio.v3 as imageio
 import numpy as np
 
 from rewardshift.checks import Natural, checked
-from rewardshift.envs.tasks import MakeEnv, env_maker, env_name, flatten
+from rewardshift.envs.tasks import env_maker, flatten
 from rewardshift.episodes import episode_steps
 from rewardshift.errors import InputError, TrainingError, blaming, one_line, require, shown
 from rewardshift.files import writable_folder, write_atomic
@@ -38,31 +37,18 @@ def record_episode(policy: Policy, film: Path, episode: int) -> float:
         raise InputError(f"the film must end in .gif or .mp4, got {str(film)!r}")
     if film.suffix == ".mp4":
         require("imageio_ffmpeg", "video")
-    if film.is_dir():
-        raise InputError(f"the film {str(film)!r} is a folder; name a file")
     checked("episode", Natural, episode)
     writable_folder(film.parent)
     if not {"MUJOCO_GL", "DISPLAY", "WAYLAND_DISPLAY"} & set(os.environ):
         os.environ["MUJOCO_GL"] = "egl"  # MuJoCo's own choice needs a screen
-    env = _drawn_env(policy.env)
+    env = env_maker(policy.env, render_mode="rgb_array")()
     with blaming(f"the environment {env}, when reset,"):
         first, _ = env.reset(seed=derive_seed(policy.seed, 0, 1 + episode))
-    try:
-        frames: list[Any] = [_picture(env)]
-    except (Exception, SystemExit) as error:  # of a graphics library, or of the task
-        hint = (
-            "; for MuJoCo, try MUJOCO_GL=egl or MUJOCO_GL=osmesa in the environment"
-            if hasattr(env.unwrapped, "mujoco_renderer")
-            else ""
-        )
-        raise InputError(
-            f"{env_name(policy.env)} cannot be drawn here: {one_line(error)}{hint}"
-        ) from error
+    frames = [_picture(env)]
     total = 0.0
     for moment in episode_steps(env, policy.greedy, first, partial(flatten, spec=policy.spec)):
         total += moment.reward
-        with blaming(f"the environment {env}, in step {len(frames)},"):
-            frames.append(_picture(env))
+        frames.append(_picture(env))
         if len(frames) > LONGEST_FILM:
             raise TrainingError(
                 f"the episode has not ended in {LONGEST_FILM} steps, and all its pictures must fit"
@@ -77,36 +63,19 @@ def record_episode(policy: Policy, film: Path, episode: int) -> float:
     with warnings.catch_warnings():  # the fork of ffmpeg is safe: JAX is not computing
         warnings.filterwarnings("ignore", "os.fork", RuntimeWarning)
         content = imageio.imwrite("<bytes>", np.stack(frames), extension=film.suffix, **options)
-        if film.suffix == ".mp4" and not _is_complete(content):
-            raise OSError(errno.ENOSPC, "ffmpeg could not write the whole film", str(film))
     write_atomic(film, content)
     return total
 
 
-def _is_complete(content: bytes) -> bool:
-    """Whether an MP4 has its index, which comes last; ffmpeg does not tell of a full disk."""
-    try:
-        return bool(imageio.immeta(content, extension=".mp4", plugin="FFMPEG"))
-    except OSError:  # imageio found no film
-        return False
-
-
-def _drawn_env(env: str | MakeEnv) -> gym.Env[Any, Any]:
-    """The environment; refused if it does not declare that it can be drawn."""
-    with warnings.catch_warnings():  # Gymnasium warns about what is refused below
-        warnings.simplefilter("ignore")
-        made = env_maker(env, render_mode="rgb_array")()
-    modes = list(made.metadata.get("render_modes", ()))
-    if "rgb_array" not in modes:
-        raise InputError(
-            f"a film needs an environment with the render mode 'rgb_array'; {made} has"
-            f" {shown(modes) if modes else 'none'}"
-        )
-    return made
-
-
 def _picture(env: gym.Env[Any, Any]) -> np.ndarray:
-    picture = env.render()
-    if not isinstance(picture, np.ndarray):
-        raise TypeError(f"its render() returned {shown(picture)}, not a picture")
+    """A picture of the environment now; refused if it draws none."""
+    try:
+        picture = env.render()
+        if not isinstance(picture, np.ndarray):
+            raise TypeError(f"its render() returned {shown(picture)}, not a picture")
+    except (Exception, SystemExit) as error:  # of a graphics library, or of the task
+        raise InputError(
+            f"{env} cannot be drawn here: {one_line(error)}; for MuJoCo, try MUJOCO_GL=egl or"
+            " MUJOCO_GL=osmesa in the environment"
+        ) from error
     return picture

@@ -3,105 +3,74 @@
 import json
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import jax
 import numpy as np
 
-from rewardshift.checks import Finite, Natural, checked
 from rewardshift.doctor.measure import spread_rows
 from rewardshift.envs.tasks import TaskSpec
 from rewardshift.files import DAMAGE, read_json, write_atomic
-from rewardshift.optimism import Bounds, value_bounds
+from rewardshift.optimism import value_bounds
 from rewardshift.training.config import RunConfig
 from rewardshift.training.evaluation import acting_state, policy_state
-from rewardshift.training.policy import Values, policy_of_row
+from rewardshift.training.policy import Policy, Values
 from rewardshift.training.trainer import Trainer
 
-Members = tuple[Finite, ...]
 START = "start.json"
 STATES = 256  # of each seed
 
 
-class InitialValues(NamedTuple):
-    """The values of a run's untrained networks, on the primal scale.
+def write_initial_values(
+    folder: Path, config: RunConfig, trainer: Trainer, untrained: dict[str, Any]
+) -> None:
+    """Writes `start.json` after the first evaluation.
 
-    `initial` is the mean value of the untrained networks and `spread` the standard deviation, over
-    seeds, states that the run has seen by `step`, and random actions; each has a number for each
-    member. `possible` are the values that the rewards by then can add up to.
-    """
+    On the primal scale, `initial` is the mean value of the untrained networks and `spread` the
+    standard deviation, over seeds, states that the run has seen by `step`, and random actions; each
+    has a number for each member. `possible` are the lowest and the highest value that the rewards
+    by then can add up to, and `optimism` is the place of each `initial` between them.
 
-    step: int
-    initial: tuple[float, ...]
-    spread: tuple[float, ...]
-    possible: Bounds
-
-    @property
-    def optimism(self) -> tuple[float | None, ...]:
-        """The place of each member's `initial` among the possible values: 0 low, 1 high."""
-        return tuple(map(self.possible.optimism, self.initial))
-
-    def __str__(self) -> str:
-        low, high = self.possible
-        begun = " and ".join(
-            f"{initial:.3g} (spread {spread:.2g})"
-            for initial, spread in zip(self.initial, self.spread, strict=True)
-        )
-        if None in self.optimism:
-            return (
-                f"The networks begin at {begun}. With the rewards so far, every value is {low:.3g}."
-            )
-        places = " and ".join(f"{optimism:.3g}" for optimism in self.optimism)
-        return (
-            f"The networks begin at {begun}. With the rewards so far, values can lie between"
-            f" {low:.3g} and {high:.3g}: optimism {places}."
-        )
-
-
-def initial_values(
-    config: RunConfig, trainer: Trainer, untrained: dict[str, Any]
-) -> InitialValues | None:
-    """The values of the untrained networks, and those that the rewards so far can add up to.
-
-    None if the agent does not tell its values, if they contain an intrinsic reward, or without a
-    discount, where rewards add up to anything.
+    There is no such file if the agent does not tell its values, if they contain an intrinsic
+    reward, or without a discount, where rewards add up to anything. A file that an earlier start of
+    the run has written stays.
 
     Args:
+        folder: The run's folder.
         config: The run's configuration.
         trainer: The trainer now. It stays as it is.
         untrained: The networks of all seeds before the first update.
     """
-    agent, rows = config.agent, range(len(config.seeds))
-    known = getattr(agent, "intrinsic", None) is None and agent.gamma < 1
-    if not (known and agent.tells_values) or config.biases:
-        return None
-    data, now = [trainer.transitions(row) for row in rows], policy_state(agent, trainer.state)
+    agent = config.agent
+    known = agent.tells_values and getattr(agent, "intrinsic", None) is None and agent.gamma < 1
+    if config.biases or not known or (folder / START).exists():
+        return
+    data = [trainer.transitions(row) for row in range(len(config.seeds))]
+    seen = [np.asarray(one.observation) for one in data]
+    states = np.stack([one[spread_rows(len(one), STATES)] for one in seen])
     # An agent that normalises observations has seen none at first: their scale is that by now.
-    scale = {name: part for name, part in now.items() if name == "normaliser"}
-    states = np.stack([_some(one.observation) for one in data])
+    now = policy_state(agent, trainer.state)
+    networks = untrained | {name: part for name, part in now.items() if name == "normaliser"}
     actions = _random_actions(config.spec, states.shape[1])
-    shifted = _values(agent, acting_state(trainer.state, untrained | scale), states, actions)
-    # By the shifts that a rule has chosen by now.
-    policies = [policy_of_row(config, config.env, trainer.state, now, row, 0) for row in rows]
-    values = np.concatenate(
-        [
-            Values(np.asarray(own, np.float64), policy.shifts).primal
-            for own, policy in zip(shifted, policies, strict=True)
-        ],
-        axis=1,
-    )
+    shifted = _values(agent, acting_state(trainer.state, networks), states, actions)
+    primal = []
+    for row, own in enumerate(np.asarray(shifted, np.float64)):
+        state = jax.tree.map(lambda leaf, row=row: leaf[row], trainer.state)
+        # By the shifts that a rule has chosen by now.
+        policy = Policy(agent, config.spec, state, config.env, config.seeds[row], 0)
+        primal.append(Values(own, policy.shifts).primal)
+    values = np.concatenate(primal, axis=1)
     reward = np.concatenate([np.asarray(one.reward, np.float64) for one in data])
     terminated = np.concatenate([np.asarray(one.terminated, bool) for one in data])
-    return InitialValues(
-        step=trainer.step,
-        initial=tuple(values.mean(axis=1).tolist()),
-        spread=tuple(values.std(axis=1).tolist()),
-        possible=value_bounds(reward, terminated, agent.gamma),
-    )
-
-
-def _some(observations: Any) -> np.ndarray:
-    return np.asarray(observations)[spread_rows(len(observations), STATES)]
+    possible, initial = value_bounds(reward, terminated, agent.gamma), values.mean(axis=1).tolist()
+    body = {
+        "step": trainer.step,
+        "initial": initial,
+        "spread": values.std(axis=1).tolist(),
+        "possible": possible,
+        "optimism": list(map(possible.optimism, initial)),
+    }
+    write_atomic(folder / START, json.dumps(body, indent=2) + "\n")
 
 
 def _random_actions(spec: TaskSpec, count: int) -> np.ndarray:
@@ -118,22 +87,17 @@ def _values(agent: Any, states: Any, observations: Any, actions: Any) -> Any:
     return jax.vmap(lambda state, seen: agent.values(state, seen, actions))(states, observations)
 
 
-def write_initial_values(folder: Path, values: InitialValues | None) -> None:
-    """Writes `start.json`, if the values are known."""
-    if values is not None:
-        body = {**values._asdict(), "optimism": values.optimism}
-        write_atomic(folder / START, json.dumps(body, indent=2) + "\n")
-
-
-def read_initial_values(folder: Path) -> InitialValues | None:
-    """The contents of `start.json`; None if there is no such file, or if it is damaged."""
+def read_initial_values(folder: Path) -> str | None:
+    """The contents of `start.json` in words; None if there is no such file, or if it is damaged."""
     try:
         body = read_json(folder / START)
-        kinds = {"initial": Members, "spread": Members, "possible": tuple[Finite, Finite]}
-        found = {name: checked(name, kind, body[name]) for name, kind in kinds.items()}
-        step = checked("step", Natural, body["step"])
-    except DAMAGE:
+        pairs = zip(body["initial"], body["spread"], strict=True)
+        begun = " and ".join(f"{initial:.3g} (spread {spread:.2g})" for initial, spread in pairs)
+        begun = f"The networks begin at {begun}. With the rewards so far,"
+        low, high = body["possible"]
+        if None in body["optimism"]:
+            return f"{begun} every value is {low:.3g}."
+        places = " and ".join(f"{optimism:.3g}" for optimism in body["optimism"])
+        return f"{begun} values can lie between {low:.3g} and {high:.3g}: optimism {places}."
+    except (*DAMAGE, TypeError):
         return None
-    if not 1 <= len(found["initial"]) == len(found["spread"]):
-        return None
-    return InitialValues(step, found["initial"], found["spread"], Bounds(*found["possible"]))

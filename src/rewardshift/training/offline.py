@@ -8,13 +8,13 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from rewardshift.agents.base import Agent, Batch
+from rewardshift.agents.base import Batch
 from rewardshift.checks import Count, Settings
 from rewardshift.data.dataset import Dataset
 from rewardshift.doctor import Transitions
@@ -29,6 +29,9 @@ from rewardshift.training.trainer import (
     as_scalars,
     finite_metrics,
 )
+
+if TYPE_CHECKING:  # it imports this module, for the budget
+    from rewardshift.training.config import RunConfig
 
 # The aimed length of a call: short enough to show progress and to react to an interrupt.
 CALL_SECONDS = 1.0
@@ -91,29 +94,18 @@ class OfflineTrainer(Trainer):
     """The trainer of a run on fixed data.
 
     Args:
-        agent: The agent's configuration.
+        config, env, columns: As in `Trainer`; the environment is for evaluations.
         data: The data to learn from; see `as_batch`.
-        env: The environment for evaluations: a registered name, or a function that makes it.
-        spec: The environment's task.
-        seeds: The seeds, one row each.
-        budget: The length and the schedule of the training.
-        columns: The columns of `metrics.csv`.
     """
 
     def __init__(
-        self,
-        agent: Agent,
-        data: Batch,
-        env: str | MakeEnv,
-        spec: TaskSpec,
-        seeds: tuple[int, ...],
-        budget: OfflineBudget,
-        *,
-        columns: Columns,
+        self, config: "RunConfig", env: str | MakeEnv, columns: Columns, data: Batch
     ) -> None:
-        super().__init__(agent, env, spec, seeds, columns, budget.evaluation_episodes)
-        self.budget, self._data, self._call = budget, data, agent.period
-        self._estimate = OfflineEstimates(agent, data) if agent.tells_policy_value else None
+        super().__init__(config, env, columns)
+        assert isinstance(config.budget, OfflineBudget)
+        self.budget, self._data, self._call = config.budget, data, self.agent.period
+        told = self.agent.tells_policy_value
+        self._estimate = OfflineEstimates(self.agent, data) if told else None
 
     def run_to_checkpoint(self, on_progress: OnProgress | None = None) -> None:
         """Trains to the next checkpoint or the end."""

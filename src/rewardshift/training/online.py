@@ -10,7 +10,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jax
 import jax.numpy as jnp
@@ -20,7 +20,7 @@ from rewardshift.agents.base import Agent
 from rewardshift.checks import Count, Settings
 from rewardshift.doctor import Transitions
 from rewardshift.envs.goals import goal_reward
-from rewardshift.envs.tasks import MakeEnv, TaskSpec, env_name
+from rewardshift.envs.tasks import MakeEnv, env_name
 from rewardshift.envs.vector import Environments
 from rewardshift.errors import FOREIGN, TrainingError, blaming, foreign_error
 from rewardshift.training.checkpoint import Snapshot
@@ -36,6 +36,9 @@ from rewardshift.training.trainer import (
     finite_metrics,
     random_numbers,
 )
+
+if TYPE_CHECKING:  # it imports this module, for the budget
+    from rewardshift.training.config import RunConfig
 
 
 @dataclass(frozen=True)
@@ -91,33 +94,17 @@ class OnlineRow:
 class OnlineTrainer(Trainer):
     """The trainer of a run in an environment.
 
-    Args:
-        agent: The agent's configuration.
-        env: A registered name, or a function that makes the environment.
-        spec: The environment's task.
-        seeds: The seeds, one row each.
-        budget: The length and the schedule of the training.
-        columns: The columns of `metrics.csv`.
-        biases: If given, there is a row for each bias and seed, all seeds of the first bias first.
+    With biases, it has a row for each of them and each seed, all seeds of the first bias first.
     """
 
     replay: Replay
 
-    def __init__(
-        self,
-        agent: Agent,
-        env: str | MakeEnv,
-        spec: TaskSpec,
-        seeds: tuple[int, ...],
-        budget: OnlineBudget,
-        *,
-        columns: Columns,
-        biases: tuple[float, ...] = (),
-    ) -> None:
-        each, seeds = len(seeds), seeds * max(1, len(biases))
-        count = len(seeds)
-        super().__init__(agent, env, spec, seeds, columns, budget.evaluation_episodes)
-        self.spec, self.budget = spec, budget
+    def __init__(self, config: "RunConfig", env: str | MakeEnv, columns: Columns) -> None:
+        seeds = config.seeds * max(1, len(config.biases))
+        super().__init__(config, env, columns, seeds)
+        agent, spec, count = self.agent, self.spec, len(seeds)
+        assert isinstance(config.budget, OnlineBudget)
+        self.budget = budget = config.budget
         self.envs = Environments(env, count, spec)
         self._name = f"the environment {env_name(env)!r}"
         self.layout = RecordLayout(spec.features, spec.dtype, spec.action_size)
@@ -128,12 +115,16 @@ class OnlineTrainer(Trainer):
             if hindsight is None
             else HindsightReplay(*size, spec=spec, hindsight=hindsight, reward=goal_reward(env))
         )
-        if biases:
-            bias = jnp.repeat(jnp.asarray(biases, jnp.float32), each)[:, None]
+        if config.biases:
+            each = jnp.asarray(config.biases, jnp.float32)
+            bias = jnp.repeat(each, len(config.seeds))[:, None]
             self.state = self.state._replace(biases=self.state.biases._replace(bias=bias))
-        self.episodes = np.zeros(count, np.int64)
-        self.finished = np.zeros(count, np.int64)  # since the last evaluation, like their sum:
-        self.finished_return = np.zeros(count)
+        # The episodes so far, and those since the last evaluation with the sum of their returns.
+        self.counters: dict[str, np.ndarray] = {
+            "episodes": np.zeros(count, np.int64),
+            "finished": np.zeros(count, np.int64),
+            "finished_return": np.zeros(count),
+        }
 
     def run_to_checkpoint(self, on_progress: OnProgress | None = None) -> None:
         """Trains to the next checkpoint or the end."""
@@ -185,9 +176,9 @@ class OnlineTrainer(Trainer):
                 explore(self.step, steps),
             )
             if ended.any():
-                self.episodes += ended
-                self.finished += ended
-                self.finished_return += np.where(ended, running, 0.0)
+                self.counters["episodes"] += ended
+                self.counters["finished"] += ended
+                self.counters["finished_return"] += np.where(ended, running, 0.0)
                 running[ended] = 0.0
             action, bonus = np.asarray(chosen), np.asarray(novelty)
             metrics |= latest  # updates of other turns may return other metrics
@@ -206,19 +197,12 @@ class OnlineTrainer(Trainer):
     def snapshot(self, since: int = 0) -> Snapshot:
         """See `Trainer`."""
         base = super().snapshot(since)
-        counters = {
-            "episodes": self.episodes,
-            "finished": self.finished,
-            "finished_return": self.finished_return,
-        }
-        return base._replace(arrays={**base.arrays, "counters": counters})
+        return base._replace(arrays={**base.arrays, "counters": self.counters})
 
     def restore(self, snapshot: Snapshot) -> None:
         """See `Trainer`."""
         super().restore(snapshot)
-        counters = snapshot.arrays["counters"]
-        self.episodes, self.finished = counters["episodes"], counters["finished"]
-        self.finished_return = counters["finished_return"]
+        self.counters = snapshot.arrays["counters"]
 
     def close(self) -> None:
         """Closes the environments."""
@@ -227,15 +211,16 @@ class OnlineTrainer(Trainer):
 
     def measured(self, episodes: Episodes) -> dict[str, Sequence[Any]]:
         """See `OnlineRow`."""
-        seen = zip(self.finished_return.tolist(), self.finished.tolist(), strict=True)
+        counted = {name: numbers.tolist() for name, numbers in self.counters.items()}
+        pairs = zip(counted["finished_return"], counted["finished"], strict=True)
         successes = episodes.outcomes.success.mean(axis=1).tolist()
         columns: dict[str, Sequence[Any]] = {
-            "episodes": self.episodes.tolist(),
-            "training_return": [total / count if count else None for total, count in seen],
+            "episodes": counted["episodes"],
+            "training_return": [total / count if count else None for total, count in pairs],
             "success_rate": [None if math.isnan(rate) else rate for rate in successes],
         }
-        self.finished[:] = 0
-        self.finished_return[:] = 0.0
+        self.counters["finished"][:] = 0
+        self.counters["finished_return"][:] = 0.0
         if self.budget.diagnose:
             actions = self.spec.num_actions
             columns |= values_by_tried(self.agent, self.state, self.replay, actions)

@@ -38,14 +38,12 @@ from rewardshift.files import (
 )
 from rewardshift.shift import Shift
 from rewardshift.training.checkpoint import fill, leaf_name, npz_bytes
-from rewardshift.training.config import RunConfig, part_from_json, part_to_json
+from rewardshift.training.config import part_from_json, part_to_json
 from rewardshift.training.evaluation import (
     Evaluation,
     Evaluator,
-    RowSpaces,
     acting_state,
     policy_state,
-    vector_episodes,
 )
 
 FORMAT = 3
@@ -115,15 +113,29 @@ class Policy:
             observation: As in `act`.
             action: An action for each observation, on the environment's own scale.
         """
+        agent, size = self.agent, self.spec.action_size
+        if not agent.tells_values:
+            raise InputError(f"{type(agent).__name__} has no values of actions to look at")
         flat, single = self._flat(observation)
-        given, size = as_numbers(action), self.spec.action_size
+        given = as_numbers(action)
         wanted = (() if single else (len(flat),)) + ((size,) if size else ())
         if given is None or given.shape != wanted:
             raise InputError(
                 "there must be an action for each observation, here an array of the shape"
                 f" {wanted}, got {shown(action)}"
             )
-        values = np.asarray(self._values(flat, given[None] if single else given))
+        taken: Any = given[None] if single else given
+        if agent.continuous:
+            taken = self.spec.unit_scale(taken).astype(np.float32)
+        elif (
+            taken.dtype.kind not in "iu"
+            or not ((taken >= 0) & (taken < self.spec.num_actions)).all()
+        ):
+            raise InputError(
+                f"actions must be whole numbers from 0 on, below {self.spec.num_actions}, got"
+                f" {shown(action)}"
+            )
+        values = np.asarray(agent.values(self.state, jnp.asarray(flat), jnp.asarray(taken)))
         return Values(values[:, 0] if single else values, self.shifts)
 
     @property
@@ -138,23 +150,22 @@ class Policy:
         """Greedy episodes, with primal returns.
 
         Args:
-            episodes: The number of episodes. The rows of a vector environment share them, and each
-                row does the same number.
+            episodes: The number of episodes.
             env: The environment, if not the policy's own: a registered name, a function that makes
-                it, an environment, or a vector environment. The last two are not closed. Up to 100
-                environments of a name or a function run side by side.
+                it, or an environment, which is not closed. Up to 100 environments of a name or a
+                function run side by side.
             seed: The seed of the episodes.
         """
         episodes, seed = checked("episodes", Count, episodes), checked("seed", Natural, seed)
-        given = self.env if env is None else env
-        if isinstance(env, gym.vector.VectorEnv):
-            row = RowSpaces(refuse_shifted(env))
-            self._check_task(task_spec(env_maker(lambda: row)()))
-            return vector_episodes(env, self.act, episodes, gamma=self.agent.gamma, seed=seed)
         at_hand = isinstance(env, gym.Env)
-        make = (lambda: env) if at_hand else given
+        make = (lambda: env) if at_hand else self.env if env is None else env
         spec = task_spec(refuse_shifted(env_maker(make)())) if at_hand else probe_spec(make)
-        self._check_task(spec)
+        same = ("features", "num_actions", "action_size", "goal_size")
+        if any(getattr(spec, name) != getattr(self.spec, name) for name in same):
+            raise InputError(
+                f"the policy was trained on {env_name(self.env)}, with {self.spec}; this"
+                f" environment has {spec}"
+            )
         at_once = 1 if at_hand else min(episodes, MOST_AT_ONCE)
         evaluator = Evaluator(self.agent, make, (seed,), at_once, spec)
         state = jax.tree.map(lambda leaf: jnp.asarray(leaf)[None], self.state)
@@ -165,15 +176,6 @@ class Policy:
                 evaluator.close()
         columns = (np.concatenate(parts, axis=1) for parts in zip(*runs, strict=True))
         return Evaluation(*(column[0, :episodes] for column in columns))
-
-    def _check_task(self, found: TaskSpec) -> None:
-        """Raises if a task is not one for this policy."""
-        same = ("features", "num_actions", "action_size", "goal_size")
-        if any(getattr(found, name) != getattr(self.spec, name) for name in same):
-            raise InputError(
-                f"the policy was trained on {env_name(self.env)}, with {self.spec}; this"
-                f" environment has {found}"
-            )
 
     def save(self, path: Path | str) -> None:
         """Writes the policy to a file for `rewardshift.load`."""
@@ -201,20 +203,6 @@ class Policy:
     @cached_property
     def _greedy_of_many(self) -> Any:
         return jax.jit(jax.vmap(partial(self.agent.greedy, self.state)))
-
-    def _values(self, flat: np.ndarray, actions: np.ndarray) -> Any:
-        """The values of actions on the environment's own scale, `[member, batch]`."""
-        agent = self.agent
-        if not agent.tells_values:
-            raise InputError(f"{type(agent).__name__} has no values of actions to look at")
-        if agent.continuous:
-            taken = jnp.asarray(self.spec.unit_scale(actions), jnp.float32)
-            return agent.values(self.state, jnp.asarray(flat), taken)
-        if not (actions.dtype.kind in "iu" and (actions >= 0).all()):
-            raise InputError(f"actions must be whole numbers from 0 on, got {shown(actions)}")
-        if (actions >= self.spec.num_actions).any():
-            raise InputError(f"actions must be below {self.spec.num_actions}, got {shown(actions)}")
-        return agent.values(self.state, jnp.asarray(flat), jnp.asarray(actions))
 
     def _flat(self, observation: Any) -> tuple[np.ndarray, bool]:
         """A batch of flat observations, and whether the input was a single observation."""
@@ -244,27 +232,18 @@ class Policy:
         return self.spec.space
 
 
-def policy_of_row(
-    config: RunConfig,
+def policy_of_arrays(
+    agent: Agent,
+    spec: TaskSpec,
+    leaves: dict[str, np.ndarray],
     env: str | MakeEnv,
-    states: Any,
-    networks: dict[str, Any],
-    row: int,
+    seed: int,
     step: int,
 ) -> Policy:
-    """The policy of one seed of a run.
-
-    Args:
-        config: The run's configuration.
-        env: The environment.
-        states: The agent's state, or only its shapes; see `acting_state`.
-        networks: The fields that `greedy` reads, with a leading axis over the seeds.
-        row: The row of the seed.
-        step: The number of training steps.
-    """
-    chosen = jax.tree.map(lambda leaf: jnp.asarray(leaf[row]), networks)
-    state = acting_state(states, chosen)
-    return Policy(config.agent, config.spec, state, env, config.seeds[row], step)
+    """The policy with the arrays that `greedy` reads, by path; ValueError if they do not fit."""
+    state = jax.eval_shape(lambda: agent.init(jax.random.key(0), spec))
+    networks = jax.tree.map(jnp.asarray, fill(policy_state(agent, state), leaves))
+    return Policy(agent, spec, acting_state(state, networks), env, seed, step)
 
 
 def _checksum(about: dict[str, Any], leaves: dict[str, np.ndarray]) -> str:
@@ -289,11 +268,7 @@ def read_policy(path: Path) -> Policy:
         agent, spec = part_from_json(about["agent"]), TaskSpec.from_json(about["spec"])
         kinds = {"env": str, "seed": Natural, "step": Natural}
         env, seed, step = (checked(name, kind, about[name]) for name, kind in kinds.items())
-        agent = checked("agent", Agent, agent)
-        state = jax.eval_shape(lambda: agent.init(jax.random.key(0), spec))
-        networks = jax.tree.map(jnp.asarray, fill(policy_state(agent, state), leaves))
-        state = acting_state(state, networks)
         check_imported(env)
-        return Policy(agent, spec, state, env, seed, step)
+        return policy_of_arrays(checked("agent", Agent, agent), spec, leaves, env, seed, step)
     except DAMAGE as error:
         raise InputError(f"{str(path)!r} holds no policy: {one_line(error)}") from error

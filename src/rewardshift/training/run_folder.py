@@ -33,21 +33,11 @@ from rewardshift.files import (
     read_own,
     write_atomic,
 )
-from rewardshift.training.checkpoint import (
-    Checkpoints,
-    fill,
-    kept_checkpoints,
-    leaf_name,
-    npz_bytes,
-)
+from rewardshift.training.checkpoint import Checkpoints, kept_checkpoints, leaf_name, npz_bytes
 from rewardshift.training.config import FORMAT, RunConfig
 from rewardshift.training.evaluation import policy_state
-from rewardshift.training.initial_values import (
-    initial_values,
-    read_initial_values,
-    write_initial_values,
-)
-from rewardshift.training.policy import Policy, policy_of_row, read_policy
+from rewardshift.training.initial_values import write_initial_values
+from rewardshift.training.policy import Policy, policy_of_arrays, read_policy
 from rewardshift.training.trainer import Columns, OnProgress, Trainer
 
 METRICS, PARAMETERS, TIMES = "metrics.csv", "parameters.npz", "timing.csv"
@@ -63,13 +53,7 @@ def check_folder(folder: Path, config: RunConfig) -> bool:
         if any(path.suffix != LEFTOVER and path.name != LOCK for path in there):
             raise InputError(f"the folder {str(folder)!r} is not empty and holds no run")
         return True
-    kept = read_config(folder)
-    if config.digest in kept.digests[1:]:
-        raise InputError(
-            f"the run in {str(folder)!r} was extended from {config.budget.steps} to"
-            f" {kept.budget.steps} steps; to go on with it: {how_to_resume(folder)}"
-        )
-    if kept.digest not in config.digests:
+    if read_config(folder).digest not in config.digests:
         raise InputError(
             f"the folder {str(folder)!r} holds a run with another configuration;"
             f" choose another folder, or go on with that run: {how_to_resume(folder)}"
@@ -94,18 +78,6 @@ def refuse_nameless(env: str) -> None:
 def how_to_resume(folder: Path) -> str:
     """The command that goes on with the run in a folder."""
     return f"rewardshift resume {shlex.quote(str(folder))}"
-
-
-def claim_folder(folder: Path, config: RunConfig) -> bool:
-    """Writes the run's configuration to its folder, which this process must hold.
-
-    Returns:
-        Whether the folder is new: it has no checkpoint to go on from.
-    """
-    is_new = check_folder(folder, config)  # again: another process may have written meanwhile
-    if is_new or read_config(folder) != config:
-        write_atomic(folder / "config.json", json.dumps(config.to_json(), indent=2) + "\n")
-    return is_new
 
 
 def read_config(folder: Path) -> RunConfig:
@@ -138,28 +110,24 @@ def run_in_folder(
     config: RunConfig, trainer: Trainer, folder: Path, on_progress: OnProgress
 ) -> None:
     """Trains to the end, from the last checkpoint on. This process must hold the folder."""
-    # A copy of the untrained networks: an update may reuse their memory.
-    untrained = jax.tree.map(np.array, policy_state(config.agent, trainer.state))
-    is_new = claim_folder(folder, config)
-    record = trainer.replay.records.dtype if trainer.replay else None
-    capacity = trainer.replay.capacity if trainer.replay else 0
-    checkpoints = Checkpoints(folder / "checkpoints", config.digests, record)
-    known = False
-
-    def write_start() -> None:
-        nonlocal known
-        if trainer.rows and not known:  # after the first evaluation
-            known = True
-            if read_initial_values(folder) is None:
-                write_initial_values(folder, initial_values(config, trainer, untrained))
+    is_new = check_folder(folder, config)  # again: another process may have written meanwhile
+    if is_new or read_config(folder) != config:
+        write_atomic(folder / "config.json", json.dumps(config.to_json(), indent=2) + "\n")
+    # A copy of the untrained networks, for the first evaluation: updates reuse their memory.
+    untrained = [jax.tree.map(np.array, policy_state(config.agent, trainer.state))]
 
     def on_step(step: int, rows: Sequence[Any]) -> None:
-        write_start()
+        if rows and untrained:
+            write_initial_values(folder, config, trainer, untrained.pop())
         on_progress(step, rows)
 
-    if not is_new and _restore(trainer, checkpoints):  # the files may be lost or damaged
-        _write_outcome(config, trainer, folder)
-        write_start()
+    replay = trainer.replay
+    record, capacity = (replay.records.dtype, replay.capacity) if replay else (None, 0)
+    checkpoints = Checkpoints(folder / "checkpoints", config.digests, record)
+    snapshot = None if is_new else checkpoints.newest(trainer.snapshot().arrays)
+    if snapshot is not None:
+        trainer.restore(snapshot)
+        _write_outcome(config, trainer, folder)  # the files may be lost or damaged
     while trainer.step < config.budget.steps:
         before, clock = trainer.step, time.perf_counter()
         trainer.run_to_checkpoint(on_step)
@@ -169,39 +137,20 @@ def run_in_folder(
         note_time(folder, trainer.step, time.perf_counter() - clock)
 
 
-def _restore(trainer: Trainer, checkpoints: Checkpoints) -> bool:
-    """Restores the last checkpoint; False if there is none."""
-    snapshot = checkpoints.newest(trainer.snapshot().arrays)
-    if snapshot is None:
-        return False
-    try:
-        trainer.restore(snapshot)
-    except DAMAGE as error:
-        raise InputError(
-            f"the last checkpoint in {str(checkpoints.folder.parent)!r} cannot be used:"
-            f" {one_line(error)}"
-        ) from error
-    return True
-
-
 def _write_outcome(config: RunConfig, trainer: Trainer, folder: Path) -> None:
     """Writes `metrics.csv` and `parameters.npz`."""
-    write_metrics(folder, trainer.columns, trainer.rows)
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(trainer.columns.names)
+    for row in trainer.rows:
+        writer.writerow([_cell(value) for value in trainer.columns.cells(row)])
+    write_atomic(folder / METRICS, text.getvalue())
     networks = {
         "config": np.asarray(config.digest),
         "step": np.asarray(trainer.step, np.int64),
         **policy_state(config.agent, trainer.state),
     }
     write_atomic(folder / PARAMETERS, npz_bytes(networks))
-
-
-def write_metrics(folder: Path, columns: Columns, rows: Sequence[Any]) -> None:
-    """Writes `metrics.csv`."""
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(columns.names)
-    writer.writerows([_cell(value) for value in columns.cells(row)] for row in rows)
-    write_atomic(folder / METRICS, text.getvalue())
 
 
 def _cell(value: float | None) -> str:
@@ -257,26 +206,20 @@ def load(path: Path | str, seed: int | None = None) -> Policy:
     config = read_config(path)
     file = path / PARAMETERS
     if not file.exists():
-        lost = f"has lost its {PARAMETERS}, which is written again by"
-        problem = lost if time_spent(path) > 0 else "has no checkpoint yet:"
-        raise InputError(f"the run in {str(path)!r} {problem} {how_to_resume(path)}")
+        raise InputError(
+            f"the run in {str(path)!r} has no {PARAMETERS}, which is written by"
+            f" {how_to_resume(path)}"
+        )
     row = config.row(seed)
-
-    def init(seeds: jax.Array) -> Any:
-        keys = jax.vmap(jax.random.key)(seeds)
-        return jax.vmap(lambda key: config.agent.init(key, config.spec))(keys)
-
     try:
         leaves = read_arrays(read_own(file))
         if str(leaves.pop(leaf_name("config"))) not in config.digests:
             raise ValueError("it belongs to a run with another configuration")
         step = int(leaves.pop(leaf_name("step")))
-        # Only the shapes: a policy does not read the parts that the file leaves out.
-        states = jax.eval_shape(init, np.asarray(config.seeds))
-        networks = fill(policy_state(config.agent, states), leaves)
+        own = {name: leaf[row] for name, leaf in leaves.items()}
+        return policy_of_arrays(config.agent, config.spec, own, config.env, config.seeds[row], step)
     except DAMAGE as error:
         raise InputError(
             f"{str(file)!r} cannot be used: {one_line(error)}; {how_to_resume(path)!r} writes"
             " it again"
         ) from error
-    return policy_of_row(config, config.env, states, networks, row, step)

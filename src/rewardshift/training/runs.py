@@ -3,9 +3,10 @@
 import contextlib
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
 from typing import Any
+
+import jax
 
 from rewardshift.agents.base import Agent, Batch
 from rewardshift.agents.offline import Offline
@@ -17,13 +18,13 @@ from rewardshift.envs.tasks import MakeEnv, check_imported
 from rewardshift.errors import InputError, shown, stop_requests
 from rewardshift.files import as_path, held, writable_folder
 from rewardshift.training.config import DataConfig, RunConfig
-from rewardshift.training.evaluation import policy_state
+from rewardshift.training.evaluation import acting_state, policy_state
 from rewardshift.training.offline import OfflineBudget, OfflineTrainer, as_batch
 from rewardshift.training.online import OnlineBudget, OnlineTrainer
-from rewardshift.training.policy import Policy, policy_of_row
+from rewardshift.training.policy import Policy
 from rewardshift.training.run_folder import check_folder, read_config, run_in_folder
 from rewardshift.training.trainer import Columns, OnProgress, Trainer
-from rewardshift.training.validate import validate_offline, validate_online
+from rewardshift.training.validate import check_offline, check_online, configured
 
 
 @dataclass(frozen=True)
@@ -50,8 +51,10 @@ class Result:
 
     def policy(self, seed: int | None = None) -> Policy:
         """The greedy policy of a seed; by default of the first."""
-        networks, row = policy_state(self.config.agent, self.state), self.config.row(seed)
-        return policy_of_row(self.config, self.env, self.state, networks, row, self.step)
+        config, row = self.config, self.config.row(seed)
+        state = jax.tree.map(lambda leaf: leaf[row], self.state)
+        acting = acting_state(state, policy_state(config.agent, state))
+        return Policy(config.agent, config.spec, acting, self.env, config.seeds[row], self.step)
 
 
 @dataclass(frozen=True)
@@ -72,14 +75,8 @@ class Run:
 
     def make(self) -> Trainer:
         """The trainer at step 0."""
-        config = self.config
-        task = (config.spec, config.seeds)
-        if isinstance(config.budget, OnlineBudget):
-            make = partial(OnlineTrainer, columns=self.columns, biases=config.biases)
-            return make(config.agent, self.env, *task, config.budget)
-        assert self.batch is not None
-        where = (self.batch, self.env)
-        return OfflineTrainer(config.agent, *where, *task, config.budget, columns=self.columns)
+        given = (self.config, self.env, self.columns)
+        return OnlineTrainer(*given) if self.batch is None else OfflineTrainer(*given, self.batch)
 
     def start(self, folder: Path | str | None, on_progress: OnProgress | None = None) -> Result:
         """Starts or continues the run; see `train`.
@@ -102,23 +99,19 @@ class Run:
                 if asked:
                     raise KeyboardInterrupt
 
+            finished = False
             try:
-                self._train(trainer, place, on_step)
+                if place is not None:
+                    with held(writable_folder(place)):
+                        run_in_folder(self.config, trainer, place, on_step)
+                while trainer.step < self.config.budget.steps:
+                    trainer.run_to_checkpoint(on_step)
+                finished = True
             except KeyboardInterrupt:
                 if place is None and not asked:
                     raise
-                finished = False
-            else:
-                finished = True
             kept = (trainer.rows, trainer.columns, trainer.state)
             return Result(*kept, self.config, self.env, finished, trainer.step)
-
-    def _train(self, trainer: Trainer, folder: Path | None, on_step: OnProgress) -> None:
-        if folder is not None:
-            with held(writable_folder(folder)):
-                run_in_folder(self.config, trainer, folder, on_step)
-        while trainer.step < self.config.budget.steps:
-            trainer.run_to_checkpoint(on_step)
 
 
 def online_run(
@@ -133,7 +126,8 @@ def online_run(
     With `biases` it has a row for each of them and each seed, instead of the agent's own bias.
     """
     chosen = OnlineBudget() if budget is None else budget
-    config, columns = validate_online(agent, env, seeds, chosen, biases)
+    check_online(agent, env, chosen)
+    config, columns = configured(agent, env, seeds, chosen, biases=biases)
     return Run(config, env, columns)
 
 
@@ -160,17 +154,12 @@ def offline_run(
     # An absolute path, so that the run can continue from another working folder.
     source = DataConfig(whole_name(loaded.name), loaded.digest, loaded.parts)
     chosen = OfflineBudget() if budget is None else budget
-    agent = _with_shift_of_data(agent, loaded)
-    config, columns = validate_offline(agent, place, seeds, chosen, source)
-    return Run(config, place, columns, as_batch(loaded, place, config.spec))
-
-
-def _with_shift_of_data(agent: Agent, data: Dataset) -> Agent:
-    """The agent; if it is one of ours and has `"auto"`, with the shift that the data choose."""
     rule = rule_on_data(agent.shift) if isinstance(agent, Online | Offline) else None
-    if rule is None:
-        return agent
-    return replace(agent, shift=rule.shift(data.reward, data.terminated, agent.gamma))
+    if rule is not None:
+        agent = replace(agent, shift=rule.shift(loaded.reward, loaded.terminated, agent.gamma))
+    check_offline(agent, chosen)
+    config, columns = configured(agent, place, seeds, chosen, source)
+    return Run(config, place, columns, as_batch(loaded, place, config.spec))
 
 
 def train(

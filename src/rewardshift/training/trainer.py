@@ -9,21 +9,22 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple, get_type_hints
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from rewardshift.agents.base import Agent
-from rewardshift.checks import checked
 from rewardshift.doctor import Transitions
-from rewardshift.envs.tasks import MakeEnv, TaskSpec
-from rewardshift.errors import InputError, TrainingError, shown
+from rewardshift.envs.tasks import MakeEnv
+from rewardshift.errors import InputError, TrainingError
 from rewardshift.training.checkpoint import Snapshot
 from rewardshift.training.evaluation import Episodes, Evaluator
 from rewardshift.training.replay import Replay
+
+if TYPE_CHECKING:  # it imports the loops, for their budgets
+    from rewardshift.training.config import RunConfig
 
 # The number of steps whose random numbers are drawn at once.
 BLOCK = 1000
@@ -71,28 +72,20 @@ class Columns:
         """Rows in the form that a checkpoint keeps."""
         return {"columns": list(self.names), "rows": [self.cells(row) for row in rows]}
 
-    def from_json(self, body: Any) -> list[Any]:
-        """The rows of a checkpoint; raises ValueError for damaged ones, and for other columns."""
-        shape = isinstance(body, dict) and all(isinstance(part, list) for part in body.values())
-        if not shape or set(body) != {"columns", "rows"}:
-            raise ValueError(f"its rows must be lists under their columns, got {shown(body)}")
+    def from_json(self, body: dict[str, Any]) -> list[Any]:
+        """The rows of a checkpoint; refused if the agent returned other metrics then."""
         if body["columns"] != list(self.names):
             raise InputError(
                 "the agent returns other metrics than when the run began: the columns were"
                 f" {', '.join(map(str, body['columns']))}, and are {', '.join(self.names)}"
             )
-        return [self._row(cells) for cells in body["rows"]]
-
-    def _row(self, cells: Any) -> Any:
-        if not isinstance(cells, list) or len(cells) != len(self.names):
-            raise ValueError(f"a row must have {len(self.names)} numbers, got {shown(cells)}")
-        kinds = get_type_hints(self.kind) | dict.fromkeys(self.metrics, float | None)
-        named = {
-            name: checked(name, kinds[name], cell)
-            for name, cell in zip(self.names, cells, strict=True)
-        }
-        metrics = {name: named[name] for name in self.metrics if named[name] is not None}
-        return self.kind(**{name: named[name] for name in self.fixed}, metrics=metrics)
+        rows = []
+        for cells in body["rows"]:
+            named = dict(zip(self.names, cells, strict=True))
+            metrics = {name: named.pop(name) for name in self.metrics}
+            returned = {name: value for name, value in metrics.items() if value is not None}
+            rows.append(self.kind(**named, metrics=returned))
+        return rows
 
 
 class Trainer(ABC):
@@ -102,28 +95,26 @@ class Trainer(ABC):
     trainer would, bit for bit.
 
     Args:
-        agent: The agent's configuration.
-        env: A registered name, or a function that makes the environment.
-        spec: The environment's task.
-        seeds: The seeds, one row each.
+        config: The configuration of the run.
+        env: The environment: a registered name, or a function that makes it.
         columns: The columns of `metrics.csv`.
-        evaluation_episodes: The number of greedy episodes in an evaluation.
+        seeds: The seeds of the rows, if a row is more than one of the run's seeds.
     """
 
     replay: Replay | None = None  # the collected transitions, if the training collects any
 
     def __init__(
         self,
-        agent: Agent,
+        config: "RunConfig",
         env: str | MakeEnv,
-        spec: TaskSpec,
-        seeds: tuple[int, ...],
         columns: Columns,
-        evaluation_episodes: int,
+        seeds: tuple[int, ...] = (),
     ) -> None:
         make_room_for_programs()
-        self.agent, self.seeds, self.columns = agent, seeds, columns
-        self.evaluator = Evaluator(agent, env, seeds, evaluation_episodes, spec)
+        agent, spec, episodes = config.agent, config.spec, config.budget.evaluation_episodes
+        seeds = seeds or config.seeds
+        self.agent, self.spec, self.seeds, self.columns = agent, spec, seeds, columns
+        self.evaluator = Evaluator(agent, env, seeds, episodes, spec)
         keys = jax.vmap(lambda seed: jax.random.split(jax.random.key(seed)))(jnp.asarray(seeds))
         self.update_keys = keys[:, 1]
         # The agent's state, with a leading axis over the seeds.

@@ -5,10 +5,6 @@ without computing values, so it is quick. An agent that changes the type of an a
 for example, would train, but its run could never resume.
 """
 
-import math
-import os
-import re
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, cast
 
@@ -17,9 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from rewardshift.agents.base import Agent
-from rewardshift.agents.selection import Drawing, Mixing
-from rewardshift.auto import Cautious
-from rewardshift.checks import Natural, checked
+from rewardshift.checks import checked
 from rewardshift.envs.goals import probe_goals
 from rewardshift.envs.tasks import MakeEnv, TaskSpec, env_name, probe_spec
 from rewardshift.errors import InputError, one_line, shown
@@ -29,30 +23,20 @@ from rewardshift.training.hindsight import Hindsight
 from rewardshift.training.offline import OfflineBudget, OfflineRow
 from rewardshift.training.online import OnlineBudget, OnlineRow
 from rewardshift.training.replay import RecordLayout
-from rewardshift.training.trainer import BLOCK, Columns
+from rewardshift.training.trainer import Columns, as_scalars
 
-# TensorBoard replaces all other characters, which could make two names equal.
-METRIC_NAME = re.compile(r"\w[\w./-]*", re.ASCII)
 NUMBER = jax.ShapeDtypeStruct((), jnp.float32)
-NUMBERS = jax.Array | np.ndarray | np.generic | float | int
-REAL = (jnp.floating, jnp.integer, jnp.bool_)
 FLAG = jax.ShapeDtypeStruct((), jnp.bool_)
-ENVIRONMENT = 2**13  # bytes of Gymnasium's smallest environments, roughly
 
 
-def validate_online(
-    agent: Agent,
-    env: str | MakeEnv,
-    seeds: int | tuple[int, ...],
-    budget: OnlineBudget,
-    biases: tuple[float, ...] = (),
-) -> tuple[RunConfig, Columns]:
-    """The configuration and the columns of an online run; raises InputError for a bad setting."""
-    _check_types(agent, budget, OnlineBudget)
+def check_online(agent: Agent, env: str | MakeEnv, budget: OnlineBudget) -> None:
+    """Refuses an agent or a budget that does not suit a training in an environment."""
+    checked("agent", Agent, agent)
+    checked("budget", OnlineBudget, budget)
     if not agent.online:
         raise InputError(f"{type(agent).__name__} learns from a data set, not from {env}")
     if budget.hindsight is not None:
-        _check_goals(budget.hindsight, agent, env, budget.capacity)
+        _check_goals(budget.hindsight, agent, env)
     if agent.warm_up >= budget.steps:
         raise InputError(
             f"nothing would be learned: the warm-up is {agent.warm_up} steps,"
@@ -63,20 +47,12 @@ def validate_online(
             "diagnose compares values of actions, so it needs an agent that tells them, got"
             f" {type(agent).__name__}"
         )
-    return _configured(agent, env, seeds, budget, biases=biases)
 
 
-def validate_offline(
-    agent: Agent,
-    env: str | MakeEnv,
-    seeds: int | tuple[int, ...],
-    budget: OfflineBudget,
-    data: DataConfig,
-) -> tuple[RunConfig, Columns]:
-    """The configuration and the columns of an offline run; raises InputError for a bad setting."""
-    _check_types(agent, budget, OfflineBudget)
-    if isinstance(agent.shift, Cautious):
-        raise InputError(f"here the shift of {type(agent).__name__} must be a number, got 'auto'")
+def check_offline(agent: Agent, budget: OfflineBudget) -> None:
+    """Refuses an agent or a budget that does not suit a training on fixed data."""
+    checked("agent", Agent, agent)
+    checked("budget", OfflineBudget, budget)
     for name in ("updates", "evaluate_every", "checkpoint_every"):
         if getattr(budget, name) % agent.period:
             raise InputError(
@@ -84,10 +60,9 @@ def validate_offline(
                 f" {type(agent).__name__}, got {getattr(budget, name)}"
             )
     agent.check_offline(budget.updates)
-    return _configured(agent, env, seeds, budget, data)
 
 
-def _configured(
+def configured(
     agent: Agent,
     env: str | MakeEnv,
     seeds: int | tuple[int, ...],
@@ -95,7 +70,7 @@ def _configured(
     data: DataConfig | None = None,
     biases: tuple[float, ...] = (),
 ) -> tuple[RunConfig, Columns]:
-    """The configuration and the columns, after the checks that both kinds of run share."""
+    """The configuration and the columns of a run, once its agent and its task fit together."""
     spec = probe_spec(env)
     if agent.continuous != bool(spec.action_size):
         kinds = ("continuous", "discrete") if agent.continuous else ("discrete", "continuous")
@@ -103,71 +78,18 @@ def _configured(
             f"{type(agent).__name__} needs {kinds[0]} actions, {env} has {kinds[1]} ones"
         )
     config = RunConfig(agent, env_name(env), spec, chosen_seeds(seeds), budget, data, (), biases)
-    _check_selection(agent)
     state = _trace_policy(agent, spec)
     if isinstance(budget, OnlineBudget):
+        _check_memory(config, min(budget.capacity, budget.steps))
         _trace_acting(agent, spec, state)
-    row = OfflineRow if data else OnlineRow
-    columns = _trace_updates(row, agent, spec, state)
-    _check_memory(config, state)
-    return config, columns
+    return config, _trace_updates(OfflineRow if data else OnlineRow, agent, spec, state)
 
 
-def _check_types(agent: Any, budget: Any, kind: type) -> None:
-    """Raises if the agent or the budget is something else, or the agent cannot be hashed."""
-    if not isinstance(agent, Agent):
-        raise InputError(
-            "agent must be an agent, such as DQN(), or one of your own that extends"
-            f" rewardshift.Agent, got {shown(agent)}"
-        )
-    if not isinstance(budget, kind):
-        raise InputError(f"budget must be an {kind.__name__}, got {shown(budget)}")
-    try:
-        hash(agent)
-    except TypeError as error:
-        raise InputError(
-            "an agent and its parts must be frozen dataclasses, with settings such as numbers,"
-            f" texts and tuples: {error}, got {shown(agent)}"
-        ) from None
-
-
-def _check_selection(agent: Any) -> None:
-    """Raises if the results of an agent's selection break the contract."""
-    members, selection = agent.members, getattr(agent, "selection", None)
-    if isinstance(selection, Drawing):
-        draws = jnp.linspace(0, 1, 9)[:-1]
-        drawn = np.array([selection.draw(jnp.zeros(len(members)), draw) for draw in draws])
-        is_number = drawn.ndim == 1 and drawn.dtype.kind in "iuf"
-        if not is_number or drawn.min() < 0 or drawn.max() >= len(members):
-            raise InputError(
-                f"draw of {shown(selection)} must return a member, from 0 to {len(members) - 1},"
-                f" got {shown(drawn.tolist())}"
-            )
-    elif isinstance(selection, Mixing):
-        biases = jnp.array([shift.bias / shift.scale for shift in members])
-        weights = np.asarray(selection.weights(biases))
-        if weights.shape != biases.shape or not np.isfinite(weights).all():
-            raise InputError(
-                f"weights of {shown(selection)} must return one number for each of {len(members)}"
-                f" members, all of them finite numbers, got {shown(weights)}"
-            )
-
-
-def _check_goals(hindsight: Hindsight, agent: Agent, env: str | MakeEnv, capacity: int) -> None:
+def _check_goals(hindsight: Hindsight, agent: Agent, env: str | MakeEnv) -> None:
     """Refuses settings and tasks that do not work with hindsight."""
     if agent.n_step != 1:
         raise InputError(f"hindsight needs n_step=1, got {agent.n_step}")
-    if getattr(agent, "intrinsic", None) is not None:
-        raise InputError(
-            "hindsight changes the goal of a transition, and an intrinsic reward belongs to the"
-            f" old goal: use one of the two, got {shown(agent)}"
-        )
     task = probe_goals(env)
-    if task.longest is not None and capacity < task.longest:
-        raise InputError(
-            f"a capacity of {capacity} is too small for hindsight: an episode of {env} has"
-            f" up to {task.longest} steps"
-        )
     lowest, highest = task.rewards[0], task.rewards[-1]
     low, high = agent.reward_range or (lowest, highest)
     if not low <= lowest <= highest <= high:
@@ -184,30 +106,45 @@ def _check_goals(hindsight: Hindsight, agent: Agent, env: str | MakeEnv, capacit
         )
 
 
+def _check_memory(config: RunConfig, capacity: int) -> None:
+    """Refuses a replay that does not fit into the free memory.
+
+    Linux promises memory that it does not have, and kills the process hours later.
+    """
+    spec, rows = config.spec, len(config.seeds) * max(1, len(config.biases))
+    layout = RecordLayout(spec.features, spec.dtype, spec.action_size)
+    needed = rows * capacity * layout.record.itemsize
+    try:
+        text = Path("/proc/meminfo").read_text()  # counts caches as free, and no swap
+    except OSError:  # not Linux
+        return
+    free = 1024 * int(text.partition("MemAvailable:")[2].split()[0])
+    if needed > free:
+        raise InputError(
+            f"the replay needs {needed / 1e9:,.1f} GB of memory, and {free / 1e9:,.1f} GB are"
+            " free: take a smaller capacity, or fewer seeds"
+        )
+
+
 def _trace_policy(agent: Agent, spec: TaskSpec) -> Any:
     """The shapes of the agent's state; raises if the functions of its policy break the contract."""
     name = type(agent).__name__
     state = jax.eval_shape(lambda: agent.init(jax.random.key(0), spec))
-    fields = getattr(state, "_fields", None)
-    if fields is None:
-        raise InputError(
-            f"the state of {name} must be a NamedTuple of arrays, init returns a"
-            f" {type(state).__name__}"
-        )
+    fields = getattr(state, "_fields", ())
     if not set(agent.networks) <= set(fields):
         raise InputError(
-            f"networks of {name} must name fields of its state, {', '.join(fields)}, got"
-            f" {shown(agent.networks)}"
+            f"networks of {name} must name fields of its state, a NamedTuple with the fields"
+            f" {', '.join(fields)}, got {shown(agent.networks)}"
         )
     observation = jax.ShapeDtypeStruct((spec.features,), spec.dtype)
-    acting = acting_state(state, policy_state(agent, state))
     try:
-        action = jax.eval_shape(agent.greedy, acting, observation)
+        action = jax.eval_shape(
+            agent.greedy, acting_state(state, policy_state(agent, state)), observation
+        )
     except Exception as error:
-        jax.eval_shape(agent.greedy, state, observation)  # raises a mistake of the agent as it is
         raise InputError(
-            f"{name}.greedy must read only the fields of the state that networks names,"
-            f" {shown(agent.networks)}; without the others it fails: {one_line(error)}"
+            f"{name}.greedy fails on the fields of the state that networks names,"
+            f" {shown(agent.networks)}, without the others: {one_line(error)}"
         ) from error
     _check_action(f"{name}.greedy", action, spec)
     if not agent.tells_values:
@@ -235,13 +172,12 @@ def _trace_acting(agent: Agent, spec: TaskSpec, state: Any) -> None:
     if intrinsic is not None:
         several = jax.ShapeDtypeStruct((2, spec.features), jnp.float32)
         bonus = jax.eval_shape(intrinsic.bonus, state.intrinsic, several)
-        if getattr(bonus, "shape", None) != (2,):
+        if bonus.shape != (2,):  # another axis would spread over the whole batch
             raise InputError(
                 f"bonus of {shown(intrinsic)} must return one number for each observation, for 2 of"
-                f" them the shape (2,), got {shown(getattr(bonus, 'shape', bonus))}"
+                f" them the shape (2,), got {bonus.shape}"
             )
-    count = checked(f"draws of {name}", Natural, agent.draws(spec))
-    draws = jax.ShapeDtypeStruct((count,), jnp.float32)
+    draws = jax.ShapeDtypeStruct((agent.draws(spec),), jnp.float32)
     action = jax.eval_shape(agent.act, state, observation, draws, agent.exploration(0, 1))
     _check_action(f"{name}.act", action, spec)
     _check_same(f"{name}.lead", state, jax.eval_shape(agent.lead, state, NUMBER, FLAG, NUMBER))
@@ -260,48 +196,30 @@ def _trace_updates(kind: type, agent: Agent, spec: TaskSpec, state: Any) -> Colu
         state: The shapes of its state.
     """
     layout = RecordLayout(spec.features, spec.dtype, spec.action_size)
-    fixed, what = Columns(kind, ()).fixed, f"{type(agent).__name__}.update"
-    names: set[str] = set()
+    fixed = Columns(kind, ()).fixed
 
-    def updates(state: Any, packed: Any) -> None:
-        batch = layout.unpack(packed)
+    def updates(state: Any, packed: Any) -> dict[str, Any]:
+        found: dict[str, Any] = {}
         for turn in range(agent.period):
-            returned = agent.update(state, batch, jax.random.key(0), turn)
-            if not isinstance(returned, tuple) or len(returned) != 2:
-                raise InputError(
-                    f"{what} must return the new state and a dict of metrics, got {shown(returned)}"
-                )
-            after, metrics = returned
-            _check_metrics(metrics, fixed)
-            names.update(metrics)
-            _check_same(what, state, after)
-            state = after
+            batch, key = layout.unpack(packed), jax.random.key(0)
+            after, metrics = agent.update(state, batch, key, turn)
+            _check_same(f"{type(agent).__name__}.update", state, after)
+            state, found = after, found | as_scalars(metrics)
+        return found
 
     words = (agent.batch_size, layout.record.itemsize // 4)
-    jax.eval_shape(updates, state, jax.ShapeDtypeStruct(words, np.uint32))
-    return Columns(kind, tuple(sorted(names)))
-
-
-def _check_metrics(metrics: Any, fixed: tuple[str, ...]) -> None:
-    """Refuses metrics that no column can hold."""
-    if not isinstance(metrics, Mapping):
-        raise InputError(f"update must return its metrics as a dict, got {shown(metrics)}")
-    for name, value in metrics.items():
-        if not isinstance(name, str) or not METRIC_NAME.fullmatch(name):
+    metrics = jax.eval_shape(updates, state, jax.ShapeDtypeStruct(words, np.uint32))
+    for name, number in metrics.items():
+        if number.shape:
             raise InputError(
-                "a metric's name must be letters, digits, '_', '-', '.' and '/', the first of them"
-                f" a letter, a digit or '_', got {shown(name)}"
+                f"the metric {name!r} must be one number, got the shape {number.shape}"
             )
         if name in fixed:
             raise InputError(
                 f"the metric {name!r} has the name of another column of metrics.csv; the agent must"
                 f" give it a name that is none of {', '.join(fixed)}"
             )
-        dtype = jnp.result_type(value) if isinstance(value, NUMBERS) else None
-        real = dtype is not None and any(jnp.issubdtype(dtype, kind) for kind in REAL)
-        if not real or np.shape(value):
-            kind = f"{value.dtype}{value.shape}" if hasattr(value, "dtype") else shown(value)
-            raise InputError(f"the metric {name!r} must be a real number, got {kind}")
+    return Columns(kind, tuple(sorted(metrics)))
 
 
 def _check_action(what: str, action: Any, spec: TaskSpec) -> None:
@@ -330,46 +248,3 @@ def _check_same(what: str, before: Any, after: Any) -> None:
                 f" {jax.tree_util.keystr(path)} was {was.dtype}{was.shape}, is"
                 f" {now.dtype}{now.shape}"
             )
-
-
-def _check_memory(config: RunConfig, state: Any) -> None:
-    """Refuses a run that does not fit into the free memory.
-
-    The estimate counts only what the run needs at the same time, so a refused run would have
-    failed: Linux promises memory that it does not have and later kills the process.
-
-    Args:
-        config: The run.
-        state: The shapes of the agent's state.
-    """
-    budget, transitions = config.budget, 0
-    if isinstance(budget, OnlineBudget):  # the replay of each row
-        transitions = min(budget.capacity, budget.steps)
-    agent, spec, rows = config.agent, config.spec, len(config.seeds) * max(1, len(config.biases))
-    networks = [leaf for leaf in jax.tree.leaves(policy_state(agent, state)) if leaf.ndim > 1]
-    outputs = sum(math.prod(leaf.shape[:-1]) for leaf in networks)
-    record = RecordLayout(spec.features, spec.dtype, spec.action_size).record.itemsize
-    drawn = 4 * BLOCK if transitions else 0  # the random numbers that sample a transition
-    needs = {
-        "the networks (their widths, and how many there are)": sum(
-            math.prod(leaf.shape) * leaf.dtype.itemsize for leaf in jax.tree.leaves(state)
-        ),
-        "a batch (batch_size)": agent.batch_size * (record + 4 * outputs + drawn),
-        "the replay (capacity)": transitions * record,
-        "the environments of an evaluation (evaluation_episodes)": budget.evaluation_episodes
-        * (ENVIRONMENT + spec.features * np.dtype(spec.dtype).itemsize),
-    }
-    try:
-        text = Path("/proc/meminfo").read_text()  # counts caches as free, and no swap
-        lines = dict(line.split(":") for line in text.splitlines())
-        free = int(lines["MemAvailable"].split()[0]) * 1024
-    except (OSError, KeyError):
-        free = os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    needed = rows * sum(needs.values())
-    if needed > free:
-        most = max(needs, key=lambda purpose: needs[purpose])
-        raise InputError(
-            f"the run needs about {needed / 1e9:,.1f} GB of memory, and {free / 1e9:,.1f} GB are"
-            f" free; {rows * needs[most] / 1e9:,.1f} GB of it are for {most}: take less there, or"
-            " fewer seeds"
-        )
