@@ -6,6 +6,7 @@ imports a module; `rewardshift --import mymodule` does.
 """
 
 import ast
+import contextlib
 import inspect
 import re
 import shlex
@@ -51,8 +52,8 @@ class Slot(NamedTuple):
     @property
     def metavar(self) -> str:
         """All choices, each with its settings and their defaults."""
-        known = [_call(name, _defaults(make)) for name, make in self.makers.items()]
-        return " | ".join([*([NONE] if self.optional else []), *known, OWN])
+        usual = [_call(name, _settings(make, make())) for name, make in self.makers.items()]
+        return " | ".join([*([NONE] if self.optional else []), *usual, OWN])
 
 
 # The slots by type. A slot of any other type takes users' own parts only.
@@ -165,18 +166,19 @@ def part_to_text(part: Any, slot: Slot) -> str:
     if part is None:
         return NONE
     for name, make in slot.makers.items():
-        if type(make()) is type(part):
-            defaults = _defaults(make)
-            values = {key: getattr(part, key) for key in defaults}
-            if make(**values) == part:
-                changed = {key: value for key, value in values.items() if value != defaults[key]}
-                return _call(name, changed)
+        usual = make()
+        if type(usual) is not type(part):
+            continue
+        settings, defaults = _settings(make, part), _settings(make, usual)
+        if make(**settings) == part:
+            changed = {key: value for key, value in settings.items() if value != defaults[key]}
+            return _call(name, changed)
     return f"{type(part).__module__}:{part!r}"
 
 
-def _defaults(make: Callable[..., Any]) -> dict[str, Any]:
-    """The settings of a part of ours and their defaults."""
-    return {name: one.default for name, one in inspect.signature(make).parameters.items()}
+def _settings(make: Callable[..., Any], part: Any) -> dict[str, Any]:
+    """The settings of a part by the names that its maker takes."""
+    return {name: getattr(part, name) for name in inspect.signature(make).parameters}
 
 
 def _call(name: str, settings: dict[str, Any]) -> str:
@@ -209,18 +211,14 @@ def _shift_from_texts(texts: list[str], several: bool, rule: bool) -> Any:
         several: Whether the agent takes several numbers, or a rule that follows its steps.
         rule: Whether it takes the rule for a data set.
     """
-    try:
+    with contextlib.suppress(ValueError):
         biases = tuple(map(float, texts))
-    except ValueError:
-        if several and len(texts) == 1:
-            return part_from_text(texts[0], CHOOSING)
-        if rule and texts == [AUTO]:
-            return Cautious()
-        biases = ()
-    if several and biases:
-        return biases
-    if len(biases) == 1:
-        return biases[0]
+        if len(biases) == 1 or (several and biases):
+            return biases if several else biases[0]
+    if several and len(texts) == 1:
+        return part_from_text(texts[0], CHOOSING)
+    if rule and texts == [AUTO]:
+        return Cautious()
     choice = f" or {AUTO}" if rule else ""
     more = ", or one for each member" if several else f"{choice} on a data set"
     raise InputError(f"--shift must be a number{more}, got {' '.join(texts) or 'none'}")
@@ -258,14 +256,6 @@ def flags(config: Any, usual: Any = None, without: tuple[str, ...] = ()) -> list
         if field.init and field.name not in without and value != default:
             words += _flag(field.name.replace("_", "-"), value, hints[field.name])
     return words
-
-
-def shift_flags(shift: Shift) -> list[str]:
-    """The flags of a shift's settings beside its bias."""
-    changed = [
-        name for name in ("scale", "terminal") if getattr(shift, name) != getattr(Shift, name)
-    ]
-    return [word for name in changed for word in (f"--{name}", str(getattr(shift, name)))]
 
 
 def _flag(name: str, value: Any, kind: Any) -> list[str]:

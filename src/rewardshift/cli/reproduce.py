@@ -206,17 +206,17 @@ class UnitsBar(Progress):
             speed_estimate_period=math.inf,
         )
         self.left, self._plan, self._told = list(units), plan, console.is_terminal
-        self._bar = self.add_task(f"{plan.figure}, {plan.preset}", total=len(units))
+        self.add_task(f"{plan.figure}, {plan.preset}", total=len(units))
 
     def get_renderable(self) -> RenderableType:
         """The bar as it is now; in a log, where none moves, a line tells the time left once."""
-        (task,) = self.tasks
-        left, total = list(self.left), int(task.total or 0)
-        shares = sum(share_done(self._plan, unit) for unit in left)
-        self.update(self._bar, completed=total - len(left) + shares)
-        if not self._told and task.time_remaining:
-            self._told = True
-            units = f"{total} unit{'s' * (total > 1)} of work"
-            time_left = duration(task.time_remaining)
-            self.console.print(f"{units}, about {time_left} left by the speed so far")
+        for task in self.tasks:  # none yet while the parent is made
+            left, total = list(self.left), int(task.total or 0)
+            shares = sum(share_done(self._plan, unit) for unit in left)
+            self.update(task.id, completed=total - len(left) + shares)
+            if not self._told and task.time_remaining:
+                self._told = True
+                units = f"{total} unit{'s' * (total > 1)} of work"
+                time_left = duration(task.time_remaining)
+                self.console.print(f"{units}, about {time_left} left by the speed so far")
         return super().get_renderable()

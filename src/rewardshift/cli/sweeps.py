@@ -13,7 +13,7 @@ from rich.table import Table
 import rewardshift.paper  # noqa: F401  registers the figures
 from rewardshift.agents.base import Agent
 from rewardshift.auto import AUTO
-from rewardshift.cli.parts import command, flags, shift_flags
+from rewardshift.cli.parts import command, flags
 from rewardshift.cli.reproduce import PlaceOptions, run_with_progress
 from rewardshift.cli.train import (
     AGENTS,
@@ -123,14 +123,8 @@ def _maker(kind: type[Any], default: Budget) -> Callable[..., SweepJob]:
         place: Any = PlaceOptions(),  # noqa: B008
     ) -> SweepJob:
         given = options(**vars(run))
-        file = _agent_file(
-            name,
-            checked(kind, agent),
-            given,
-            checked(Constants, constants),
-            checked(type(default), budget),
-            default,
-        )
+        swept, its_budget = checked(kind, agent), checked(type(default), budget)
+        file = _agent_file(name, swept, given, checked(Constants, constants), its_budget, default)
         return SweepJob(file, given, place)
 
     make.__annotations__.update(
@@ -166,8 +160,7 @@ def _agent_file(
     sweep = Sweep.of(swept, constants)
     module = ("--import", name.partition(":")[0]) if ":" in name else ()
     settings = [
-        *flags(options, without=("out", "scale", "terminal", "first_seed", "seeds")),
-        *shift_flags(swept.shift),
+        *flags(options, without=("out", "first_seed", "seeds")),
         *flags(swept.agent, without=("shift",)),
         *flags(budget, usual_budget),
     ]

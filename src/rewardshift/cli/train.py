@@ -5,7 +5,7 @@ docstrings are the help. Only `RunOptions` belongs to the command line.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, fields, make_dataclass, replace
 from functools import cache, reduce
 from operator import or_
 from pathlib import Path
@@ -20,12 +20,12 @@ from rewardshift.agents.cql import CQL
 from rewardshift.agents.dqn import DQN
 from rewardshift.agents.sac import SAC
 from rewardshift.agents.td3 import TD3
-from rewardshift.auto import Cautious, Rule
+from rewardshift.auto import Cautious
 from rewardshift.cli.parts import flag_type
 from rewardshift.cli.progress import last_rows, training_bar
 from rewardshift.data.dataset import Pick, Subset
 from rewardshift.errors import InputError, one_line, stop_requests
-from rewardshift.shift import Shift, Terminal
+from rewardshift.shift import Terminal
 from rewardshift.training.config import chosen_seeds, find_part
 from rewardshift.training.offline import OfflineBudget
 from rewardshift.training.online import OnlineBudget
@@ -44,6 +44,7 @@ AGENTS: dict[str, tuple[type[Any], Budget]] = {
     "cql": (CQL, OfflineBudget()),
 }
 HIDDEN = object()  # see `unchecked`
+SHIFT = ("scale", "terminal")  # the settings of a shift beside its bias
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,23 +75,20 @@ class RunOptions:
 
     def shifted(self, agent: Any) -> Agent:
         """The agent with this scale and treatment of terminal states in all its shifts."""
-        given = {"scale": self.scale, "terminal": self.terminal}
-        changes = {
-            name: value for name, value in given.items() if value != getattr(RunOptions, name)
-        }
-        if not changes:
+        names = [name for name in SHIFT if getattr(self, name) != getattr(RunOptions, name)]
+        if not names:
             return cast("Agent", agent)
-        members = agent.shift if isinstance(agent.shift, tuple) else (agent.shift,)
-        if not all(isinstance(member, Shift | Rule | Cautious) for member in members):
+        changes = {name: getattr(self, name) for name in names}
+        several = isinstance(agent.shift, tuple)
+        members = agent.shift if several else (agent.shift,)
+        try:
+            changed = tuple(replace(member, **changes) for member in members)
+        except TypeError as error:
             raise InputError(
-                f"--scale and --terminal are for agents that hold a Shift, {type(agent).__name__}"
-                " does not"
-            )
-        if "scale" in changes and not isinstance(members[0], Shift):
-            raise InputError(f"'auto' has a scale of its own, got --scale {self.scale:g}")
-        changed = tuple(replace(member, **changes) for member in members)
-        shift = changed if isinstance(agent.shift, tuple) else changed[0]
-        return cast("Agent", replace(agent, shift=shift))
+                f"--{' and --'.join(names)}: {type(agent).__name__} has the shift {agent.shift},"
+                " which is no Shift, or 'auto', which has a scale of its own"
+            ) from error
+        return cast("Agent", replace(agent, shift=changed if several else changed[0]))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -221,20 +219,18 @@ def _unchecked(kind: type[Any], **changed: Any) -> type[Any]:
         changed: New defaults of some fields, or `HIDDEN` for a field that is no flag and keeps its
             default.
     """
-    hints = get_type_hints(kind, include_extras=True)
-    types = {flag.name: flag_type(hints[flag.name]) for flag in fields(kind)}
-    body: dict[str, Any] = {"__annotations__": types, "__post_init__": lambda _: None}
-    for flag in fields(kind):
-        default = changed.get(flag.name, HIDDEN)
-        if default is HIDDEN:
-            shown = flag.init and flag.name not in changed
-            body[flag.name] = field(
-                default=flag.default, default_factory=flag.default_factory, init=shown
-            )
-        else:
-            body[flag.name] = field(default=default)
+    hints, flags = get_type_hints(kind, include_extras=True), []
+    for one in fields(kind):
+        value = changed.get(one.name)
+        shown = one.init and value is not HIDDEN
+        usual = field(default=one.default, default_factory=one.default_factory, init=shown)
+        default = usual if value in (None, HIDDEN) else field(default=value)
+        flags.append((one.name, flag_type(hints[one.name]), default))
     same = {"__doc__": kind.__doc__, "__module__": kind.__module__}
-    return dataclass(frozen=True, kw_only=True)(type(kind.__name__, (kind,), {**body, **same}))
+    body = {**same, "__post_init__": lambda _: None}
+    return make_dataclass(
+        kind.__name__, flags, bases=(kind,), namespace=body, frozen=True, kw_only=True
+    )
 
 
 # The same class for the same arguments: tyro reads the source of each new one for its help.
