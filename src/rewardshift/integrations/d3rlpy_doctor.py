@@ -48,7 +48,7 @@ def doctor(
         env: An environment for episodes of the policy. Without one, estimates are compared with
             the returns in the data.
         shift: The shift of the training; by default that of the data set or of the reward scaler.
-        options: `episodes`, `steps`, `states`, `seed` and `on_episode` of `diagnose`.
+        options: `episodes`, `steps`, `states` and `seed` of `diagnose`.
     """
     if not isinstance(algo, QLearningAlgoBase):
         raise InputError(f"expected an algorithm of d3rlpy with a Q function, got {shown(algo)}")

@@ -62,7 +62,7 @@ def doctor(
             model trains in. A shift around it is undone.
         shift: The shift that the model was trained with; by default that around its environments.
         earlier: The Q function of an earlier time, for the movement; see `DoctorCallback`.
-        options: `episodes`, `steps`, `states`, `seed` and `on_episode` of `diagnose`.
+        options: `episodes`, `steps`, `states` and `seed` of `diagnose`.
 
     >>> from stable_baselines3 import DQN
     >>> model = DQN("MlpPolicy", "CartPole-v1", learning_starts=50, seed=0).learn(200)

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from rewardshift.doctor.measure import discounted_returns, mean_gap
+from rewardshift.doctor.measure import discounted_returns
 from rewardshift.errors import needs
 from rewardshift.integrations.sb3_critics import critics_of, policy_actions
 from rewardshift.integrations.sb3_members import RandomRewardShift
@@ -82,9 +82,9 @@ class OverestimationCallback(BaseCallback):
         estimates, rewards = np.array(self._estimates[row]), np.array(self._rewards[row])
         last = np.arange(len(rewards)) == len(rewards) - 1
         returns = discounted_returns(rewards, self.model.gamma, last, following * last)
-        gap = mean_gap(estimates, returns)
-        self.logger.record_mean("shift/q_estimate", float(gap.estimate))
-        self.logger.record_mean("shift/return_that_followed", float(gap.followed))
-        self.logger.record_mean("shift/overestimation", float(gap.overestimation))
+        estimate, followed = float(estimates.mean()), float(returns.mean())
+        self.logger.record_mean("shift/q_estimate", estimate)
+        self.logger.record_mean("shift/return_that_followed", followed)
+        self.logger.record_mean("shift/overestimation", estimate - followed)
         self._estimates[row].clear()
         self._rewards[row].clear()
