@@ -18,12 +18,12 @@ from rewardshift.cli.reproduce import PlaceOptions, run_with_progress
 from rewardshift.cli.train import (
     AGENTS,
     HIDDEN,
+    OPTIONS,
     Budget,
     OfflineOptions,
     OnlineOptions,
     by_agent,
     checked,
-    options_of,
     unchecked,
 )
 from rewardshift.errors import InputError, needs
@@ -68,9 +68,9 @@ def sweep_jobs(arguments: Sequence[str]) -> Any:
     """
     name = "".join(arguments[1:2])
     if ".py:" not in name:
-        return by_agent("sweep", arguments, _maker, (Constants, PlaceOptions))
+        return by_agent("sweep", _maker, arguments, (Constants, PlaceOptions))
     trial: Any = Annotated[Any, tyro.conf.subcommand(name, constructor=_trial_maker(name))]
-    return trial | by_agent("sweep", (), _maker, (Constants, PlaceOptions))
+    return trial | by_agent("sweep", _maker, ())
 
 
 def _trial_maker(name: str) -> Callable[..., SweepJob]:
@@ -111,7 +111,7 @@ def _trial_maker(name: str) -> Callable[..., SweepJob]:
 def _maker(kind: type[Any], default: Budget) -> Callable[..., SweepJob]:
     """A function whose parameters tyro shows as flags."""
     raw_budget, raw_constants = unchecked(type(default)), unchecked(Constants)
-    options = options_of(default)
+    options = OPTIONS[type(default)]
     names = {one: name for name, (one, _) in AGENTS.items()}
     name = names.get(kind, f"{kind.__module__}:{kind.__qualname__}")
 

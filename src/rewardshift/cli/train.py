@@ -6,7 +6,7 @@ docstrings are the help. Only `RunOptions` belongs to the command line.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, fields, make_dataclass, replace
-from functools import cache, reduce
+from functools import cache, partial, reduce
 from operator import or_
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple, cast, get_type_hints
@@ -140,6 +140,13 @@ class OfflineOptions(RunOptions):
         return Subset(self.transitions, self.pick, self.data_seed)
 
 
+# The settings of a run with such a budget.
+OPTIONS: dict[type[Budget], type[OnlineOptions | OfflineOptions]] = {
+    OnlineBudget: OnlineOptions,
+    OfflineBudget: OfflineOptions,
+}
+
+
 class Job(NamedTuple):
     """The agent, options and budget of a `rewardshift train` command."""
 
@@ -148,28 +155,19 @@ class Job(NamedTuple):
     budget: Any
 
 
-def jobs(arguments: Sequence[str]) -> Any:
-    """The type of a `Job` for tyro: a subcommand for each agent.
-
-    Args:
-        arguments: The command line. If it names the user's own agent, as in
-            `train mymodule:Mine`, that is a subcommand too.
-    """
-    return by_agent("train", arguments, _job_maker)
-
-
 def by_agent(
     command: str,
-    arguments: Sequence[str],
     maker: Callable[[type[Any], Budget], Callable[..., Any]],
+    arguments: Sequence[str],
     others: tuple[type[Any], ...] = (),
 ) -> Any:
     """A type for tyro with a subcommand for each agent.
 
     Args:
         command: The command.
-        arguments: The command line.
         maker: Makes, of an agent and its default budget, the function whose parameters are flags.
+        arguments: The command line. If it names the user's own agent, as in
+            `train mymodule:Mine`, that is a subcommand too.
         others: Dataclasses whose fields are flags too, beside those of the run and the budget.
     """
     agents = dict(AGENTS)
@@ -188,7 +186,7 @@ def _own_agent(command: str, name: str, others: tuple[type[Any], ...]) -> tuple[
     if not (isinstance(kind, type) and issubclass(kind, Agent)):
         raise InputError(f"{name} must be an agent, a class that extends rewardshift.Agent")
     budget = OfflineBudget() if kind.act is Agent.act else OnlineBudget()
-    parts = (options_of(budget), type(budget), *others)
+    parts = (OPTIONS[type(budget)], type(budget), *others)
     taken = {flag.name for part in parts for flag in fields(part)} - {"shift"}
     for flag in fields(kind):
         if flag.name in taken:
@@ -206,12 +204,15 @@ def _job_maker(kind: type[Any], default: Budget) -> Callable[..., Job]:
     def make(run: Any, agent: Any, budget: Any = raw_budget(**vars(default))) -> Job:  # noqa: B008
         return Job(run.shifted(checked(kind, agent)), run, checked(type(default), budget))
 
-    make.__annotations__.update(run=options_of(default), agent=unchecked(kind), budget=raw_budget)
+    make.__annotations__.update(
+        run=OPTIONS[type(default)], agent=unchecked(kind), budget=raw_budget
+    )
     make.__doc__ = (kind.__doc__ or "").partition("\n")[0]
     return make
 
 
-def _unchecked(kind: type[Any], **changed: Any) -> type[Any]:
+@cache  # the same class for the same arguments: tyro reads the source of each new one for its help
+def unchecked(kind: type[Any], **changed: Any) -> type[Any]:
     """The dataclass as tyro reads it: without its checks, whose errors tyro would show as its own.
 
     Args:
@@ -233,10 +234,6 @@ def _unchecked(kind: type[Any], **changed: Any) -> type[Any]:
     )
 
 
-# The same class for the same arguments: tyro reads the source of each new one for its help.
-unchecked: Callable[..., type[Any]] = cache(_unchecked)
-
-
 def checked(kind: type[Any], raw: Any) -> Any:
     """The dataclass from the flags of its `unchecked` form."""
     try:
@@ -245,9 +242,8 @@ def checked(kind: type[Any], raw: Any) -> Any:
         raise InputError(one_line(error)) from error
 
 
-def options_of(budget: Budget) -> type[OnlineOptions | OfflineOptions]:
-    """The settings of a run with such a budget."""
-    return OnlineOptions if isinstance(budget, OnlineBudget) else OfflineOptions
+# The type of a `Job` for tyro, by the arguments of the command line.
+jobs = partial(by_agent, "train", _job_maker)
 
 
 def train_agent(job: Job) -> None:
