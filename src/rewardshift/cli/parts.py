@@ -7,12 +7,12 @@ imports a module; `rewardshift --import mymodule` does.
 
 import ast
 import contextlib
-import inspect
 import re
 import shlex
 from collections.abc import Callable
 from dataclasses import MISSING, fields, is_dataclass
 from functools import partial
+from inspect import signature
 from types import NoneType
 from typing import Annotated, Any, NamedTuple, get_args, get_origin, get_type_hints
 
@@ -52,8 +52,11 @@ class Slot(NamedTuple):
     @property
     def metavar(self) -> str:
         """All choices, each with its settings and their defaults."""
-        usual = [_call(name, _settings(make, make())) for name, make in self.makers.items()]
-        return " | ".join([*([NONE] if self.optional else []), *usual, OWN])
+        known = [
+            _call(name, {key: one.default for key, one in signature(make).parameters.items()})
+            for name, make in self.makers.items()
+        ]
+        return " | ".join([*([NONE] if self.optional else []), *known, OWN])
 
 
 # The slots by type. A slot of any other type takes users' own parts only.
@@ -152,7 +155,7 @@ def part_from_text(text: str, slot: Slot) -> Any:
         names = ", ".join([*([NONE] if slot.optional else []), *slot.makers, OWN])
         raise InputError(f"{slot.name} must be one of {names}, got {shown(name)}")
     values = _literals(settings or "", f"{slot.name} {name}")
-    known = inspect.signature(make)
+    known = signature(make)
     try:
         known.bind(**values)
     except TypeError as error:
@@ -169,16 +172,12 @@ def part_to_text(part: Any, slot: Slot) -> str:
         usual = make()
         if type(usual) is not type(part):
             continue
-        settings, defaults = _settings(make, part), _settings(make, usual)
+        settings = {key: getattr(part, key) for key in signature(make).parameters}
         if make(**settings) == part:
-            changed = {key: value for key, value in settings.items() if value != defaults[key]}
-            return _call(name, changed)
+            return _call(
+                name, {key: one for key, one in settings.items() if one != getattr(usual, key)}
+            )
     return f"{type(part).__module__}:{part!r}"
-
-
-def _settings(make: Callable[..., Any], part: Any) -> dict[str, Any]:
-    """The settings of a part by the names that its maker takes."""
-    return {name: getattr(part, name) for name in inspect.signature(make).parameters}
 
 
 def _call(name: str, settings: dict[str, Any]) -> str:
