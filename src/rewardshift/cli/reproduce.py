@@ -1,5 +1,6 @@
 """The command `reproduce`."""
 
+import contextlib
 import math
 import os
 import re
@@ -212,8 +213,9 @@ class UnitsBar(Progress):
         """The bar as it is now; in a log, where none moves, a line tells the time left once."""
         for task in self.tasks:  # none yet while the parent is made
             left, total = list(self.left), int(task.total or 0)
-            shares = sum(share_done(self._plan, unit) for unit in left)
-            self.update(task.id, completed=total - len(left) + shares)
+            with contextlib.suppress(FileNotFoundError):  # of a unit that has just ended
+                shares = sum(share_done(self._plan, unit) for unit in left)
+                self.update(task.id, completed=total - len(left) + shares)
             if not self._told and task.time_remaining:
                 self._told = True
                 units = f"{total} unit{'s' * (total > 1)} of work"
