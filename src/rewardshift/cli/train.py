@@ -220,7 +220,8 @@ def unchecked(kind: type[Any], **changed: Any) -> type[Any]:
         changed: New defaults of some fields, or `HIDDEN` for a field that is no flag and keeps its
             default.
     """
-    hints, flags = get_type_hints(kind, include_extras=True), []
+    flags: list[Any] = []
+    hints = get_type_hints(kind, include_extras=True)
     for one in fields(kind):
         value = changed.get(one.name)
         shown = one.init and value is not HIDDEN
