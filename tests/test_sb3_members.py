@@ -29,6 +29,7 @@ from rewardshift.integrations.sb3 import (
     RRSDQN,
     RRSSAC,
     RRSTD3,
+    CuriousReplayBuffer,
     OverestimationCallback,
     VecShiftReward,
 )
@@ -368,6 +369,7 @@ GOALS = Shift(1.0, terminal="goal")
         (RRSTD3, {"shifts": [ENDS], "gamma": 1.0}, "discount"),
         (RRSSAC, {"shifts": [GOALS], "n_steps": 2}, "goal"),
         (RRSDQN, {"shifts": [1.0], "n_steps": 2, "gamma": 1.0}, "discount"),
+        (RRSDQN, {"shifts": [GOALS], "replay_buffer_class": CuriousReplayBuffer}, "goals by their"),
         (RRSDQN, {"shifts": 0.0, "lead_steps": -1}, "lead_steps"),
         (RRSDQN, {"shifts": 0.0, "lead_episodes": 1.5}, "lead_episodes"),
         (RRSTD3, {"shifts": 0.0, "policy": OnPolicy}, "got <class.*ActorCriticPolicy"),

@@ -120,7 +120,7 @@ def test_an_interrupted_sweep_goes_on_to_the_same_results(tmp_path: Path) -> Non
         ("--shift 1 1", "must differ"),
         ("--shift 1 nan", "must be a tuple, each finite or 'auto'"),
         ("--shift auto auto", "must differ"),
-        ("--shift auto --scale 2", "'auto', which has a scale of its own"),
+        ("--shift auto --scale 2", "'auto' has a scale of its own"),
         ("--shift auto -1 --terminal zero", "leave --terminal zero out"),
         ("--shift auto --n-step 3", "needs n_step=1"),
         ("--optimism 1", "--values LOW HIGH"),

@@ -14,6 +14,7 @@ import numpy as np
 
 from rewardshift.checks import Natural, checked
 from rewardshift.errors import InputError, needs, shown
+from rewardshift.integrations.sb3_curiosity import CuriousReplayBuffer
 from rewardshift.integrations.sb3_wrapper import shifts_around
 from rewardshift.shift import Shift, as_shift, without_arrays
 from rewardshift.wrappers import refuse_second_shift
@@ -87,6 +88,11 @@ class RandomRewardShift(OffPolicyAlgorithm):
                 raise InputError(
                     f"the discount of a shift must be the model's, gamma={self.gamma}, or left"
                     f" out, got {shift}"
+                )
+            if shift.terminal == "goal" and self.replay_buffer_class is CuriousReplayBuffer:
+                raise InputError(
+                    "terminal='goal' knows goals by their rewards, which a CuriousReplayBuffer"
+                    f" changes: use 'zero' or 'absorbing', got {shift}"
                 )
         self.members = [replace(shift, gamma=gamma) for shift in given]
         for shift in self.members:
