@@ -186,9 +186,8 @@ def check(model: BaseAlgorithm) -> None:
     learned with `"auto"` needs the shift that was chosen, and environments with another are
     refused.
 
-    `VecShiftReward` calls this when a model begins to learn in it, and so do
-    `OverestimationCallback` and `DoctorCallback`. A `ShiftReward` in a `VecEnv` cannot: then call
-    it after making the model.
+    `VecShiftReward` calls this when a model begins to learn in it, and so does `DoctorCallback`. A
+    `ShiftReward` in a `VecEnv` cannot: then call it after making the model.
 
     Args:
         model: A model with its environments.
