@@ -8,6 +8,7 @@ import contextlib
 import math
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 from typing import Any, Unpack
 
 import gymnasium as gym
@@ -31,7 +32,6 @@ from rewardshift.integrations.sb3_critics import (
     Critics,
     critics_of,
     fresh_critics,
-    frozen_critics,
     policy_actions,
 )
 from rewardshift.integrations.sb3_wrapper import KEPT, check, shifts_around
@@ -131,9 +131,9 @@ class DoctorCallback(BaseCallback):
         earlier, now = None, int(self.model._n_updates)
         if self._before is not None:
             critics, then = self._before
-            earlier = Earlier(_value(self.model, critics), now - then)
+            earlier = Earlier(critics.value, now - then)
         found = doctor(self.model, self._env, earlier=earlier, **self._size)
-        self._before = frozen_critics(self.model), now
+        self._before = critics_of(self.model, frozen=True), now
         self.history.append((self.num_timesteps, found))
         for name, value in found.scalars().items():
             self.logger.record(f"doctor/{name}", value)
@@ -157,31 +157,21 @@ def agent_view(model: BaseAlgorithm, shift: float | Shift | None = None) -> Agen
         space = gym.spaces.Box(-1.0, 1.0, space.shape, np.float32)  # as in a replay buffer
 
     def members(observations: Any, actions: np.ndarray) -> np.ndarray:
-        values = critics.each(_normalised(model, observations), actions)
+        values = critics.each(observations, actions)
         return np.asarray(trained.to_primal(values.astype(np.float64)))
 
     return AgentView(
-        value=_value(model, critics),
-        act=lambda observations: policy_actions(model, _normalised(model, observations)),
+        value=critics.value,
+        act=partial(policy_actions, model),
         actions=space,
         gamma=model.gamma,
         shift=trained,
         members=members,
-        fresh=None if fresh is None else _value(model, fresh),
+        fresh=None if fresh is None else fresh.value,
         target=_target(model),
         env_action=model.policy.unscale_action if continuous else int,
         normaliser="none" if sigma == 1.0 else "outside",
     )
-
-
-def _value(model: BaseAlgorithm, critics: Critics) -> Any:
-    """The Q function of the observations that the environment gives."""
-    return lambda observations, actions: critics.value(_normalised(model, observations), actions)
-
-
-def _normalised(model: BaseAlgorithm, observations: Any) -> Any:
-    outer = model.get_vec_normalize_env()
-    return observations if outer is None else outer.normalize_obs(observations)
 
 
 def _divisor(model: BaseAlgorithm) -> float:
