@@ -1,6 +1,6 @@
 """The doctor: what is wrong with an agent's values, in numbers, a picture and sentences.
 
-It is the only code that measures values: `measure` holds what training loops and callbacks log.
+It is the only code that measures values: `measure` holds what training loops log, too.
 `diagnose` takes any agent with a Q function. `rewardshift.training.doctor` examines our runs,
 `rewardshift.integrations.sb3_doctor` models of Stable-Baselines3, and
 `rewardshift.integrations.d3rlpy_doctor` algorithms of d3rlpy. The numbers need NumPy and Gymnasium

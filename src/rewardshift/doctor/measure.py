@@ -1,4 +1,4 @@
-"""The measurements of values that the doctor, the training loops and the callbacks share.
+"""The measurements of values that the doctor and the training loops share.
 
 Estimates are compared with the returns that followed, and actions that were tried in a state with
 those that were not.
