@@ -185,7 +185,7 @@ def test_the_command_line_tells_what_the_data_choose(
         assert kept["bias"] == pytest.approx(bias)
         assert kept["terminal"] == treatment
     assert main(["train", "bcq", *common, "--scale=2", f"--out={tmp_path / 'no'}"]) == 2
-    assert "'auto' has a scale of its own" in capsys.readouterr().err
+    assert "'auto', which has a scale of its own" in capsys.readouterr().err
     assert not (tmp_path / "no").exists()
 
 

@@ -208,7 +208,7 @@ def test_an_agent_of_ones_own() -> None:
     assert made.budget == OnlineBudget()
     with pytest.raises(InputError, match="seed_of_doubt must be at most 3"):
         parse(*arguments, "--seed-of-doubt=4")
-    with pytest.raises(InputError, match="--scale and --terminal are for agents that hold a Shift"):
+    with pytest.raises(InputError, match="which is no Shift, or 'auto'"):
         parse(*arguments, "--scale=2")
     with pytest.raises(InputError, match=r"the setting 'steps' of .*:Clashing has the name of"):
         parse(f"{__name__}:Clashing", "--env=CartPole-v1")

@@ -71,11 +71,6 @@ def test_the_lifetime_of_a_dqn_is_that_of_its_target_rule(
     assert told == pytest.approx(found, rel=0.1)
 
 
-def test_the_settings_of_cartpole_in_the_zoo() -> None:
-    model = made(DQN, gamma=0.99, train_freq=256, gradient_steps=128, target_update_interval=10)
-    assert agent_view(model).lifetime == pytest.approx(12_800)
-
-
 def test_episodes_between_two_rounds_of_training() -> None:
     settings = {"gamma": GAMMA, "train_freq": (1, "episode"), "target_update_interval": 20}
     model = made(DQN, gradient_steps=2, **settings)

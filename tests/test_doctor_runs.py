@@ -1,7 +1,6 @@
 """The doctor for our own runs, its picture and its command."""
 
 import json
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +18,7 @@ from rewardshift.cli import main
 from rewardshift.doctor import diagnose
 from rewardshift.doctor.picture import draw
 from rewardshift.errors import InputError
-from rewardshift.training.doctor import doctor, values_over_time
+from rewardshift.training.doctor import doctor
 from rewardshift.training.offline import OfflineBudget
 from rewardshift.training.online import OnlineBudget
 
@@ -95,29 +94,9 @@ def test_an_offline_run_is_examined_with_its_data(tmp_path: Path) -> None:
     agent = CQL(shift=0.5, gamma=0.9, cloning_updates=0, **TINY)
     train_offline(agent, load_dataset(path), "Pendulum-v1", budget=budget, folder=tmp_path / "run")
     found = doctor(tmp_path / "run", episodes=1)
-    [(step, values)] = values_over_time(tmp_path / "run")
-    assert (step, sorted(values)) == (20, ["seen", "unseen"])
     assert found.shift == Shift(0.5, gamma=0.9)
     assert found.untried is not None
     assert found.signal.transitions == len(load_dataset(path)) + 200
-
-
-def test_values_over_time_are_those_that_the_run_logged(tmp_path: Path) -> None:
-    budget = replace(BUDGET, evaluate_every=40, diagnose=True)
-    agent = DQN(gamma=0.9, **TINY)
-    done = train(agent, "CartPole-v1", seeds=(3, 4), budget=budget, folder=tmp_path / "run")
-    for seed in (3, 4):
-        rows = [row for row in done.rows if row.seed == seed]
-        history = values_over_time(tmp_path / "run", seed)
-        assert [step for step, _ in history] == [row.step for row in rows] == [40, 80, 120]
-        for (_, values), row in zip(history, rows, strict=True):
-            assert values == pytest.approx({"seen": row.q_visited, "unseen": row.q_unvisited})
-    assert values_over_time(tmp_path / "run") == values_over_time(tmp_path / "run", 3)
-    (tmp_path / "run" / "metrics.csv").write_text("seed,step,q_visited\n3,ten,1.0\n")
-    with pytest.raises(InputError, match=r"the metrics\.csv in .* cannot be read: .*'ten'"):
-        values_over_time(tmp_path / "run")
-    (tmp_path / "run" / "metrics.csv").unlink()
-    assert values_over_time(tmp_path / "run") == []
 
 
 def test_what_cannot_be_examined_is_refused(run: Path, tmp_path: Path) -> None:
@@ -171,12 +150,7 @@ def test_the_command_refuses_in_one_line(
 def test_pictures_of_all_that_is_known(run: Path) -> None:
     found: Any = doctor(run, env=corridor, episodes=2)
     assert draw(found) == draw(found)
-    over_time = draw(found, [(10, found), (20, found)], "over time")
-    assert over_time.startswith(b"\x89PNG")
-    kinds = {name: getattr(found.untried, name) for name in ("seen", "policy", "unseen")}
-    known = {name: value for name, value in kinds.items() if value is not None}
-    assert draw(found, [(10, known), (20, known)], "over time") == over_time
-    assert draw(found, [(10, {"seen": 1.0}), (20, {"seen": 2.0})], "over time") != over_time
+    assert draw(found, [(10, found), (20, found)], "over time").startswith(b"\x89PNG")
     little = diagnose(agent(zeros), data=replay(ended=None))
     assert little.belief is None
     assert draw(little).startswith(b"\x89PNG")

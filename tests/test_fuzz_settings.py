@@ -154,7 +154,7 @@ OPTIONS: dict[str, dict[str, st.SearchStrategy[Any]]] = {
     },
     "list": {"--cost": st.just(())},
     "report": {},
-    "data inspect": {"--gamma": NUMBER},
+    "data inspect": {},
     "data list": {},
     "train dqn": {**ONLINE, "--intrinsic": PART, "--input-range": NUMBER, "--epsilon": ANY},
     "train td3": {**ONLINE, "--noise": NUMBER, "--twins": NUMBER},

@@ -30,7 +30,6 @@ from rewardshift.integrations.sb3 import (
     RRSSAC,
     RRSTD3,
     CuriousReplayBuffer,
-    OverestimationCallback,
     VecShiftReward,
 )
 from rewardshift.integrations.sb3_critics import critics_of
@@ -320,14 +319,9 @@ def test_callbacks_and_another_environment() -> None:
 
 
 @pytest.mark.parametrize("algorithm", AGENTS)
-def test_the_doctor_and_the_callback_read_each_member_on_the_primal_scale(algorithm: Any) -> None:
+def test_the_doctor_reads_each_member_on_the_primal_scale(algorithm: Any) -> None:
     shifts = [Shift(bias, 2.0, terminal="absorbing") for bias in SHIFTS]
-    model = made(algorithm, shifts=shifts, gamma=0.9)
-    model.learn(150, callback=OverestimationCallback(), log_interval=10**6)
-    logged = model.logger.name_to_value
-    gap = logged["shift/q_estimate"] - logged["shift/return_that_followed"]
-    assert logged["shift/overestimation"] == pytest.approx(gap)
-    assert {f"shift/q_estimate_{member}" for member in range(3)} <= logged.keys()
+    model = made(algorithm, shifts=shifts, gamma=0.9).learn(150)
     buffer, critics = model.replay_buffer, critics_of(model)
     seen, actions = buffer.observations[:20, 0], buffer.actions[:20, 0]
     batch, taken = torch.as_tensor(seen), torch.as_tensor(actions)

@@ -24,8 +24,8 @@ from stable_baselines3.common.vec_env import (
 
 from rewardshift import Auto, Shift, ShiftReward
 from rewardshift.errors import InputError
-from rewardshift.integrations.sb3 import OverestimationCallback, VecShiftReward, check
-from rewardshift.integrations.sb3_doctor import agent_view, doctor
+from rewardshift.integrations.sb3 import VecShiftReward, check
+from rewardshift.integrations.sb3_doctor import DoctorCallback, agent_view, doctor
 
 GAMMA = 0.9
 EXACT = Shift(-0.5, scale=2.0, gamma=GAMMA, terminal="absorbing")
@@ -113,7 +113,7 @@ def test_another_shift_than_that_of_the_buffer_is_refused(
     chosen = saved(tmp_path, pendulum(first, GAMMA if first == "auto" else None)).env.shift
     model = loaded(tmp_path, second())
     with pytest.raises(InputError, match=match) as refused:
-        model.learn(10, callback=OverestimationCallback(), reset_num_timesteps=False)
+        model.learn(10, callback=DoctorCallback(paying()), reset_num_timesteps=False)
     assert first != "auto" or f"'scale': {chosen.scale}" in str(refused.value)
     assert model.replay_buffer.size() == 50
 
@@ -172,7 +172,7 @@ def test_environments_that_cannot_be_reached_need_a_number(around: Any) -> None:
     venv.close()
 
 
-@pytest.mark.parametrize("callback", [None, OverestimationCallback()])
+@pytest.mark.parametrize("callback", [None, DoctorCallback("CartPole-v1")])
 def test_time_limits_stored_as_ends_are_refused(callback: Any) -> None:
     """A credit is missing there, and the agent does not bootstrap."""
     venv = VecShiftReward(DummyVecEnv([short_cartpole]), EXACT)

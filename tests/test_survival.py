@@ -1,6 +1,5 @@
 """What goes wrong on the way: units that fail, work in parts, folders that are in use."""
 
-import io
 import json
 import multiprocessing
 import os
@@ -16,13 +15,11 @@ from typing import Any
 
 import pytest
 from probes import Probe
-from rich.console import Console
 
 import rewardshift.paper  # noqa: F401  registers the figures
 from rewardshift import DQN, OnlineBudget, train
 from rewardshift.agents.networks import MLP
 from rewardshift.cli import main
-from rewardshift.cli.reproduce import RunningUnits
 from rewardshift.errors import InputError
 from rewardshift.lab import FIGURES, Curve, Figure, Unit, train_unit
 from rewardshift.lab.processes import DIED, Processes
@@ -288,22 +285,3 @@ def test_the_cost_of_every_figure_is_told(capsys: pytest.CaptureFixture[str]) ->
     rows = re.findall(r"│ ([\w-]+) +│ (\w+) +│ +([\d,]+) +│ +([\d,.]+) +│", capsys.readouterr().out)
     assert [row[:2] for row in rows] == [(f.name, p) for f in FIGURES.values() for p in f.presets]
     assert ("control", "paper", "200", "2,778") in rows
-
-
-def test_the_lines_of_what_is_running_follow_the_work(tmp_path: Path) -> None:
-    units = pending_units(Plan("figure1", "smoke", 6, "zero", tmp_path))
-    seeds = [f"seed {unit.seeds[-1]}" for unit in units]
-    running = RunningUnits(units, Processes(2))
-
-    def shown() -> list[str]:
-        assert running.count() == min(2, len(units))
-        console = Console(record=True, width=200, file=io.StringIO())
-        console.print(running)
-        return re.findall(r"(seed \d+) +\d:", console.export_text())
-
-    assert shown() == seeds[:2]
-    running.end(units.pop(1))
-    assert shown() == [seeds[0], seeds[2]]
-    while units:
-        running.end(units.pop())
-    assert shown() == []

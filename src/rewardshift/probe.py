@@ -4,7 +4,7 @@ import contextlib
 import copy
 import random
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -44,7 +44,6 @@ def play(
     *,
     seed: int = 0,
     seconds: float = SECONDS,
-    on_step: Callable[[int], None] | None = None,
 ) -> Probe:
     """Plays random actions, and closes the environment; the same seed plays the same.
 
@@ -53,7 +52,6 @@ def play(
         steps: The number of steps.
         seed: The seed of the environment and of the actions.
         seconds: The time after which it stops with fewer steps.
-        on_step: Called with the number of each step.
     """
     rewards, terminals, ends = np.zeros(steps), np.zeros(steps, bool), np.zeros(steps, bool)
     until, over, taken = time.monotonic() + seconds, True, 0
@@ -68,8 +66,6 @@ def play(
             over = bool(terminated or truncated)
             rewards[taken], terminals[taken], ends[taken] = reward, bool(terminated), over
             taken += 1
-            if on_step is not None:
-                on_step(taken)
     wrong = rewards[~np.isfinite(rewards)]
     if wrong.size:
         raise InputError(f"a shift needs finite rewards, the environment {env} paid {wrong[0]}")

@@ -1,6 +1,5 @@
 """The shift for an environment, from a few thousand random steps, and the reasons for it."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -97,7 +96,6 @@ def suggest_shift(
     steps: int = STEPS,
     seed: int = 0,
     seconds: float = SECONDS,
-    on_step: Callable[[int], None] | None = None,
 ) -> Suggestion:
     """A shift for an environment, before any training.
 
@@ -110,7 +108,6 @@ def suggest_shift(
         steps: The number of random steps.
         seed: The seed of the environment and of the actions.
         seconds: The time after which it decides by fewer steps.
-        on_step: Called with the number of each step.
 
     >>> suggestion = suggest_shift("FrozenLake-v1", gamma=0.75)
     >>> suggestion.shift.bias, suggestion.shift.terminal
@@ -119,7 +116,7 @@ def suggest_shift(
     checked("gamma", Discount, gamma)
     sizes = checked("steps", Count, steps), checked("seed", Natural, seed)
     checked("seconds", Positive, seconds)
-    probe = play(_made(env), sizes[0], seed=sizes[1], seconds=seconds, on_step=on_step)
+    probe = play(_made(env), sizes[0], seed=sizes[1], seconds=seconds)
     return Suggestion(env_name(env), gamma, probe)
 
 

@@ -78,12 +78,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
         _run(arguments)
     except BrokenPipeError:  # nobody reads the output
         raise
-    except (InputError, TrainingError, OSError) as error:
+    except (FlagError, InputError, TrainingError, OSError) as error:
         print(f"rewardshift: {one_line(error)}", file=sys.stderr)
         if isinstance(error, ForeignError):
             print(error.details, file=sys.stderr)
-        given = isinstance(error, InputError) or getattr(error, "errno", None) in PATH_ERRORS
-        return 2 if given else 1
+        given = isinstance(error, FlagError | InputError)
+        return 2 if given or getattr(error, "errno", None) in PATH_ERRORS else 1
     except KeyboardInterrupt:
         hint = "; the same command goes on from here" if arguments[0] in RESUMABLE else ""
         print(f"rewardshift: stopped{hint}", file=sys.stderr)
@@ -94,14 +94,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _import_modules(arguments: Sequence[str]) -> Sequence[str]:
     """Imports the modules of leading `--import` arguments, and returns the other arguments."""
     while arguments and arguments[0] == "--import":
-        if len(arguments) < 2:
-            raise InputError("--import needs the name of a module")
-        if not all(part.isidentifier() for part in arguments[1].split(".")):
-            raise InputError(f"--import needs the name of a module, got {arguments[1]!r}")
+        name = "".join(arguments[1:2])
+        if not all(part.isidentifier() for part in name.split(".")):
+            raise InputError(f"--import needs the name of a module, got {name!r}")
         try:
-            import_foreign(arguments[1])
+            import_foreign(name)
         except ImportError as error:
-            raise InputError(f"--import {arguments[1]!r}: {one_line(error)}") from error
+            raise InputError(f"--import {name!r}: {one_line(error)}") from error
         arguments = arguments[2:]
     return arguments
 
@@ -120,17 +119,14 @@ def _run(arguments: Sequence[str]) -> None:
         for name in named:
             if name in JOBS:
                 commands[name].__annotations__["job"] = resolve_name(JOBS[name])(arguments)
-    try:
-        tyro.extras.subcommand_cli_from_dict(
-            commands,
-            prog="rewardshift",
-            description="Reward shifting for value-based agents, r' = k r + b. Agents, parts and"
-            " environments of your own are found with: rewardshift --import MODULE COMMAND ...",
-            args=arguments,
-            config=(tyro.conf.OmitArgPrefixes, tyro.conf.OmitSubcommandPrefixes),
-        )
-    except FlagError as error:
-        raise InputError(str(error)) from error
+    tyro.extras.subcommand_cli_from_dict(
+        commands,
+        prog="rewardshift",
+        description="Reward shifting for value-based agents, r' = k r + b. Agents, parts and"
+        " environments of your own are found with: rewardshift --import MODULE COMMAND ...",
+        args=arguments,
+        config=(tyro.conf.OmitArgPrefixes, tyro.conf.OmitSubcommandPrefixes),
+    )
 
 
 def console() -> NoReturn:

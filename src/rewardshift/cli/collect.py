@@ -6,6 +6,7 @@ from typing import Annotated, Any
 
 import tyro
 
+from rewardshift.cli.parts import command
 from rewardshift.cli.progress import counting_bar
 from rewardshift.data.writing import check_env, check_target, write_minari
 from rewardshift.lab.provenance import made_with
@@ -56,14 +57,13 @@ def collect_data(
     options = [f"--{name.replace('_', '-')}={value}" for name, value in given.items()]
     modules = sorted(foreign_modules(part_to_json(config.agent)))
     imports = [word for module in modules for word in ("--import", module)]
-    command = ["rewardshift", *imports, "collect", run.resolve().name, f"--id={id}", *options]
     algorithm = type(config.agent).__name__
     description = (
         f"{transitions} transitions of {algorithm} on {config.env} after {policy.step} steps"
         f" of training, with noise {noise:g} and {100 * random_actions:g}% random actions"
     )
     recipe = {
-        "command": shlex.join(command),
+        "command": command(*imports, "collect", run.resolve().name, f"--id={id}", *options),
         "run": config.to_json(),
         "trained_steps": policy.step,
         "made_with": made_with(),

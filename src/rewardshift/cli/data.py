@@ -1,5 +1,6 @@
 """The commands `data inspect` and `data list`."""
 
+import shlex
 import sys
 import warnings
 from dataclasses import dataclass
@@ -7,15 +8,10 @@ from typing import Annotated
 
 import tyro
 
-from rewardshift.auto import Cautious
-from rewardshift.checks import Discount, checked
 from rewardshift.data.card import summarise
-from rewardshift.data.dataset import Dataset
 from rewardshift.data.loading import load_dataset
 from rewardshift.data.minari_sets import local_sets
-from rewardshift.doctor.measure import discounted_returns
 from rewardshift.errors import plain
-from rewardshift.optimism import value_bounds
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -24,12 +20,9 @@ class Inspect:
 
     source: tyro.conf.Positional[str]
     """embedded/NAME, a Minari id, the folder of a Minari data set, or an HDF5 or npz file."""
-    gamma: float = 0.99
-    """The discount."""
 
     def run(self) -> None:
         """Prints the numbers."""
-        checked("gamma", Discount, self.gamma)
         dataset = load_dataset(self.source)
         low, high = dataset.action.min(), dataset.action.max()
         action = f"discrete, from {low} to {high}"
@@ -46,7 +39,7 @@ class Inspect:
         for name, text in lines.items():
             if text:
                 print(f"{name:18} {plain(text)}")
-        _print_suggestion(dataset, self.gamma)
+        print(f"a shift for it: rewardshift suggest --data {plain(shlex.quote(self.source))}")
 
 
 @dataclass(frozen=True)
@@ -76,24 +69,3 @@ def data(
         options: The command.
     """
     options.run()
-
-
-def _print_suggestion(dataset: Dataset, gamma: float) -> None:
-    """Prints the cautious shift that the data suggest."""
-    ends = dataset.terminated | dataset.truncated
-    values = discounted_returns(dataset.reward.astype(float), gamma, ends, 0.0 * ends)
-    low, high = float(values.min()), float(values.max())
-    print(
-        f"{'discounted return':18} from {low:.6g} to {high:.6g}, of every row, at gamma {gamma:g}"
-    )
-    if dataset.truncated.any():
-        print("Rewards after a cut count as 0.")
-    bounds = value_bounds(dataset.reward.astype(float), dataset.terminated, gamma)
-    print(f"{'possible values':18} from {bounds.low:.6g} to {bounds.high:.6g}, with such rewards")
-    bias = Cautious().shift(dataset.reward, dataset.terminated, gamma).bias
-    if bias:
-        print(f"Caution everywhere needs a shift of {bias:.6g} or more: --shift {bias:.6g}")
-        print("--terminal absorbing, or --shift auto, which is the same with this gamma.")
-    else:
-        print("No possible value is below 0: a Q that starts at 0 is cautious without a shift,")
-        print("and any positive one makes it more so.")

@@ -7,10 +7,9 @@ from typing import Annotated
 
 import tyro
 
-from rewardshift.cli.progress import counting_bar
 from rewardshift.errors import InputError
 from rewardshift.files import writable_folder, write_atomic
-from rewardshift.training.doctor import doctor, values_over_time
+from rewardshift.training.doctor import doctor
 
 
 def examine(
@@ -26,8 +25,7 @@ def examine(
 
     Compares the agent's estimates with the returns that follow, and tried actions with untried
     ones. Prints the numbers and what they mean, writes both to doctor.json, and draws doctor.png
-    if matplotlib is installed; tried and untried actions are drawn over time if the run logged
-    them. The run does not change.
+    if matplotlib is installed. The run does not change.
 
     Args:
         folder: The run's folder.
@@ -38,15 +36,7 @@ def examine(
     """
     if out is not None and out.is_file():
         raise InputError(f"--out must be a folder, got the file {str(out)!r}")
-    history = values_over_time(folder, run_seed)
-    with counting_bar(f"doctor {folder.name}", episodes, "episodes") as count:
-        found = doctor(
-            folder,
-            run_seed,
-            episodes=episodes,
-            seed=seed,
-            on_episode=lambda done: count(done, list),
-        )
+    found = doctor(folder, run_seed, episodes=episodes, seed=seed)
     print(found)
     place = writable_folder(folder if out is None else out)
     written = [place / "doctor.json"]
@@ -55,5 +45,5 @@ def examine(
         from rewardshift.doctor.picture import draw  # noqa: PLC0415  an extra
 
         written.append(place / "doctor.png")
-        write_atomic(written[1], draw(found, history, folder.name))
+        write_atomic(written[1], draw(found, title=folder.name))
     print(f"\nwritten: {', '.join(map(str, written))}")

@@ -1,7 +1,5 @@
 """The command `list`."""
 
-from collections.abc import Iterator
-
 from rich.console import Console
 from rich.table import Table
 
@@ -32,21 +30,20 @@ def list_figures(*, cost: bool = False) -> None:
         for name, preset in figure.presets.items():
             note = f" ({preset.note})" if preset.note else ""
             print(f"  {name:8} {preset.seeds} seeds, about {duration(preset.seconds)}{note}")
-            for line in _details(figure, name):
-                print(f"  {'':8} {line}")
+            _print_details(figure, name)
     print(
         f"Times are for {CORES} cores. Run one with: rewardshift reproduce FIGURE --preset PRESET"
     )
 
 
-def _details(figure: Figure, name: str) -> Iterator[str]:
-    """More about a preset: its budget in lifetimes, and the tasks left out."""
+def _print_details(figure: Figure, name: str) -> None:
+    """Prints the budget of a preset in lifetimes, and the tasks left out."""
     tell = figure.lifetimes or budget_lifetimes
     told = (tell(figure, task, name) for task in figure.at(name).tasks)
     if found := sorted(count for count in told if count is not None):
         ends = dict.fromkeys(rounded(count) for count in (found[0], found[-1]))
-        yield f"trains for {' to '.join(ends)} lifetimes of a shift"
+        print(f"  {'':8} trains for {' to '.join(ends)} lifetimes of a shift")
     left_out = figure.presets[name].left_out
     if left_out:
         texts = [f"{task} (about {rounded(hours)} core-hours)" for task, hours in left_out.items()]
-        yield f"leaves out {', '.join(texts)}"
+        print(f"  {'':8} leaves out {', '.join(texts)}")

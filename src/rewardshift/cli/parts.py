@@ -6,12 +6,13 @@ imports a module; `rewardshift --import mymodule` does.
 """
 
 import ast
-import inspect
+import contextlib
 import re
 import shlex
 from collections.abc import Callable
 from dataclasses import MISSING, fields, is_dataclass
 from functools import partial
+from inspect import signature
 from types import NoneType
 from typing import Annotated, Any, NamedTuple, get_args, get_origin, get_type_hints
 
@@ -51,7 +52,10 @@ class Slot(NamedTuple):
     @property
     def metavar(self) -> str:
         """All choices, each with its settings and their defaults."""
-        known = [_call(name, _defaults(make)) for name, make in self.makers.items()]
+        known = [
+            _call(name, {key: one.default for key, one in signature(make).parameters.items()})
+            for name, make in self.makers.items()
+        ]
         return " | ".join([*([NONE] if self.optional else []), *known, OWN])
 
 
@@ -151,7 +155,7 @@ def part_from_text(text: str, slot: Slot) -> Any:
         names = ", ".join([*([NONE] if slot.optional else []), *slot.makers, OWN])
         raise InputError(f"{slot.name} must be one of {names}, got {shown(name)}")
     values = _literals(settings or "", f"{slot.name} {name}")
-    known = inspect.signature(make)
+    known = signature(make)
     try:
         known.bind(**values)
     except TypeError as error:
@@ -165,18 +169,15 @@ def part_to_text(part: Any, slot: Slot) -> str:
     if part is None:
         return NONE
     for name, make in slot.makers.items():
-        if type(make()) is type(part):
-            defaults = _defaults(make)
-            values = {key: getattr(part, key) for key in defaults}
-            if make(**values) == part:
-                changed = {key: value for key, value in values.items() if value != defaults[key]}
-                return _call(name, changed)
+        usual = make()
+        if type(usual) is not type(part):
+            continue
+        settings = {key: getattr(part, key) for key in signature(make).parameters}
+        if make(**settings) == part:
+            return _call(
+                name, {key: one for key, one in settings.items() if one != getattr(usual, key)}
+            )
     return f"{type(part).__module__}:{part!r}"
-
-
-def _defaults(make: Callable[..., Any]) -> dict[str, Any]:
-    """The settings of a part of ours and their defaults."""
-    return {name: one.default for name, one in inspect.signature(make).parameters.items()}
 
 
 def _call(name: str, settings: dict[str, Any]) -> str:
@@ -209,18 +210,14 @@ def _shift_from_texts(texts: list[str], several: bool, rule: bool) -> Any:
         several: Whether the agent takes several numbers, or a rule that follows its steps.
         rule: Whether it takes the rule for a data set.
     """
-    try:
+    with contextlib.suppress(ValueError):
         biases = tuple(map(float, texts))
-    except ValueError:
-        if several and len(texts) == 1:
-            return part_from_text(texts[0], CHOOSING)
-        if rule and texts == [AUTO]:
-            return Cautious()
-        biases = ()
-    if several and biases:
-        return biases
-    if len(biases) == 1:
-        return biases[0]
+        if len(biases) == 1 or (several and biases):
+            return biases if several else biases[0]
+    if several and len(texts) == 1:
+        return part_from_text(texts[0], CHOOSING)
+    if rule and texts == [AUTO]:
+        return Cautious()
     choice = f" or {AUTO}" if rule else ""
     more = ", or one for each member" if several else f"{choice} on a data set"
     raise InputError(f"--shift must be a number{more}, got {' '.join(texts) or 'none'}")
@@ -258,14 +255,6 @@ def flags(config: Any, usual: Any = None, without: tuple[str, ...] = ()) -> list
         if field.init and field.name not in without and value != default:
             words += _flag(field.name.replace("_", "-"), value, hints[field.name])
     return words
-
-
-def shift_flags(shift: Shift) -> list[str]:
-    """The flags of a shift's settings beside its bias."""
-    changed = [
-        name for name in ("scale", "terminal") if getattr(shift, name) != getattr(Shift, name)
-    ]
-    return [word for name in changed for word in (f"--{name}", str(getattr(shift, name)))]
 
 
 def _flag(name: str, value: Any, kind: Any) -> list[str]:

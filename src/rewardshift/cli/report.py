@@ -17,8 +17,6 @@ from rewardshift.lab.results import command_again
 
 def report(
     out: Annotated[Path, tyro.conf.Positional] = Path("out"),
-    *,
-    markdown: bool = False,
 ) -> None:
     """Make verdicts, pictures and the page again from the results in a folder.
 
@@ -27,13 +25,11 @@ def report(
 
     Args:
         out: The folder that `rewardshift reproduce` or `rewardshift sweep` wrote to.
-        markdown: Print the counts of the verdicts as Markdown.
     """
     if not out.is_dir():
         raise InputError(f"no folder {str(out)!r}")
     from rewardshift.report import summary, unsealed, write_report  # noqa: PLC0415  an extra
     from rewardshift.report.reading import COLUMNS, TITLES  # noqa: PLC0415
-    from rewardshift.report.reading import markdown as as_markdown  # noqa: PLC0415
 
     page = write_report(writable_folder(out))
     for folder in unsealed(out):
@@ -42,9 +38,6 @@ def report(
             f" {command_again(folder)} seals them",
             file=sys.stderr,
         )
-    if markdown:
-        print(as_markdown(summary(out)))
-        return
     for source, rows in summary(out).items():
         style: dict[str, Any] = {"box": box.SIMPLE, "padding": (0, 1, 0, 0)}
         table = Table(title=TITLES[source], title_justify="left", **style)

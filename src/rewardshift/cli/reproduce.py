@@ -1,26 +1,23 @@
 """The command `reproduce`."""
 
 import contextlib
+import math
 import os
 import re
-import threading
-import time
-from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import tyro
-from rich.console import Console, Group
-from rich.live import Live
+from rich.console import Console, RenderableType
 from rich.markup import escape
 from rich.progress import (
     BarColumn,
     MofNCompleteColumn,
     Progress,
-    TaskID,
     TextColumn,
     TimeElapsedColumn,
+    TimeRemainingColumn,
 )
 from rich.table import Column, Table
 
@@ -52,7 +49,6 @@ COLORS = {
     "inconclusive": "yellow",
     "not tested": "blue",
 }
-ROWS = 16  # the most running units to show, so that the bar stays on the screen
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -168,112 +164,61 @@ def _print_claims(figure: str, claims: list[dict[str, Any]]) -> None:
 
 
 def run_with_progress(plan: Plan, units: list[Unit], place: Place) -> list[Outcome]:
-    """Runs the units, prints the errors of failed ones, and returns those."""
+    """Runs the units, prints a line for each that ends, and returns the failed ones."""
     if not units:
         print(f"{plan.figure}: no unit of work is left to do")
         return []
-    count = f"{len(units)} unit{'s' * (len(units) > 1)} of work"
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TextColumn("units, {task.fields[running]} running, {task.fields[failed]} failed, elapsed"),
-        TimeElapsedColumn(),
-        TextColumn("left {task.fields[left]}"),
-    )
-    bar = Progress(*columns)
-    fields: dict[str, Any] = {"running": 0, "failed": 0, "left": "-"}
-    task = bar.add_task(f"{plan.figure}, {plan.preset}", total=len(units), **fields)
-    running, failed = RunningUnits(units, place), []
-    console = Console(stderr=True)
-    log = not console.is_terminal  # a log file gets a line for each unit instead of a moving bar
-
-    def tell(seconds: float) -> None:
-        if log and bar.tasks[task].fields["left"] == "-":
-            console.print(f"{count}, about {duration(seconds)} left by the speed so far")
-        bar.update(task, left=duration(seconds))
-
-    with (
-        Live(Group(running, bar), console=console, transient=log),
-        _time_left(plan, len(units), running.left, tell),
-    ):
-        bar.update(task, running=running.count())
+    failed = []
+    with UnitsBar(plan, units) as bar:
         for number, outcome in enumerate(run_units(plan, units, place), start=1):
-            running.end(outcome.unit)
-            text = f"{number}/{len(units)} done: {_name(outcome.unit)}" if log else ""
+            unit = outcome.unit
+            bar.left.remove(unit)
+            seeds = (f"seed {seed}" for seed in unit.seeds)
+            name = ", ".join((*unit.tasks, *unit.methods, *seeds))
+            text = f"{number}/{len(units)} done: {name}"
             if outcome.error is not None:
                 failed.append(outcome)
-                text = f"failed: {_name(outcome.unit)}\n{outcome.error.rstrip()}"
-            if text:
-                console.print(text, markup=False, highlight=False, soft_wrap=True)
-            bar.update(task, advance=1, running=running.count(), failed=len(failed))
+                text = f"failed: {name}\n{outcome.error.rstrip()}"
+            bar.console.print(text, markup=False, highlight=False, soft_wrap=True)
     return failed
 
 
-@contextlib.contextmanager
-def _time_left(
-    plan: Plan, total: int, left: list[Unit], tell: Callable[[float], None]
-) -> Iterator[None]:
-    """Tells the seconds left, as soon as checkpoints or finished units show the speed.
+class UnitsBar(Progress):
+    """How much of the work is done, and the time left, by checkpoints and finished units.
 
     Args:
         plan: The plan.
-        total: The number of units.
-        left: The units that have not ended; the caller removes the others.
-        tell: A function of the seconds, called in a thread.
+        units: The units to do. Whoever runs them removes each that ends from `left`.
     """
 
-    def done() -> float:
-        return total - len(left) + sum(share_done(plan, unit) for unit in list(left))
+    def __init__(self, plan: Plan, units: list[Unit]) -> None:
+        console = Console(stderr=True)
+        super().__init__(
+            TextColumn("{task.description}", markup=False),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TextColumn("units, elapsed"),
+            TimeElapsedColumn(),
+            TextColumn("left"),
+            TimeRemainingColumn(),
+            console=console,
+            transient=not console.is_terminal,
+            refresh_per_second=1 / SECONDS,
+            speed_estimate_period=math.inf,
+        )
+        self.left, self._plan, self._told = list(units), plan, console.is_terminal
+        self.add_task(f"{plan.figure}, {plan.preset}", total=len(units))
 
-    ended = threading.Event()
-
-    def look() -> None:
-        last, first = done(), None
-        while not ended.wait(SECONDS):
-            now, clock = done(), time.monotonic()
-            if now > last and first is None:
-                first = now, clock  # not earlier: the beginning compiles the programs
-            elif now > last and first is not None:
-                tell((clock - first[1]) * (total - now) / (now - first[0]))
-            last = now
-
-    thread = threading.Thread(target=look, daemon=True)
-    thread.start()
-    try:
-        yield
-    finally:
-        ended.set()
-        thread.join()
-
-
-class RunningUnits(Progress):
-    """A line for each running unit: a place takes units in order, as many as it has slots.
-
-    Args:
-        units: All units, in the order in which the place takes them.
-        place: The place where they run.
-    """
-
-    def __init__(self, units: list[Unit], place: Place) -> None:
-        super().__init__(TextColumn("{task.description}", markup=False), TimeElapsedColumn())
-        self.left, self._place = list(units), place
-        self._lines: dict[str, TaskID] = {}
-
-    def count(self) -> int:
-        """The number of running units; adds a line for each new one."""
-        running = self.left[: self._place.slots()]
-        for name in map(_name, running[:ROWS]):
-            if name not in self._lines:
-                self._lines[name] = self.add_task(name, total=None)
-        return len(running)
-
-    def end(self, unit: Unit) -> None:
-        """Removes a unit that has ended."""
-        self.left.remove(unit)
-        if (name := _name(unit)) in self._lines:
-            self.remove_task(self._lines.pop(name))
-
-
-def _name(unit: Unit) -> str:
-    return ", ".join((*unit.tasks, *unit.methods, *(f"seed {seed}" for seed in unit.seeds)))
+    def get_renderable(self) -> RenderableType:
+        """The bar as it is now; in a log, where none moves, a line tells the time left once."""
+        for task in self.tasks:  # none yet while the parent is made
+            left, total = list(self.left), int(task.total or 0)
+            with contextlib.suppress(FileNotFoundError):  # of a unit that has just ended
+                shares = sum(share_done(self._plan, unit) for unit in left)
+                self.update(task.id, completed=total - len(left) + shares)
+            if not self._told and task.time_remaining:
+                self._told = True
+                units = f"{total} unit{'s' * (total > 1)} of work"
+                time_left = duration(task.time_remaining)
+                self.console.print(f"{units}, about {time_left} left by the speed so far")
+        return super().get_renderable()

@@ -13,17 +13,17 @@ from rich.table import Table
 import rewardshift.paper  # noqa: F401  registers the figures
 from rewardshift.agents.base import Agent
 from rewardshift.auto import AUTO
-from rewardshift.cli.parts import command, flags, shift_flags
+from rewardshift.cli.parts import command, flags
 from rewardshift.cli.reproduce import PlaceOptions, run_with_progress
 from rewardshift.cli.train import (
     AGENTS,
     HIDDEN,
+    OPTIONS,
     Budget,
     OfflineOptions,
     OnlineOptions,
     by_agent,
     checked,
-    options_of,
     unchecked,
 )
 from rewardshift.errors import InputError, needs
@@ -68,9 +68,9 @@ def sweep_jobs(arguments: Sequence[str]) -> Any:
     """
     name = "".join(arguments[1:2])
     if ".py:" not in name:
-        return by_agent("sweep", arguments, _maker, (Constants, PlaceOptions))
+        return by_agent("sweep", _maker, arguments, (Constants, PlaceOptions))
     trial: Any = Annotated[Any, tyro.conf.subcommand(name, constructor=_trial_maker(name))]
-    return trial | by_agent("sweep", (), _maker, (Constants, PlaceOptions))
+    return trial | by_agent("sweep", _maker, ())
 
 
 def _trial_maker(name: str) -> Callable[..., SweepJob]:
@@ -111,7 +111,7 @@ def _trial_maker(name: str) -> Callable[..., SweepJob]:
 def _maker(kind: type[Any], default: Budget) -> Callable[..., SweepJob]:
     """A function whose parameters tyro shows as flags."""
     raw_budget, raw_constants = unchecked(type(default)), unchecked(Constants)
-    options = options_of(default)
+    options = OPTIONS[type(default)]
     names = {one: name for name, (one, _) in AGENTS.items()}
     name = names.get(kind, f"{kind.__module__}:{kind.__qualname__}")
 
@@ -123,14 +123,8 @@ def _maker(kind: type[Any], default: Budget) -> Callable[..., SweepJob]:
         place: Any = PlaceOptions(),  # noqa: B008
     ) -> SweepJob:
         given = options(**vars(run))
-        file = _agent_file(
-            name,
-            checked(kind, agent),
-            given,
-            checked(Constants, constants),
-            checked(type(default), budget),
-            default,
-        )
+        swept, its_budget = checked(kind, agent), checked(type(default), budget)
+        file = _agent_file(name, swept, given, checked(Constants, constants), its_budget, default)
         return SweepJob(file, given, place)
 
     make.__annotations__.update(
@@ -166,8 +160,7 @@ def _agent_file(
     sweep = Sweep.of(swept, constants)
     module = ("--import", name.partition(":")[0]) if ":" in name else ()
     settings = [
-        *flags(options, without=("out", "scale", "terminal", "first_seed", "seeds")),
-        *shift_flags(swept.shift),
+        *flags(options, without=("out", "first_seed", "seeds")),
         *flags(swept.agent, without=("shift",)),
         *flags(budget, usual_budget),
     ]

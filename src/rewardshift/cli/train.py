@@ -5,8 +5,8 @@ docstrings are the help. Only `RunOptions` belongs to the command line.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, fields, replace
-from functools import cache, reduce
+from dataclasses import dataclass, field, fields, make_dataclass, replace
+from functools import cache, partial, reduce
 from operator import or_
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple, cast, get_type_hints
@@ -20,12 +20,12 @@ from rewardshift.agents.cql import CQL
 from rewardshift.agents.dqn import DQN
 from rewardshift.agents.sac import SAC
 from rewardshift.agents.td3 import TD3
-from rewardshift.auto import Cautious, Rule
+from rewardshift.auto import Cautious
 from rewardshift.cli.parts import flag_type
 from rewardshift.cli.progress import last_rows, training_bar
 from rewardshift.data.dataset import Pick, Subset
 from rewardshift.errors import InputError, one_line, stop_requests
-from rewardshift.shift import Shift, Terminal
+from rewardshift.shift import Terminal
 from rewardshift.training.config import chosen_seeds, find_part
 from rewardshift.training.offline import OfflineBudget
 from rewardshift.training.online import OnlineBudget
@@ -44,6 +44,7 @@ AGENTS: dict[str, tuple[type[Any], Budget]] = {
     "cql": (CQL, OfflineBudget()),
 }
 HIDDEN = object()  # see `unchecked`
+SHIFT = ("scale", "terminal")  # the settings of a shift beside its bias
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,23 +75,20 @@ class RunOptions:
 
     def shifted(self, agent: Any) -> Agent:
         """The agent with this scale and treatment of terminal states in all its shifts."""
-        given = {"scale": self.scale, "terminal": self.terminal}
-        changes = {
-            name: value for name, value in given.items() if value != getattr(RunOptions, name)
-        }
-        if not changes:
+        names = [name for name in SHIFT if getattr(self, name) != getattr(RunOptions, name)]
+        if not names:
             return cast("Agent", agent)
-        members = agent.shift if isinstance(agent.shift, tuple) else (agent.shift,)
-        if not all(isinstance(member, Shift | Rule | Cautious) for member in members):
+        changes = {name: getattr(self, name) for name in names}
+        several = isinstance(agent.shift, tuple)
+        members = agent.shift if several else (agent.shift,)
+        try:
+            changed = tuple(replace(member, **changes) for member in members)
+        except TypeError as error:
             raise InputError(
-                f"--scale and --terminal are for agents that hold a Shift, {type(agent).__name__}"
-                " does not"
-            )
-        if "scale" in changes and not isinstance(members[0], Shift):
-            raise InputError(f"'auto' has a scale of its own, got --scale {self.scale:g}")
-        changed = tuple(replace(member, **changes) for member in members)
-        shift = changed if isinstance(agent.shift, tuple) else changed[0]
-        return cast("Agent", replace(agent, shift=shift))
+                f"--{' and --'.join(names)}: {type(agent).__name__} has the shift {agent.shift},"
+                " which is no Shift, or 'auto', which has a scale of its own"
+            ) from error
+        return cast("Agent", replace(agent, shift=changed if several else changed[0]))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -142,6 +140,13 @@ class OfflineOptions(RunOptions):
         return Subset(self.transitions, self.pick, self.data_seed)
 
 
+# The settings of a run with such a budget.
+OPTIONS: dict[type[Budget], type[OnlineOptions | OfflineOptions]] = {
+    OnlineBudget: OnlineOptions,
+    OfflineBudget: OfflineOptions,
+}
+
+
 class Job(NamedTuple):
     """The agent, options and budget of a `rewardshift train` command."""
 
@@ -150,28 +155,19 @@ class Job(NamedTuple):
     budget: Any
 
 
-def jobs(arguments: Sequence[str]) -> Any:
-    """The type of a `Job` for tyro: a subcommand for each agent.
-
-    Args:
-        arguments: The command line. If it names the user's own agent, as in
-            `train mymodule:Mine`, that is a subcommand too.
-    """
-    return by_agent("train", arguments, _job_maker)
-
-
 def by_agent(
     command: str,
-    arguments: Sequence[str],
     maker: Callable[[type[Any], Budget], Callable[..., Any]],
+    arguments: Sequence[str],
     others: tuple[type[Any], ...] = (),
 ) -> Any:
     """A type for tyro with a subcommand for each agent.
 
     Args:
         command: The command.
-        arguments: The command line.
         maker: Makes, of an agent and its default budget, the function whose parameters are flags.
+        arguments: The command line. If it names the user's own agent, as in
+            `train mymodule:Mine`, that is a subcommand too.
         others: Dataclasses whose fields are flags too, beside those of the run and the budget.
     """
     agents = dict(AGENTS)
@@ -190,7 +186,7 @@ def _own_agent(command: str, name: str, others: tuple[type[Any], ...]) -> tuple[
     if not (isinstance(kind, type) and issubclass(kind, Agent)):
         raise InputError(f"{name} must be an agent, a class that extends rewardshift.Agent")
     budget = OfflineBudget() if kind.act is Agent.act else OnlineBudget()
-    parts = (options_of(budget), type(budget), *others)
+    parts = (OPTIONS[type(budget)], type(budget), *others)
     taken = {flag.name for part in parts for flag in fields(part)} - {"shift"}
     for flag in fields(kind):
         if flag.name in taken:
@@ -208,12 +204,15 @@ def _job_maker(kind: type[Any], default: Budget) -> Callable[..., Job]:
     def make(run: Any, agent: Any, budget: Any = raw_budget(**vars(default))) -> Job:  # noqa: B008
         return Job(run.shifted(checked(kind, agent)), run, checked(type(default), budget))
 
-    make.__annotations__.update(run=options_of(default), agent=unchecked(kind), budget=raw_budget)
+    make.__annotations__.update(
+        run=OPTIONS[type(default)], agent=unchecked(kind), budget=raw_budget
+    )
     make.__doc__ = (kind.__doc__ or "").partition("\n")[0]
     return make
 
 
-def _unchecked(kind: type[Any], **changed: Any) -> type[Any]:
+@cache  # the same class for the same arguments: tyro reads the source of each new one for its help
+def unchecked(kind: type[Any], **changed: Any) -> type[Any]:
     """The dataclass as tyro reads it: without its checks, whose errors tyro would show as its own.
 
     Args:
@@ -221,24 +220,19 @@ def _unchecked(kind: type[Any], **changed: Any) -> type[Any]:
         changed: New defaults of some fields, or `HIDDEN` for a field that is no flag and keeps its
             default.
     """
+    flags: list[Any] = []
     hints = get_type_hints(kind, include_extras=True)
-    types = {flag.name: flag_type(hints[flag.name]) for flag in fields(kind)}
-    body: dict[str, Any] = {"__annotations__": types, "__post_init__": lambda _: None}
-    for flag in fields(kind):
-        default = changed.get(flag.name, HIDDEN)
-        if default is HIDDEN:
-            shown = flag.init and flag.name not in changed
-            body[flag.name] = field(
-                default=flag.default, default_factory=flag.default_factory, init=shown
-            )
-        else:
-            body[flag.name] = field(default=default)
+    for one in fields(kind):
+        value = changed.get(one.name)
+        shown = one.init and value is not HIDDEN
+        usual = field(default=one.default, default_factory=one.default_factory, init=shown)
+        default = usual if value in (None, HIDDEN) else field(default=value)
+        flags.append((one.name, flag_type(hints[one.name]), default))
     same = {"__doc__": kind.__doc__, "__module__": kind.__module__}
-    return dataclass(frozen=True, kw_only=True)(type(kind.__name__, (kind,), {**body, **same}))
-
-
-# The same class for the same arguments: tyro reads the source of each new one for its help.
-unchecked: Callable[..., type[Any]] = cache(_unchecked)
+    body = {**same, "__post_init__": lambda _: None}
+    return make_dataclass(
+        kind.__name__, flags, bases=(kind,), namespace=body, frozen=True, kw_only=True
+    )
 
 
 def checked(kind: type[Any], raw: Any) -> Any:
@@ -249,9 +243,8 @@ def checked(kind: type[Any], raw: Any) -> Any:
         raise InputError(one_line(error)) from error
 
 
-def options_of(budget: Budget) -> type[OnlineOptions | OfflineOptions]:
-    """The settings of a run with such a budget."""
-    return OnlineOptions if isinstance(budget, OnlineBudget) else OfflineOptions
+# The type of a `Job` for tyro, by the arguments of the command line.
+jobs = partial(by_agent, "train", _job_maker)
 
 
 def train_agent(job: Job) -> None:

@@ -1,6 +1,6 @@
 """The doctor: what is wrong with an agent's values, in numbers, a picture and sentences.
 
-It is the only code that measures values: `measure` holds what training loops and callbacks log.
+It is the only code that measures values: `measure` holds what training loops log, too.
 `diagnose` takes any agent with a Q function. `rewardshift.training.doctor` examines our runs,
 `rewardshift.integrations.sb3_doctor` models of Stable-Baselines3, and
 `rewardshift.integrations.d3rlpy_doctor` algorithms of d3rlpy. The numbers need NumPy and Gymnasium
@@ -19,7 +19,6 @@ from rewardshift.doctor.examination import Examination
 from rewardshift.doctor.rules import Finding
 from rewardshift.doctor.transitions import (
     History,
-    OnEpisode,
     Transitions,
     check_env,
     foreign_rewards,
@@ -46,7 +45,6 @@ class Options(TypedDict, total=False):
     steps: int
     states: int
     seed: int
-    on_episode: OnEpisode | None
 
 
 def diagnose(
@@ -58,7 +56,6 @@ def diagnose(
     steps: int = 10_000,
     states: int = 512,
     seed: int = 0,
-    on_episode: OnEpisode | None = None,
 ) -> Diagnosis:
     """A diagnosis of an agent's values.
 
@@ -73,7 +70,6 @@ def diagnose(
         steps: The most steps of all episodes together.
         states: The number of states in a sample of the data.
         seed: The seed of the episodes and of the samples.
-        on_episode: A function to call with the number of episodes done.
 
     >>> import gymnasium
     >>> env = gymnasium.make("CartPole-v1")
@@ -95,7 +91,7 @@ def diagnose(
     played = foreign = None
     if env is not None:
         check_env(agent, env, seed)
-        played = play_episodes(agent, env, episodes, steps, seed, on_episode)
+        played = play_episodes(agent, env, episodes, steps, seed)
         if data is not None:
             foreign = foreign_rewards(agent, env, data, played, seed)
     rng = np.random.default_rng([0xD0C, seed])

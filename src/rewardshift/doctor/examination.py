@@ -11,7 +11,6 @@ import numpy as np
 from rewardshift.doctor.agent_view import AgentView, QFunction, values_at
 from rewardshift.doctor.measure import (
     discounted_returns,
-    mean_gap,
     means_by_tried,
     spread_rows,
     tried_actions,
@@ -110,18 +109,18 @@ class Examination:
         known = unseen <= MOSTLY_SEEN
         if known.any():
             followed, estimate = followed[known], estimate[known]
-        gap, width = mean_gap(estimate, followed), self.signal.width
+        over, width = float(estimate.mean() - followed.mean()), self.signal.width
         room, (low, high) = 0.1 * width, self._reachable()
         outside = (estimate > high + room) | (estimate < low - room)
         some = spread_rows(len(estimate), POINTS)
         return Belief(
             source=source,
             states=len(estimate),
-            estimate=float(gap.estimate),
-            followed=float(gap.followed),
-            overestimation=float(gap.overestimation),
+            estimate=float(estimate.mean()),
+            followed=float(followed.mean()),
+            overestimation=over,
             spread=float((estimate - followed).std()),
-            share=_share(gap.overestimation, width),
+            share=_share(over, width),
             beyond=float(outside.mean()) if width else None,
             points=tuple(zip(estimate[some].tolist(), followed[some].tolist(), strict=True)),
         )

@@ -1,14 +1,10 @@
-"""The measurements of values that the doctor, the training loops and the callbacks share.
+"""The measurements of values that the doctor and the training loops share.
 
 Estimates are compared with the returns that followed, and actions that were tried in a state with
 those that were not.
 """
 
-from typing import Any, NamedTuple
-
 import numpy as np
-
-from rewardshift.shift import Shift
 
 
 def discounted_returns(
@@ -29,36 +25,6 @@ def discounted_returns(
         later = reward[step] + gamma * (beyond[step] if ended[step] else later)
         returns[step] = later
     return returns
-
-
-def episode_returns(
-    shift: Shift, primal: Any, lengths: Any, terminated: Any, last_value: Any
-) -> np.ndarray:
-    """The shifted returns of whole episodes.
-
-    Args:
-        shift: The shift, with its discount.
-        primal: The discounted sum of the primal rewards of each episode.
-        lengths: The number of its steps.
-        terminated: Whether it ended in a terminal state.
-        last_value: The estimate of its last state, which follows a time limit.
-    """
-    followed = shift.multistep_return(primal, lengths, terminated)
-    return np.asarray(followed + np.where(terminated, 0.0, shift.gamma**lengths * last_value))
-
-
-class Gap(NamedTuple):
-    """The mean estimate, the mean return that followed, and the difference of the two."""
-
-    estimate: Any
-    followed: Any
-    overestimation: Any
-
-
-def mean_gap(estimates: np.ndarray, returns: np.ndarray, axis: int | None = None) -> Gap:
-    """Estimates beside the returns that followed, in the mean over an axis or over all."""
-    estimate, followed = estimates.mean(axis), returns.mean(axis)
-    return Gap(estimate, followed, estimate - followed)
 
 
 def tried_actions(

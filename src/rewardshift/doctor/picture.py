@@ -1,6 +1,6 @@
 """The picture of a diagnosis: estimates against returns, and seen against unseen actions."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -21,18 +21,14 @@ KINDS = {
     "unseen": ("others", ORANGE),
 }
 
-# Steps, each with a diagnosis or with the values of actions by kind.
-History = Sequence[tuple[int, Diagnosis | Mapping[str, float]]]
 
-
-def draw(found: Diagnosis, history: History = (), title: str = "") -> bytes:
+def draw(found: Diagnosis, history: Sequence[tuple[int, Diagnosis]] = (), title: str = "") -> bytes:
     """The diagnosis as a PNG.
 
     Args:
         found: The diagnosis.
-        history: Earlier ones with their steps, as a `DoctorCallback` keeps them, or the values
-            that `values_over_time` reads: with two or more, the values of seen and unseen
-            actions are drawn over time.
+        history: Earlier ones with their steps, as a `DoctorCallback` keeps them: with two or more,
+            the values of seen and unseen actions are drawn over time.
         title: A title.
     """
     with drawing():
@@ -77,7 +73,7 @@ def _bars(axis: Axes, found: Diagnosis) -> None:
     axis.axhline(0, color="black", linewidth=0.8)
 
 
-def _over_time(axis: Axes, history: History) -> None:
+def _over_time(axis: Axes, history: Sequence[tuple[int, Diagnosis]]) -> None:
     axis.set_title("values of actions, in states of the data")
     axis.set_xlabel("training steps")
     axis.locator_params(axis="x", nbins=6)
@@ -90,10 +86,8 @@ def _over_time(axis: Axes, history: History) -> None:
     axis.legend(loc="best")
 
 
-def _values(found: Diagnosis | Mapping[str, float]) -> Mapping[str, float]:
+def _values(found: Diagnosis) -> dict[str, float]:
     """The known values of actions of each kind."""
-    if not isinstance(found, Diagnosis):
-        return found
     values = {name: getattr(found.untried, name, None) for name in KINDS}
     return {name: value for name, value in values.items() if value is not None}
 

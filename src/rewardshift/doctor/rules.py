@@ -144,9 +144,11 @@ def _no_signal(numbers: Numbers) -> Finding | None:
         " it has not seen a goal yet."
     )
     if shift.bias < 0:
+        lifetime = numbers.start.lifetime
+        fades = "" if lifetime is None else f", and fades in {lifetime:.4g} updates"
         advice = (
             f"Its shift of {shift.bias:.4g} makes a Q of zero stand for {shift.initial_value:.4g}"
-            f" already{_lasts(numbers)}: explore longer, or in another way."
+            f" already{fades}: explore longer, or in another way."
         )
     elif pays < 0 and not shift.bias:
         advice = (
@@ -161,11 +163,6 @@ def _no_signal(numbers: Numbers) -> Finding | None:
             f" terminal={tried.terminal!r}, times what a goal pays if that is not 1."
         )
     return Finding("no signal", sentence, advice)
-
-
-def _lasts(numbers: Numbers) -> str:
-    lifetime = numbers.start.lifetime
-    return "" if lifetime is None else f", and fades in {lifetime:.4g} updates"
 
 
 def _other_rewards(numbers: Numbers) -> Finding | None:

@@ -1,6 +1,5 @@
 """Transitions that the doctor looks at: of a replay, of a data set, or of the agent's episodes."""
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any, NamedTuple
@@ -11,9 +10,6 @@ import numpy as np
 from rewardshift.doctor.agent_view import AgentView
 from rewardshift.episodes import Step, episode_steps
 from rewardshift.errors import InputError, blaming, shown
-
-# A function of the number of finished episodes.
-OnEpisode = Callable[[int], None]
 
 # The columns of transitions that need as many rows as there are rewards.
 _COLUMNS = ("observation", "action", "terminated", "next_observation", "ended", "settled")
@@ -124,7 +120,6 @@ def play_episodes(
     episodes: int,
     steps: int,
     seed: int | None = None,
-    on_episode: OnEpisode | None = None,
 ) -> Transitions:
     """The transitions of episodes of the agent's policy, with primal rewards.
 
@@ -134,7 +129,6 @@ def play_episodes(
         episodes: The number of episodes.
         steps: The most steps of all of them; the last episode is cut there.
         seed: The seed of the first reset, if it has one.
-        on_episode: Called after each episode.
     """
 
     def act(observation: Any) -> Any:
@@ -150,8 +144,6 @@ def play_episodes(
         episode = episode_steps(env, act, first, agent.agent_observation, agent.env_action)
         played += islice(episode, steps - len(played))
         ends.append(len(played) - 1)
-        if on_episode is not None:
-            on_episode(number + 1)
     return Transitions(
         observation=stack([step.observation for step in played]),
         action=np.asarray([step.action for step in played]),

@@ -125,9 +125,11 @@ def from_d3rlpy(
         raise InputError(f"expected an algorithm of d3rlpy with a Q function, got {algo!r}")
     if shift.gamma not in (None, algo.gamma):
         raise InputError(f"the agent has gamma={algo.gamma}, but the shift is {shift}")
-    scaler = algo.reward_scaler
-    if scaler is not None and not _alike(scaler, to_d3rlpy(shift)):
-        raise InputError(f"the agent was trained with {scaler}, which is not {shift}")
+    scaler, points = algo.reward_scaler, np.array([0.0, 1.0])  # two points of a linear function
+    if scaler is not None:
+        expected = to_d3rlpy(shift).transform_numpy(points)
+        if not np.allclose(scaler.transform_numpy(points), expected):
+            raise InputError(f"the agent was trained with {scaler}, which is not {shift}")
     known = replace(shift, gamma=algo.gamma)
     return lambda observations, actions: known.to_primal(algo.predict_value(observations, actions))
 
@@ -202,12 +204,6 @@ def _all_rewards(dataset: "ReplayBuffer | None") -> tuple[np.ndarray, np.ndarray
     rewards = [np.ravel(episode.rewards) for episode in dataset.episodes]
     flags = [np.ravel(_terminal_flags(episode)) for episode in dataset.episodes]
     return np.concatenate(rewards), np.concatenate(flags)
-
-
-def _alike(scaler: Any, other: Any) -> bool:
-    """Whether two scalers compute the same linear function."""
-    points = np.array([0.0, 1.0])
-    return np.allclose(scaler.transform_numpy(points), other.transform_numpy(points))
 
 
 @dataclass(frozen=True)

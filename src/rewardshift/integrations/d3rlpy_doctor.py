@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, Unpack
 
 import gymnasium as gym
@@ -48,7 +49,7 @@ def doctor(
         env: An environment for episodes of the policy. Without one, estimates are compared with
             the returns in the data.
         shift: The shift of the training; by default that of the data set or of the reward scaler.
-        options: `episodes`, `steps`, `states`, `seed` and `on_episode` of `diagnose`.
+        options: `episodes`, `steps`, `states` and `seed` of `diagnose`.
     """
     if not isinstance(algo, QLearningAlgoBase):
         raise InputError(f"expected an algorithm of d3rlpy with a Q function, got {shown(algo)}")
@@ -81,17 +82,14 @@ def evaluators(
             raise InputError(f"no number {name!r}; there are {', '.join(scalar_names())}")
     latest: dict[tuple[int, int], Diagnosis] = {}
 
-    def evaluator(name: str) -> Callable[[Any, Any], float]:
-        def evaluate(algo: Any, dataset: Any) -> float:
-            now = (id(algo), int(algo.grad_step))
-            if now not in latest:
-                latest.clear()
-                latest[now] = doctor(algo, dataset, env, **options)
-            return latest[now].scalars().get(name, math.nan)
+    def evaluate(name: str, algo: Any, dataset: Any) -> float:
+        now = (id(algo), int(algo.grad_step))
+        if now not in latest:
+            latest.clear()
+            latest[now] = doctor(algo, dataset, env, **options)
+        return latest[now].scalars().get(name, math.nan)
 
-        return evaluate
-
-    return {f"doctor_{name.replace('/', '_')}": evaluator(name) for name in numbers}
+    return {f"doctor_{name.replace('/', '_')}": partial(evaluate, name) for name in numbers}
 
 
 def _agent_view(algo: Any, trained: Shift, space: gym.Space[Any]) -> AgentView:

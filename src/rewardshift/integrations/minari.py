@@ -104,21 +104,10 @@ class ShiftedStorage(MinariStorage):  # type: ignore[misc]
         """The episodes' metadata, unchanged."""
         return self._primal.get_episode_metadata(episode_indices)
 
-    def update_metadata(self, metadata: Mapping[str, Any]) -> None:
-        """Refused."""
-        _refuse_writing()
+    def _refuse_writing(self, *_: Any, **__: Any) -> NoReturn:
+        raise InputError("a shifted data set is only read: write to the data set before the shift")
 
-    def update_episode_metadata(self, metadatas: Any, episode_indices: Any = None) -> None:
-        """Refused."""
-        _refuse_writing()
-
-    def update_episodes(self, episodes: Any) -> None:
-        """Refused."""
-        _refuse_writing()
-
-    @classmethod
-    def _create(cls, *_: Any, **__: Any) -> NoReturn:
-        _refuse_writing()
+    update_metadata = update_episode_metadata = update_episodes = _create = _refuse_writing
 
 
 class _Metadata(dict[str, Any]):
@@ -129,7 +118,3 @@ class _Metadata(dict[str, Any]):
                 f" {self[METADATA_KEY]}: use the data set before the shift, and primal returns"
             )
         return super().get(key, default)
-
-
-def _refuse_writing() -> NoReturn:
-    raise InputError("a shifted data set is only read: write to the data set before the shift")

@@ -1,7 +1,6 @@
-"""Stable-Baselines3 and SBX: the shift, its check, members, curiosity, and a log of estimates."""
+"""Stable-Baselines3 and SBX: the shift, its check, members, curiosity, and trials."""
 
 from rewardshift.integrations.sb3_curiosity import CuriousReplayBuffer
-from rewardshift.integrations.sb3_estimates import OverestimationCallback
 from rewardshift.integrations.sb3_members import RRSDQN, RRSSAC, RRSTD3
 from rewardshift.integrations.sb3_trial import Trial
 from rewardshift.integrations.sb3_wrapper import VecShiftReward, check
@@ -11,7 +10,6 @@ __all__ = [
     "RRSSAC",
     "RRSTD3",
     "CuriousReplayBuffer",
-    "OverestimationCallback",
     "Trial",
     "VecShiftReward",
     "check",

@@ -34,40 +34,34 @@ class Kind(NamedTuple):
 
 @dataclass(frozen=True)
 class Critics:
-    """The critics of a policy; actions are in the form of a replay buffer.
+    """Critics of a model; observations are the environment's, actions those of a replay buffer.
 
     Args:
+        model: The model.
         kind: How they are read.
-        policy: The policy.
-        networks: Their networks. None: those of the policy, which follow its training.
+        networks: Their networks.
     """
 
+    model: BaseAlgorithm
     kind: Kind
-    policy: Any
-    networks: Any = None
+    networks: Any
 
     def each(self, observations: Any, actions: np.ndarray) -> np.ndarray:
         """The values of every critic, `[critic, batch]`."""
-        networks = self.networks
-        if networks is None:
-            networks = getattr(self.policy, self.kind.part)
-        return self.kind.read(self.policy, networks, observations, actions)
+        seen = _normalised(self.model, observations)
+        return self.kind.read(self.model.policy, self.networks, seen, actions)
 
     def value(self, observations: Any, actions: np.ndarray) -> np.ndarray:
         """The value by all critics together: the smallest, or the mean of their quantiles."""
         return self.kind.together(self.each(observations, actions), axis=0)
 
 
-def critics_of(model: BaseAlgorithm) -> Critics:
-    """The critics of a model, which follow its training."""
-    return Critics(_kind(model), model.policy)
-
-
-def frozen_critics(model: BaseAlgorithm) -> Critics:
-    """The critics of a model as they are now."""
+def critics_of(model: BaseAlgorithm, *, frozen: bool = False) -> Critics:
+    """The critics of a model; frozen ones stay as they are now when it learns."""
     kind = _kind(model)
     networks = getattr(model.policy, kind.part)
-    return Critics(kind, model.policy, networks if kind is SBX else copy.deepcopy(networks))
+    copied = frozen and kind is not SBX  # whose state never changes: the model gets another
+    return Critics(model, kind, copy.deepcopy(networks) if copied else networks)
 
 
 def fresh_critics(model: BaseAlgorithm, seed: int = 0) -> Critics | None:
@@ -79,15 +73,21 @@ def fresh_critics(model: BaseAlgorithm, seed: int = 0) -> Critics | None:
         torch.manual_seed(seed)
         made = type(policy)(**policy._get_constructor_parameters()).to(policy.device)
     made.set_training_mode(False)
-    return Critics(kind, made)
+    return Critics(model, kind, getattr(made, kind.part))
 
 
 def policy_actions(model: BaseAlgorithm, observations: Any) -> np.ndarray:
     """The policy's actions without exploration, in the form of a replay buffer."""
     policy: Any = model.policy
-    actions, _ = policy.predict(observations, deterministic=True)
+    actions, _ = policy.predict(_normalised(model, observations), deterministic=True)
     continuous = isinstance(model.action_space, gym.spaces.Box)
     return np.asarray(policy.scale_action(actions) if continuous else actions)
+
+
+def _normalised(model: BaseAlgorithm, observations: Any) -> Any:
+    """The observations as the networks see them, under a `VecNormalize`."""
+    outer = model.get_vec_normalize_env()
+    return observations if outer is None else outer.normalize_obs(observations)
 
 
 @torch.no_grad()

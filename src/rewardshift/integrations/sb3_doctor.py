@@ -8,6 +8,7 @@ import contextlib
 import math
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 from typing import Any, Unpack
 
 import gymnasium as gym
@@ -31,14 +32,12 @@ from rewardshift.integrations.sb3_critics import (
     Critics,
     critics_of,
     fresh_critics,
-    frozen_critics,
     policy_actions,
 )
 from rewardshift.integrations.sb3_wrapper import KEPT, check, shifts_around
 from rewardshift.shift import Shift, as_single_shift
 
 with needs("sb3"):
-    import torch
     from stable_baselines3.common.base_class import BaseAlgorithm
     from stable_baselines3.common.callbacks import BaseCallback
     from stable_baselines3.common.off_policy_algorithm import OffPolicyAlgorithm
@@ -62,7 +61,7 @@ def doctor(
             model trains in. A shift around it is undone.
         shift: The shift that the model was trained with; by default that around its environments.
         earlier: The Q function of an earlier time, for the movement; see `DoctorCallback`.
-        options: `episodes`, `steps`, `states`, `seed` and `on_episode` of `diagnose`.
+        options: `episodes`, `steps`, `states` and `seed` of `diagnose`.
 
     >>> from stable_baselines3 import DQN
     >>> model = DQN("MlpPolicy", "CartPole-v1", learning_starts=50, seed=0).learn(200)
@@ -72,7 +71,7 @@ def doctor(
     """
     agent = replace(agent_view(model, shift), earlier=earlier)
     data = _replay(model, _own_shift(model, shift))
-    with _untouched(model), _opened(model, env) as made:
+    with same_randomness(), _opened(model, env) as made:
         return diagnose(agent, made, data, **options)
 
 
@@ -132,9 +131,9 @@ class DoctorCallback(BaseCallback):
         earlier, now = None, int(self.model._n_updates)
         if self._before is not None:
             critics, then = self._before
-            earlier = Earlier(_value(self.model, critics), now - then)
+            earlier = Earlier(critics.value, now - then)
         found = doctor(self.model, self._env, earlier=earlier, **self._size)
-        self._before = frozen_critics(self.model), now
+        self._before = critics_of(self.model, frozen=True), now
         self.history.append((self.num_timesteps, found))
         for name, value in found.scalars().items():
             self.logger.record(f"doctor/{name}", value)
@@ -152,41 +151,27 @@ def agent_view(model: BaseAlgorithm, shift: float | Shift | None = None) -> Agen
     critics, fresh = critics_of(model), fresh_critics(model)
     own, sigma = _own_shift(model, shift), _divisor(model)
     trained = Shift(own.bias / sigma, own.scale / sigma, model.gamma, own.terminal)
-    space, policy = model.action_space, model.policy
+    space: gym.Space[Any] = model.action_space
+    continuous = isinstance(space, gym.spaces.Box)
+    if isinstance(space, gym.spaces.Box) and space.is_bounded():
+        space = gym.spaces.Box(-1.0, 1.0, space.shape, np.float32)  # as in a replay buffer
 
     def members(observations: Any, actions: np.ndarray) -> np.ndarray:
-        values = critics.each(_normalised(model, observations), actions)
+        values = critics.each(observations, actions)
         return np.asarray(trained.to_primal(values.astype(np.float64)))
 
     return AgentView(
-        value=_value(model, critics),
-        act=lambda observations: policy_actions(model, _normalised(model, observations)),
-        actions=_stored_space(space),
+        value=critics.value,
+        act=partial(policy_actions, model),
+        actions=space,
         gamma=model.gamma,
         shift=trained,
         members=members,
-        fresh=None if fresh is None else _value(model, fresh),
+        fresh=None if fresh is None else fresh.value,
         target=_target(model),
-        env_action=policy.unscale_action if isinstance(space, gym.spaces.Box) else int,
+        env_action=model.policy.unscale_action if continuous else int,
         normaliser="none" if sigma == 1.0 else "outside",
     )
-
-
-def _value(model: BaseAlgorithm, critics: Critics) -> Any:
-    """The Q function of the observations that the environment gives."""
-    return lambda observations, actions: critics.value(_normalised(model, observations), actions)
-
-
-def _stored_space(space: gym.Space[Any]) -> gym.Space[Any]:
-    """The space of actions in a replay buffer: continuous ones are in [-1, 1]."""
-    if isinstance(space, gym.spaces.Box) and space.is_bounded():
-        return gym.spaces.Box(-1.0, 1.0, space.shape, np.float32)
-    return space
-
-
-def _normalised(model: BaseAlgorithm, observations: Any) -> Any:
-    outer = model.get_vec_normalize_env()
-    return observations if outer is None else outer.normalize_obs(observations)
 
 
 def _divisor(model: BaseAlgorithm) -> float:
@@ -296,20 +281,6 @@ def _replay(model: Any, shift: Shift) -> Transitions:
         whole=History(in_order(reward), in_order(terminated), ended),
         settled=np.repeat(age >= size / 2, buffer.n_envs),
     )
-
-
-@contextlib.contextmanager
-def _untouched(model: BaseAlgorithm) -> Iterator[None]:
-    """Restores the random generators and the mode of the model's networks afterwards."""
-    policy = model.policy
-    modules = policy.modules() if isinstance(policy, torch.nn.Module) else ()
-    modes = {module: module.training for module in modules}
-    try:
-        with same_randomness():
-            yield
-    finally:
-        for module, mode in modes.items():
-            module.training = mode
 
 
 @contextlib.contextmanager

@@ -8,7 +8,7 @@ and a shift of 0 it does the same arithmetic.
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -105,30 +105,18 @@ class RandomRewardShift(OffPolicyAlgorithm):
                 f"{name} takes {', '.join(self.policy_aliases)} or a class that extends"
                 f" {base.__module__}.{base.__name__}, got {shown(self.policy_class)}"
             )
-        if self.env is not None:
-            self._refuse_shifted(self.env)
 
     @staticmethod
-    def _refuse_shifted(venv: VecEnv) -> None:
-        """Refuses environments whose rewards are shifted already."""
+    def _wrap_env(env: Any, verbose: int = 0, monitor_wrapper: bool = True) -> VecEnv:
+        # The parent calls this with every environment that it is given.
+        venv = OffPolicyAlgorithm._wrap_env(env, verbose, monitor_wrapper)
         refuse_second_shift(venv, next(iter(shifts_around(venv)), None))
+        return venv
 
     def _kwargs_of_policy(self) -> dict[str, Any]:
         """The arguments of a policy with networks for all members: here critics of pairs."""
         twins = self.policy_kwargs.get("n_critics", 2)
         return {**self.policy_kwargs, "n_critics": twins * len(self.members)}
-
-    def set_env(self, env: Any, force_reset: bool = True) -> None:
-        """See the parent; refuses an environment that is shifted already."""
-        env = self._wrap_env(env, self.verbose)
-        self._refuse_shifted(env)
-        super().set_env(env, force_reset)
-
-    def learn(self, total_timesteps: int, *args: Any, **kwargs: Any) -> Self:
-        """See the parent; a run in TensorBoard has the name of this class."""
-        if len(args) < 3:  # its place in the parent's arguments
-            kwargs.setdefault("tb_log_name", type(self).__name__)
-        return super().learn(total_timesteps, *args, **kwargs)
 
     def _update_info_buffer(self, infos: Any, dones: Any = None) -> None:
         # The parent calls this at every step, with the ends of episodes.

@@ -126,8 +126,8 @@ def _outside(env: gym.Env[Any, Any]) -> Any:
 
 def _in_shifted(agent: type[RandomRewardShift]) -> type[RandomRewardShift]:
     """The class with one member, whose shift of 0 leaves that of its environment as it is."""
-    allowed = {"_refuse_shifted": lambda *_: None, "__module__": agent.__module__}
-    return type(agent.__name__, (agent,), allowed)
+    own = {"_wrap_env": staticmethod(OffPolicyAlgorithm._wrap_env), "__module__": agent.__module__}
+    return type(agent.__name__, (agent,), own)
 
 
 class _WholeLength(BaseCallback):

@@ -118,23 +118,17 @@ class VecShiftReward(Shifting, VecEnvWrapper):
         return self.venv.reset()
 
     def _check_learner(self) -> None:
-        self._began = True
-        learner = self._learner()
-        if learner is not None:
-            check(learner)
-
-    def _learner(self) -> BaseAlgorithm | None:
-        """The model whose `learn` is calling; None if the environments are used by hand.
+        """Checks the model whose `learn` is calling, unless the environments are used by hand.
 
         Stable-Baselines3 shows no model to its environments, so it is looked for among the callers.
         """
-        frame = inspect.currentframe()
+        self._began, frame = True, inspect.currentframe()
         while frame is not None:
             model = frame.f_locals.get("self")
             if isinstance(model, BaseAlgorithm) and _wrapper_around(model.get_env()) is self:
-                return model
+                check(model)
+                return
             frame = frame.f_back
-        return None
 
     def _keep_with(self, model: Any) -> None:
         """Gives a model its record of what `"auto"` chose; refuses one that learned without it."""
@@ -192,9 +186,8 @@ def check(model: BaseAlgorithm) -> None:
     learned with `"auto"` needs the shift that was chosen, and environments with another are
     refused.
 
-    `VecShiftReward` calls this when a model begins to learn in it, and so do
-    `OverestimationCallback` and `DoctorCallback`. A `ShiftReward` in a `VecEnv` cannot: then call
-    it after making the model.
+    `VecShiftReward` calls this when a model begins to learn in it, and so does `DoctorCallback`. A
+    `ShiftReward` in a `VecEnv` cannot: then call it after making the model.
 
     Args:
         model: A model with its environments.

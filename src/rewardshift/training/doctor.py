@@ -1,7 +1,6 @@
 """The doctor for our own runs, from their checkpoints and their replay or data set."""
 
 import contextlib
-import math
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
@@ -32,17 +31,15 @@ from rewardshift.envs.tasks import (
     refuse_shifted,
     task_spec,
 )
-from rewardshift.errors import InputError, one_line
-from rewardshift.files import DAMAGE, as_path
+from rewardshift.errors import InputError
+from rewardshift.files import as_path
 from rewardshift.training.checkpoint import Checkpoints
 from rewardshift.training.config import RunConfig
 from rewardshift.training.policy import Policy
 from rewardshift.training.replay import RecordLayout
-from rewardshift.training.run_folder import METRICS, how_to_resume, read_config, read_metrics
+from rewardshift.training.run_folder import how_to_resume, read_config
 
 KEPT = 20_000  # transitions of a replay that are looked at
-# Columns of the metrics with the values of seen and unseen actions, online and offline.
-COLUMNS = {"q_visited": "seen", "q_unvisited": "unseen", "q_seen": "seen", "q_unseen": "unseen"}
 
 
 def doctor(
@@ -59,7 +56,7 @@ def doctor(
         run_seed: The run's seed to examine; by default its first.
         env: The environment, if it is not the run's own: a registered name, or a function that
             makes it.
-        options: `episodes`, `steps`, `states`, `seed` and `on_episode` of `diagnose`.
+        options: `episodes`, `steps`, `states` and `seed` of `diagnose`.
     """
     folder = as_path("folder", folder)
     config = read_config(folder)
@@ -68,37 +65,6 @@ def doctor(
     data = _data(folder, config, row)
     with _opened(config.env if env is None else env, config.spec) as made:
         return diagnose(agent, made, data, **options)
-
-
-def values_over_time(
-    folder: Path | str, run_seed: int | None = None
-) -> list[tuple[int, dict[str, float]]]:
-    """The values of seen and unseen actions at each evaluation of a run, with its step.
-
-    It is empty for a run that does not log them: see `COLUMNS`.
-
-    Args:
-        folder: The run's folder, which is only read.
-        run_seed: The run's seed; by default its first.
-    """
-    folder = Path(folder)
-    config = read_config(folder)
-    seed = config.seeds[config.row(run_seed)]
-    try:
-        mine = [line for line in read_metrics(folder) if int(line["seed"]) == seed]
-        rows = [(int(line["step"]), _logged(line)) for line in mine]
-    except DAMAGE as error:
-        raise InputError(
-            f"the {METRICS} in {str(folder)!r} cannot be read: {one_line(error)}; to write it"
-            f" again: {how_to_resume(folder)}"
-        ) from error
-    return [(step, values) for step, values in rows if values]
-
-
-def _logged(line: dict[str, str]) -> dict[str, float]:
-    """The values of actions in a line of the metrics, by kind."""
-    values = {kind: float(cell) for name, kind in COLUMNS.items() if (cell := line.get(name))}
-    return {kind: value for kind, value in values.items() if math.isfinite(value)}
 
 
 def _policies(folder: Path, config: RunConfig, row: int) -> list[Policy]:

@@ -17,8 +17,6 @@ from jaxtyping import Array, Float
 
 from rewardshift.agents.base import Agent, Batch
 from rewardshift.doctor.measure import (
-    episode_returns,
-    mean_gap,
     means_by_tried,
     spread_rows,
     tried_actions,
@@ -99,14 +97,14 @@ class OfflineEstimates:
         values = self._estimate(state, episodes.first, episodes.last)
         first, last, seen, unseen = (np.asarray(value) for value in values)
         shift, outcomes = self._shift, episodes.outcomes
-        followed = episode_returns(
-            shift, outcomes.discounted, outcomes.lengths, outcomes.terminated, last
-        )
-        gap = mean_gap(first, followed, axis=1)
+        ended, lengths = outcomes.terminated, outcomes.lengths
+        seen_return = shift.multistep_return(outcomes.discounted, lengths, ended)
+        beyond = np.where(ended, 0.0, shift.gamma**lengths * last)  # what follows a time limit
+        estimate, followed = first.mean(axis=1), np.asarray(seen_return + beyond).mean(axis=1)
         columns = {
-            "estimate": gap.estimate,
-            "shifted_return": gap.followed,
-            "overestimation": gap.overestimation / shift.scale,
+            "estimate": estimate,
+            "shifted_return": followed,
+            "overestimation": (estimate - followed) / shift.scale,
             "q_seen": seen,
             "q_unseen": unseen,
             "unseen_advantage": (unseen - seen) / shift.scale,

@@ -159,14 +159,6 @@ def _cell(value: float | None) -> str:
     return str(value) if isinstance(value, int) else f"{value:.9g}"
 
 
-def read_metrics(folder: Path) -> list[dict[str, str]]:
-    """The lines of `metrics.csv` so far, by column; none before the first checkpoint."""
-    path = folder / METRICS
-    if not path.exists():
-        return []
-    return list(csv.DictReader(io.StringIO(read_own(path).decode())))
-
-
 def write_events(folder: Path, columns: Columns, rows: Sequence[Any]) -> None:
     """Writes rows for TensorBoard, with one curve per seed."""
     # Imported here, because tensorboardX imports torch if it is installed. A SummaryWriter would
