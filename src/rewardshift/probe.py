@@ -5,8 +5,7 @@ import copy
 import random
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import gymnasium as gym
 import numpy as np
@@ -23,8 +22,7 @@ ELSEWHERE = (
 )
 
 
-@dataclass(frozen=True)
-class Probe:
+class Probe(NamedTuple):
     """The steps of random play, in their order.
 
     Args:

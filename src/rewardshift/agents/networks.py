@@ -142,7 +142,7 @@ class MLP(Settings):
         others: Array | None = None,
     ) -> Float[Array, "... outputs"]:
         """See `Network`. The first layer processes an observation once for all its candidates."""
-        inputs = to_range(observation, self.input_range)
+        inputs = to_range(observation, self.input_range) if self.input_range else observation
         if others is not None and others.ndim == inputs.ndim:
             inputs, others = jnp.concatenate([inputs, others], axis=-1), None
         first, *rest = (*parameters.hidden, parameters.output)
@@ -162,9 +162,7 @@ class MLP(Settings):
 def to_range(
     observation: Float[Array, "*batch features"], input_range: InputRange
 ) -> Float[Array, "*batch features"]:
-    """Observations scaled to [0, 1] by their range, if there is one."""
-    if not input_range:
-        return observation
+    """Observations scaled to [0, 1] by their range."""
     if len(input_range) not in (1, observation.shape[-1]):
         raise InputError(
             f"input_range must be one pair, or one for each of the {observation.shape[-1]} numbers"
@@ -244,7 +242,8 @@ class Convolution(Settings):
     ) -> Float[Array, "... outputs"]:
         """See `Network`."""
         batch = observation.shape[:-1]
-        image = to_range(observation, self.input_range).reshape(*batch, *parameters.shape)
+        pixels = to_range(observation, self.input_range) if self.input_range else observation
+        image = pixels.reshape(*batch, *parameters.shape)
         for layer, kernel, stride in zip(
             parameters.filters, self.kernels, self.strides, strict=True
         ):
