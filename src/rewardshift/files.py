@@ -147,12 +147,7 @@ def read_sealed(path: Path, *, version: int) -> dict[str, Any]:
 
 
 def read_json(path: Path, *, version: int | None = None) -> dict[str, Any]:
-    """The object in a JSON file of ours; ValueError if it is another value or of another format.
-
-    Args:
-        path: The file; see `opened`.
-        version: The "format" that the object must have, if it has one.
-    """
+    """The object in a JSON file of ours; ValueError if it is another value or of another format."""
     body = as_object(json.loads(read_own(path)))
     if version is not None and body["format"] != version:
         raise ValueError(f"its format is {shown(body['format'])}, this version reads {version}")

@@ -3,6 +3,7 @@
 import contextlib
 import copy
 import random
+import sys
 import time
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
@@ -58,7 +59,9 @@ def play(
     actions = copy.deepcopy(env.action_space)  # a class may share its space with all its instances
     actions.seed(seed)
     blamed = blaming(f"the environment {env}, under random actions,")
-    with blamed, contextlib.closing(env), _global_random_numbers(seed):
+    with blamed, contextlib.closing(env), same_randomness():
+        random.seed(seed)
+        np.random.seed(seed)  # noqa: NPY002
         while taken < steps and (not taken or time.monotonic() < until):
             if over:
                 env.reset(seed=None if taken else seed)
@@ -75,16 +78,16 @@ def play(
 
 
 @contextlib.contextmanager
-def _global_random_numbers(seed: int) -> Iterator[None]:
-    """Seeds the global random numbers, which an environment may use, and sets them back."""
-    before = random.getstate(), np.random.get_state()  # noqa: NPY002
-    random.seed(seed)
-    np.random.seed(seed)  # noqa: NPY002
+def same_randomness() -> Iterator[None]:
+    """Restores the global random generators of Python, NumPy and torch, which a task may use."""
+    torch = sys.modules.get("torch")  # nothing to restore where it is not loaded
+    python, numpy = random.getstate(), np.random.get_state()  # noqa: NPY002
     try:
-        yield
+        with contextlib.nullcontext() if torch is None else torch.random.fork_rng():
+            yield
     finally:
-        random.setstate(before[0])
-        np.random.set_state(before[1])  # noqa: NPY002
+        random.setstate(python)
+        np.random.set_state(numpy)  # noqa: NPY002
 
 
 def play_copy(env: gym.Env[Any, Any]) -> Probe:
@@ -109,9 +112,7 @@ def play_copy(env: gym.Env[Any, Any]) -> Probe:
 def _copy(env: gym.Env[Any, Any], memo: dict[int, Any]) -> gym.Env[Any, Any]:
     """A copy without the wrappers that record, which draws nothing on the screen.
 
-    Args:
-        env: The environment.
-        memo: The copies of its parts, to which wrappers may refer from outside.
+    `memo` holds the copies of its parts, to which wrappers may refer from outside.
     """
     if not isinstance(env, gym.Wrapper):
         twin = copy.deepcopy(env, memo)

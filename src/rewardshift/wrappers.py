@@ -62,9 +62,7 @@ class Shifting:
     ) -> dict[str, Any]:
         """Sets the shift, and returns the arguments that stand for it in a spec.
 
-        Args:
-            look: The random play for `"auto"`; it is called for that alone.
-            shift, gamma, warn: As in `ShiftReward`.
+        `look` is the random play for `"auto"`; it is called for that alone.
         """
         rule = as_rule(shift)
         if not isinstance(rule, Auto | None):

@@ -71,11 +71,7 @@ def init_several(
 ) -> Any:
     """The parameters of several networks, stacked along leading axes of these lengths.
 
-    Args:
-        network: The network.
-        key: The source of randomness.
-        axes: The lengths of the axes.
-        task: The other arguments of the network's `init`.
+    `task` are the other arguments of the network's `init`.
     """
     keys = jax.random.split(key, math.prod(axes))
     stacked = jax.vmap(lambda key: network.init(key, *task))(keys)
@@ -278,12 +274,7 @@ class Learner(NamedTuple):
 
     @classmethod
     def start(cls, parameters: Any, method: optax.GradientTransformation) -> "Learner":
-        """A learner before its first step.
-
-        Args:
-            parameters: The parameters to learn.
-            method: The optimiser, usually Adam.
-        """
+        """A learner before its first step."""
         return cls(parameters, method.init(parameters))
 
     def step(self, gradient: Any, method: optax.GradientTransformation) -> "Learner":

@@ -44,12 +44,7 @@ def member_targets(
 
 
 def value_range(shift: Shift, rewards: tuple[float, float]) -> tuple[Any, Any]:
-    """The lowest and the highest possible value: of a terminal reward, or of one reward forever.
-
-    Args:
-        shift: The shift, with the discount.
-        rewards: The lowest and the highest primal reward.
-    """
+    """The lowest and the highest possible value: of a terminal reward, or of one reward forever."""
     assert shift.gamma is not None
     (low, low_end), (high, high_end) = (
         (shift.reward(reward, False) / (1 - shift.gamma), shift.reward(reward, True))

@@ -1,9 +1,8 @@
 """Environments of one task side by side, one row for each seed."""
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-import gymnasium as gym
 import numpy as np
 
 from rewardshift.envs.tasks import MakeEnv, TaskSpec, env_maker, flatten, probe_spec
@@ -47,12 +46,7 @@ class Environments:
     def restart(self, seeds: Sequence[int]) -> np.ndarray:
         """Starts a new episode in every row, from that row's seed."""
         pairs = zip(self._envs, seeds, strict=True)
-        return np.stack([self._first(env, seed) for env, seed in pairs])
-
-    def _first(self, env: gym.Env[Any, Any], seed: int | None = None) -> np.ndarray:
-        """The first observation of a new episode."""
-        observation, _ = env.reset(seed=seed)
-        return flatten(observation, self.spec)
+        return np.stack([flatten(env.reset(seed=seed)[0], self.spec) for env, seed in pairs])
 
     def step(self, actions: np.ndarray) -> Step:
         """Takes one action in every row."""
@@ -69,7 +63,7 @@ class Environments:
             following[row] = flatten(raw, self.spec)
             success[row] = info.get("is_success", info.get("success", np.nan))
             if terminated[row] or truncated[row]:
-                restarted[row] = self._first(env)
+                restarted[row] = flatten(env.reset()[0], self.spec)
         observation = following
         if restarted:
             observation = following.copy()
