@@ -1,7 +1,7 @@
 """Rules that choose the shift, from the rewards of a training or from a data set."""
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields, replace
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from typing import Annotated, Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
@@ -210,13 +210,11 @@ def _known(reward: Any, terminated: Any) -> tuple[np.ndarray, np.ndarray]:
 
 
 def as_rule(value: Any) -> Rule | None:
-    """The rule that a shift stands for: `"auto"`, or a rule as in JSON; None if it is a number."""
+    """The rule that a shift stands for: `"auto"`, or a rule; None if it is a number."""
     if isinstance(value, str):
         if value != AUTO:
             raise InputError(f"a shift must be a number, a Shift or 'auto', got {value!r}")
         return Auto()
-    if isinstance(value, Mapping) and set(value) == {field.name for field in fields(Auto)}:
-        return Auto(**value)
     return value if isinstance(value, Rule) else None
 
 
@@ -237,13 +235,9 @@ def chosen_shift(
     gamma: float | None,
     rewards: Callable[[], tuple[np.ndarray, np.ndarray]],
 ) -> Shift:
-    """A shift as it is given, or as a rule chooses it from rewards that are all known.
+    """A shift as it is given, or as its rule chooses it from rewards that are all known.
 
-    Args:
-        rule: The rule that the shift stands for, or None.
-        shift: A bias, a `Shift`, the dict of a `Shift` in JSON, or what the rule was given as.
-        gamma: The discount of the agent that learns, for a choice.
-        rewards: A function that finds the rewards and the terminal flags; called for a choice only.
+    `rewards` finds these and the terminal flags; it is called for a choice only.
     """
     if rule is None:
         if gamma is not None:
