@@ -90,7 +90,7 @@ class Layer(NamedTuple):
 
 
 def init_layer(key: PRNGKeyArray, inputs: int, outputs: int) -> Layer:
-    """A layer with uniform numbers in +-1 / sqrt(inputs)."""
+    """A layer with uniform numbers in +-1 / sqrt(inputs), as in PyTorch and most papers' code."""
     weight_key, bias_key = jax.random.split(key)
     bound = 1 / math.sqrt(inputs)
     return Layer(
