@@ -7,7 +7,7 @@ import numpy as np
 
 from rewardshift.auto import RULE, Auto
 from rewardshift.checks import Count, Discount, Natural, Positive, checked
-from rewardshift.envs.tasks import MakeEnv, env_maker, env_name, refuse_shifted
+from rewardshift.envs.tasks import MakeEnv, env_name, plain_env
 from rewardshift.optimism import value_bounds
 from rewardshift.probe import SECONDS, STEPS, Probe, play
 from rewardshift.shift import Shift
@@ -115,8 +115,7 @@ def suggest_shift(
     checked("gamma", Discount, gamma)
     sizes = checked("steps", Count, steps), checked("seed", Natural, seed)
     checked("seconds", Positive, seconds)
-    made = refuse_shifted(env_maker(env, flat=False)())
-    probe = play(made, sizes[0], seed=sizes[1], seconds=seconds, on_step=on_step)
+    probe = play(plain_env(env), sizes[0], seed=sizes[1], seconds=seconds, on_step=on_step)
     return Suggestion(env_name(env), gamma, probe)
 
 

@@ -230,6 +230,11 @@ def _flat(env: gym.Env[Any, Any]) -> gym.Env[Any, Any]:
     return env
 
 
+def plain_env(env: str | MakeEnv) -> gym.Env[Any, Any]:
+    """A new environment as it is; refused if there is none, or if its rewards are shifted."""
+    return refuse_shifted(env_maker(env, flat=False)())
+
+
 def env_name(env: str | MakeEnv) -> str:
     """The name by which a run identifies its environment."""
     return env if isinstance(env, str) else FUNCTION + _function_name(env)

@@ -18,7 +18,7 @@ import gymnasium as gym
 
 from rewardshift.auto import AUTO, Auto
 from rewardshift.checks import Count, Discount, check, checked
-from rewardshift.envs.tasks import MakeEnv, env_maker, env_name, import_foreign, refuse_shifted
+from rewardshift.envs.tasks import MakeEnv, env_name, import_foreign, plain_env
 from rewardshift.episodes import episode_steps
 from rewardshift.errors import InputError, TrainingError, blaming, one_line, shown
 from rewardshift.lab.figure import Curve, Figure, Unit
@@ -150,7 +150,7 @@ class SweptTrial:
 
     def _environment(self, shift: Shift | Auto | tuple[Shift, ...] | None) -> gym.Env[Any, Any]:
         """A new environment with this shift; members, and evaluations, have none around it."""
-        env = refuse_shifted(env_maker(self.make or self.env, flat=False)())
+        env = plain_env(self.env if self.make is None else self.make)
         if isinstance(shift, Auto):
             return ShiftReward(env, shift, gamma=self.gamma)
         return ShiftReward(env, shift) if isinstance(shift, Shift) else env
