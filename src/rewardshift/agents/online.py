@@ -98,9 +98,10 @@ class Online(Agent):
         if self.rule is None:
             return cast("tuple[Shift, ...]", self.shift)
         shifts: Any = self.rule.shifts(self.rule.start(), self.gamma)
-        several = isinstance(shifts, tuple) and shifts
-        if not (several and all(isinstance(one, Shift) for one in shifts)) or any(
-            np.ndim(one.bias) or np.ndim(one.scale) for one in shifts
+        several = isinstance(shifts, tuple) and len(shifts) > 0
+        if not several or not all(
+            isinstance(one, Shift) and np.ndim(one.bias) == np.ndim(one.scale) == 0
+            for one in shifts
         ):
             raise InputError(
                 f"shifts of {shown(self.rule)} must return a tuple with a Shift, of one bias and"
