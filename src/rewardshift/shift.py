@@ -185,7 +185,8 @@ class Shift:  # noqa: PLW1641  the dataclass gets a hash of its fields
         if self.terminal == "absorbing":
             check_shape("terminated", ended, "total", total)
             share = share + (1 - share) * like(ended * 1.0, share)
-        return like(self.scale, total) * total + like(share * like(offset, share), total)
+        offset = share * like(offset, share)
+        return like(self.scale, total) * total + like(offset, total)
 
     @property
     def credits_ends(self) -> bool:
