@@ -107,7 +107,7 @@ class Shift:  # noqa: PLW1641  the dataclass gets a hash of its fields
         """
         reward, ended = as_numbers("reward", reward), as_numbers("terminated", terminated)
         shifted = like(self.scale, reward) * reward + like(self.bias, reward)
-        if not self.credits_ends:
+        if self.terminal == "zero":
             return shifted
         self.need_discount()
         check_shape("terminated", ended, "reward", reward)
@@ -132,7 +132,7 @@ class Shift:  # noqa: PLW1641  the dataclass gets a hash of its fields
         """
         reward, ended = as_numbers("reward", reward), as_numbers("terminated", terminated)
         primal = (reward - like(self.bias, reward)) / like(self.scale, reward)
-        if not self.credits_ends:
+        if self.terminal == "zero":
             return primal
         self.need_discount()
         check_shape("terminated", ended, "reward", reward)
