@@ -5,9 +5,11 @@ from dataclasses import replace
 from typing import Any
 
 import gymnasium as gym
+import jax.numpy as jnp
 import numpy as np
 
 from rewardshift import Shift
+from rewardshift.agents.base import Batch
 
 
 def stop_at(step: int) -> Callable[[int, Any], None]:
@@ -115,3 +117,19 @@ class Rooms(gym.Env[Any, Any]):
 
     def step(self, action: Any) -> Any:
         return self.observation_space.sample(), 1.0, False, True, {}
+
+
+def random_batch(seed: int, size: int = 6, features: int = 3, actions: int = 0) -> Batch:
+    """Random transitions, with actions of so many numbers, or else one of two discrete ones."""
+    rng = np.random.default_rng(seed)
+    return Batch(
+        observation=jnp.asarray(rng.normal(size=(size, features)), jnp.float32),
+        action=jnp.asarray(rng.uniform(-1, 1, size=(size, actions)), jnp.float32)
+        if actions
+        else jnp.asarray(rng.integers(2, size=size), jnp.int32),
+        reward=jnp.asarray(rng.normal(size=size), jnp.float32),
+        next_observation=jnp.asarray(rng.normal(size=(size, features)), jnp.float32),
+        terminated=jnp.asarray(rng.random(size) < 0.5),
+        steps=jnp.asarray(rng.integers(1, 4, size=size), jnp.int32),
+        intrinsic=jnp.asarray(rng.random(size), jnp.float32),
+    )

@@ -12,7 +12,7 @@ import test_dqn
 import test_sac
 import test_td3
 from fuzzing import as_installed
-from probes import Aim, Probe, delayed_value, ending
+from probes import Aim, Probe, delayed_value, ending, random_batch
 from test_td3 import BIASES, BUDGET, KEY, assert_same, of_member
 
 from rewardshift import DQN, MLP, RND, SAC, InputError, OnlineBudget, Shift, ddpg, train
@@ -115,13 +115,14 @@ def test_a_member_is_a_single_agent_with_its_bias(agent: Any, k: int) -> None:
     """The same batches, and the same policy: the one that follows this member."""
     case = test_td3 if agent.continuous else test_dqn
     together = agent.init(KEY, case.SPEC)
-    for observation in case.random_batch(9).observation:
+    for observation in random_batch(9).observation:
         together, _ = agent.observe(together, observation)
     led = together.lead._replace(leader=jnp.asarray(k, jnp.int32))
     single, together = member_alone(together, k), together._replace(lead=led)
     alone = replace(agent, shift=BIASES[k])
     for i in range(6):
-        given = (case.random_batch(i), jax.random.fold_in(KEY, i), i % agent.period)
+        batch = random_batch(i, actions=2 if agent.continuous else 0)
+        given = (batch, jax.random.fold_in(KEY, i), i % agent.period)
         together, _ = agent.update(together, *given)
         single, _ = alone.update(single, *given)
     lead = single.lead  # beside which nothing differs

@@ -9,6 +9,7 @@ import pytest
 import scipy.stats
 from hypothesis import given
 from hypothesis import strategies as st
+from probes import random_batch
 
 from rewardshift.agents.base import Batch
 from rewardshift.agents.bcq import BCQ
@@ -36,17 +37,7 @@ def twin(critics: Any, which: int) -> Any:
 
 @pytest.fixture(scope="module")
 def batch() -> Batch:
-    generator = np.random.default_rng(0)
-    count = 7
-    return Batch(
-        observation=jnp.asarray(generator.normal(size=(count, 5)), jnp.float32),
-        action=jnp.asarray(generator.uniform(-1, 1, (count, 2)), jnp.float32),
-        reward=jnp.asarray(generator.normal(size=count), jnp.float32),
-        next_observation=jnp.asarray(generator.normal(size=(count, 5)), jnp.float32),
-        terminated=jnp.asarray(np.arange(count) % 3 == 0),
-        steps=jnp.ones(count, jnp.int32),
-        intrinsic=jnp.zeros(count),
-    )
+    return random_batch(0, 7, 5, 2)
 
 
 def test_bcq_acts_alike_on_equal_observations_and_unlike_on_others(batch: Batch) -> None:

@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 import optax
 import pytest
-from probes import Probe, ending
+from probes import Probe, ending, random_batch
 
 from rewardshift import InputError
 from rewardshift.agents.base import Batch
@@ -36,19 +36,6 @@ def test_the_better_of_two_actions(double: bool) -> None:
     values = agent.values(state, jnp.ones((1, 1)))[:, 0]
     expected = [[-1 + b, 1 + b] for b in BIASES]
     np.testing.assert_allclose(values, expected, atol=0.1)
-
-
-def random_batch(seed: int, size: int = 6) -> Batch:
-    rng = np.random.default_rng(seed)
-    return Batch(
-        jnp.asarray(rng.normal(size=(size, 3)), jnp.float32),
-        jnp.asarray(rng.integers(2, size=size), jnp.int32),
-        jnp.asarray(rng.normal(size=size), jnp.float32),
-        jnp.asarray(rng.normal(size=(size, 3)), jnp.float32),
-        jnp.asarray(rng.random(size) < 0.5),
-        jnp.asarray(rng.integers(1, 4, size=size), jnp.int32),
-        jnp.asarray(rng.random(size), jnp.float32),
-    )
 
 
 def plain_target(agent: DQN, state: DQNState, batch: Batch, member: int) -> np.ndarray:

@@ -106,22 +106,8 @@ def test_from_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str
     reach = f"train td3 --env FetchReach-v4 --warm-up 10 --shift 1 {small}".split()
     final = "final(ratio=2, success_ends=True)"
     run = tmp_path / "run"
-    assert (
-        main(
-            [
-                *reach,
-                "--hindsight",
-                final,
-                "--reward-range",
-                "-1",
-                "0",
-                "--normalise",
-                "--out",
-                str(run),
-            ]
-        )
-        == 0
-    )
+    flags = [f"--hindsight={final}", "--reward-range", "-1", "0", "--normalise", f"--out={run}"]
+    assert main([*reach, *flags]) == 0
     header, *lines = (run / "metrics.csv").read_text().splitlines()
     rate = [line.split(",")[header.split(",").index("success_rate")] for line in lines]
     assert set(rate) <= {"0", "1"}

@@ -317,15 +317,3 @@ def test_a_multistep_return_shifts_like_its_rewards(
     if not (terminated and terminal == "absorbing"):
         offset = b * (1 - gamma**n) / (1 - gamma)
         assert result == pytest.approx(k * total + offset, abs=1e-9 * (1 + size))
-
-
-def test_multistep_returns_of_several_lengths_at_once() -> None:
-    shift = Shift(-1.0, 2.0, 0.9, "absorbing")
-    totals, steps, ends = np.ones(3), np.array([1, 2, 3]), np.array([False, True, False])
-    alone = [
-        shift.multistep_return(t, int(n), bool(e))
-        for t, n, e in zip(totals, steps, ends, strict=True)
-    ]
-    np.testing.assert_allclose(shift.multistep_return(totals, steps, ends), alone)
-    traced = jax.jit(lambda n: shift.multistep_return(jnp.ones(3), n, jnp.asarray(ends)))(steps)
-    np.testing.assert_allclose(traced, alone, atol=1e-6 * abs(shift.value_offset))

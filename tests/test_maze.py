@@ -209,18 +209,9 @@ def test_the_gap_is_the_same_on_every_scale() -> None:
     np.testing.assert_allclose(ours.q_gap, theirs.q_gap, rtol=1e-5)
 
 
-@pytest.mark.parametrize(
-    ("numbers", "match"),
-    [
-        ({"episodes": 25, "evaluate_every": 10}, "got 25"),
-        ({"episodes": 0}, "episodes must be a whole number of 1 or more"),
-        ({"evaluate_every": 0}, "evaluate_every must be a whole number"),
-        ({"evaluation_episodes": 0}, "evaluation_episodes must be a whole number"),
-    ],
-)
-def test_a_bad_budget_is_refused(numbers: dict[str, Any], match: str) -> None:
-    with pytest.raises(ValueError, match=match):
-        TabularBudget(**numbers)
+def test_a_bad_budget_is_refused() -> None:
+    with pytest.raises(ValueError, match="got 25"):
+        TabularBudget(episodes=25, evaluate_every=10)
 
 
 def test_the_methods_have_the_papers_constants() -> None:

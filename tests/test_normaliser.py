@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from probes import Probe
+from probes import Probe, random_batch
 from test_agent_runs import stopped_and_resumed
 
 from rewardshift import DQN, SAC, TD3, Convolution, InputError, load
@@ -77,17 +77,9 @@ def looked_around(agent: Any, seen: np.ndarray) -> Any:
 
 
 def some_batch(agent: Any, seen: np.ndarray) -> Batch:
-    generator = np.random.default_rng(1)
-    return Batch(
-        observation=jnp.asarray(seen[:8]),
-        action=jnp.asarray(generator.uniform(-1, 1, (8, 2)).astype(np.float32))
-        if agent.continuous
-        else jnp.asarray(generator.integers(0, 2, 8), jnp.int32),
-        reward=jnp.ones(8),
-        next_observation=jnp.asarray(seen[8:16]),
-        terminated=jnp.zeros(8, bool),
-        steps=jnp.ones(8, jnp.int32),
-        intrinsic=jnp.zeros(8),
+    batch = random_batch(1, 8, 5, 2 if agent.continuous else 0)
+    return batch._replace(
+        observation=jnp.asarray(seen[:8]), next_observation=jnp.asarray(seen[8:16])
     )
 
 

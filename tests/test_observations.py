@@ -30,7 +30,6 @@ LEAVES: st.SearchStrategy[Any] = st.one_of(
     ),
     st.lists(st.integers(1, 3), min_size=1, max_size=3).map(spaces.MultiDiscrete),
     st.sampled_from([(1,), (4,), (2, 3)]).map(spaces.MultiBinary),
-    st.builds(spaces.Text, st.integers(1, 4)),
 )
 SPACES = st.recursive(
     LEAVES,
@@ -87,8 +86,6 @@ def test_one_and_many_are_flattened_as_gymnasium_does(
         (spaces.Tuple([spaces.Discrete(2)] * 2), (1,)),
         (spaces.Tuple([spaces.Discrete(2)] * 2), ([1, 1], [1])),
         (spaces.Tuple([spaces.Discrete(2)] * 2), ([1], 1)),
-        (spaces.Text(2), "abc"),
-        (spaces.Text(2), 5),
     ],
 )
 def test_observations_of_other_spaces_do_not_fit(space: gym.Space[Any], wrong: Any) -> None:
@@ -107,7 +104,6 @@ def test_observations_of_other_spaces_do_not_fit(space: gym.Space[Any], wrong: A
         ("MultiDiscrete", (0, 2), (0, 0)),
         ("Dict", (("a", ("Box",)),)),
         ("Tuple", 5),
-        ("Text", 2, 7),
     ],
 )
 def test_a_damaged_structure_is_refused(structure: tuple[Any, ...]) -> None:

@@ -9,12 +9,11 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 import torch
-from probes import Aim
+from probes import Aim, random_batch
 from test_td3 import (
     BIASES,
     KEY,
     assert_same,
-    random_batch,
 )
 from test_td3 import SPEC as TASK
 from test_whole_updates import (
@@ -120,7 +119,7 @@ def test_whole_updates(changes: dict[str, Any], weights: list[float]) -> None:
     reference = TorchSAC(agent, state, weights)
     update = jax.jit(agent.update, static_argnums=3)
     for number in range(UPDATES):
-        batch, key = random_batch(number, COUNT), jax.random.key(10 + number)
+        batch, key = random_batch(number, COUNT, actions=2), jax.random.key(10 + number)
         state, _ = update(state, batch, key, 0)
         reference.update(batch, key)
     pairs: list[tuple[Any, list[Tensor]]] = [(state.policy.parameters, flat(reference.policy))]

@@ -98,11 +98,6 @@ def test_a_mix_of_scales_is_a_mix_of_primal_values(
     np.testing.assert_allclose(mixed - mixed[0], expected - expected[0], atol=tolerance)
 
 
-@pytest.mark.parametrize("shifts", [(0.0,), (-0.5, 0.0, 0.5), (1.0, 1.0)])
-def test_weights_add_up(shifts: tuple[float, ...]) -> None:
-    assert Optimistic(0.3).weights(jnp.asarray(shifts)).sum() == pytest.approx(1.0)
-
-
 def changes(least: tuple[int, int], lengths: Sequence[int]) -> list[int]:
     """The steps after which a leader is drawn, over episodes of these lengths."""
     agent = DQN(shift=(0.0, 0.0, 0.0), lead_episodes=least[0], lead_steps=least[1])

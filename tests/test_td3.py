@@ -6,9 +6,9 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
+from probes import random_batch
 
 from rewardshift import TD3, OnlineBudget
-from rewardshift.agents.base import Batch
 from rewardshift.agents.networks import MLP
 from rewardshift.envs.tasks import TaskSpec
 
@@ -28,19 +28,6 @@ KEY = jax.random.key(0)
 SPEC = TaskSpec(3, "float32", action_size=2)
 
 
-def random_batch(seed: int, size: int = 6) -> Batch:
-    rng = np.random.default_rng(seed)
-    return Batch(
-        jnp.asarray(rng.normal(size=(size, 3)), jnp.float32),
-        jnp.asarray(rng.uniform(-1, 1, size=(size, 2)), jnp.float32),
-        jnp.asarray(rng.normal(size=size), jnp.float32),
-        jnp.asarray(rng.normal(size=(size, 3)), jnp.float32),
-        jnp.asarray(rng.random(size) < 0.5),
-        jnp.ones(size, jnp.int32),
-        jnp.zeros(size, jnp.float32),
-    )
-
-
 def of_member(tree: Any, k: int) -> Any:
     """The part of one member; what members share, a scalar, stays."""
     return jax.tree.map(lambda leaf: leaf[k : k + 1] if leaf.ndim else leaf, tree)
@@ -53,10 +40,10 @@ def assert_same(ours: Any, theirs: Any) -> None:
 
 def test_actor_and_targets_wait_for_their_turn() -> None:
     state = SMALL.init(KEY, SPEC)
-    waiting, _ = SMALL.update(state, random_batch(0), KEY, 0)
+    waiting, _ = SMALL.update(state, random_batch(0, actions=2), KEY, 0)
     assert_same(waiting.actors, state.actors)
     assert_same(waiting.target_critics, state.target_critics)
-    moved, _ = SMALL.update(state, random_batch(0), KEY, 1)
+    moved, _ = SMALL.update(state, random_batch(0, actions=2), KEY, 1)
     assert_same(moved.critics, waiting.critics)
     actors = (moved.actors.parameters, state.actors.parameters)
     critics = (moved.target_critics, state.target_critics)

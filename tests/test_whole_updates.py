@@ -8,10 +8,10 @@ from dataclasses import replace
 from typing import Any
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 import pytest
 import torch
+from probes import random_batch
 
 from rewardshift import Shift
 from rewardshift.agents import cql
@@ -87,16 +87,8 @@ def step(optimiser: torch.optim.Optimizer, loss: Tensor) -> None:
 
 @pytest.fixture(scope="module")
 def batch() -> Batch:
-    generator = np.random.default_rng(1)
-    return Batch(
-        observation=jnp.asarray(generator.normal(size=(COUNT, 4)), jnp.float32),
-        action=jnp.asarray(generator.uniform(-0.9, 0.9, (COUNT, 2)), jnp.float32),
-        reward=jnp.asarray(generator.normal(size=COUNT), jnp.float32),
-        next_observation=jnp.asarray(generator.normal(size=(COUNT, 4)), jnp.float32),
-        terminated=jnp.asarray([False, True, False, False, False, False]),
-        steps=jnp.ones(COUNT, jnp.int32),
-        intrinsic=jnp.zeros(COUNT),
-    )
+    made = random_batch(1, COUNT, 4, 2)
+    return made._replace(action=0.9 * made.action)
 
 
 def compare(agent: Any, batch: Batch, make: Callable[..., Any], parts: dict[str, Any]) -> None:

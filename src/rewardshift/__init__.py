@@ -72,34 +72,27 @@ __all__ = [
     "train_offline",
 ]
 
-# The names that need the extra `agents`, imported when they are first used.
-_LAZY = {
-    "Agent": "agents.base",
-    "BCQ": "agents.bcq",
-    "CQL": "agents.cql",
-    "DQN": "agents.dqn",
-    "MLP": "agents.networks",
-    "RND": "agents.intrinsic",
-    "SAC": "agents.sac",
-    "TD3": "agents.td3",
-    "Constants": "lab.sweep.constants",
-    "Convolution": "agents.networks",
-    "Dataset": "data",
-    "Hindsight": "training.hindsight",
-    "OfflineBudget": "training.offline",
-    "OnlineBudget": "training.online",
-    "Policy": "training.policy",
-    "Response": "report.sweeps",
-    "Result": "training.runs",
-    "Subset": "data",
-    "ddpg": "agents.td3",
-    "load": "training.run_folder",
-    "load_dataset": "data",
-    "resume": "training.runs",
-    "sweep": "report.sweeps",
-    "train": "training.runs",
-    "train_offline": "training.runs",
+# The names that need the extra `agents`, by their modules, which are imported when they are used.
+_BY_MODULE = {
+    "agents.base": ("Agent",),
+    "agents.bcq": ("BCQ",),
+    "agents.cql": ("CQL",),
+    "agents.dqn": ("DQN",),
+    "agents.intrinsic": ("RND",),
+    "agents.networks": ("MLP", "Convolution"),
+    "agents.sac": ("SAC",),
+    "agents.td3": ("TD3", "ddpg"),
+    "data": ("Dataset", "Subset", "load_dataset"),
+    "lab.sweep.constants": ("Constants",),
+    "report.sweeps": ("Response", "sweep"),
+    "training.hindsight": ("Hindsight",),
+    "training.offline": ("OfflineBudget",),
+    "training.online": ("OnlineBudget",),
+    "training.policy": ("Policy",),
+    "training.run_folder": ("load",),
+    "training.runs": ("Result", "resume", "train", "train_offline"),
 }
+_LAZY = {name: module for module, names in _BY_MODULE.items() for name in names}
 
 
 def __dir__() -> list[str]:

@@ -9,11 +9,6 @@ import numpy as np
 from rewardshift.errors import InputError, shown
 
 
-def affine(scale: Any, offset: Any, value: Any) -> Any:
-    """`scale * value + offset`, in the floating dtype of `value`."""
-    return like(scale, value) * value + like(offset, value)
-
-
 def like(number: Any, value: Any) -> Any:
     """`number` in the floating dtype of `value`, so that adding it changes no dtype."""
     if type(number) in (bool, int, float):  # not isinstance: a np.float64 would widen float32
@@ -82,22 +77,8 @@ def expm1(value: Any) -> Any:
     return value.expm1() if _is_torch(value) else _namespace(value).expm1(value)
 
 
-def same(this: Any, other: Any) -> bool:
-    """Whether two numbers are equal; each may be an array or None."""
-    if this is None or other is None:
-        return this is other
-    return np.array_equal(as_numpy(this), as_numpy(other))
-
-
 def check_shape(name: str, value: Any, of: str, rewards: Any) -> None:
-    """Refuses a value that would broadcast the rewards to another shape.
-
-    Args:
-        name: The name of the value.
-        value: The value.
-        of: The name of the rewards.
-        rewards: The rewards.
-    """
+    """Refuses a value, called `name`, that would broadcast the rewards, called `of`."""
     shape, given = tuple(np.shape(rewards)), tuple(np.shape(value))
     try:
         fits = np.broadcast_shapes(shape, given) == shape

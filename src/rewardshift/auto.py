@@ -1,12 +1,12 @@
 """Rules that choose the shift, from the rewards of a training or from a data set."""
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields, replace
-from typing import Any, NamedTuple, Protocol, runtime_checkable
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Annotated, Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 
-from rewardshift.checks import Discount, Finite, Positive, check, checked
+from rewardshift.checks import Discount, Finite, Must, Positive, Settings, checked
 from rewardshift.errors import InputError, shown
 from rewardshift.optimism import value_bounds
 from rewardshift.shift import Shift, Terminal, as_single_shift
@@ -21,6 +21,7 @@ RULE = (
 )
 # For rewards at every step: the bias of an optimism of one unit. With five it is half a reward.
 EVERY_STEP = 0.1
+Levels = Annotated[tuple[Finite, ...], Must("at least one number", bool)]
 
 
 @runtime_checkable
@@ -80,7 +81,7 @@ class Seen(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Auto:
+class Auto(Settings):
     """The rule that `"auto"` stands for.
 
     A reward that ends the episode can be had once; a reward after which the episode goes on can be
@@ -112,14 +113,9 @@ class Auto:
     Shift(bias=0.0, scale=1.0, gamma=0.5, terminal='goal')
     """
 
-    optimism: Finite | tuple[Finite, ...] = 5.0
+    optimism: Finite | Levels = 5.0
     terminal: Terminal = "goal"
     least: Positive = 1.0
-
-    def __post_init__(self) -> None:
-        check(self)
-        if self.optimism == ():
-            raise InputError("optimism must be at least one number, got ()")
 
     def start(self) -> Seen:
         """See `Rule`."""
@@ -170,7 +166,7 @@ class Auto:
 
 
 @dataclass(frozen=True)
-class Cautious:
+class Cautious(Settings):
     """The rule for the shift on a data set: values start at the lowest possible one, or at 0.
 
     This is what `"auto"` stands for there. The lowest possible value is the lowest that rewards
@@ -185,9 +181,6 @@ class Cautious:
     """
 
     terminal: Terminal = "absorbing"
-
-    def __post_init__(self) -> None:
-        check(self)
 
     def shift(self, reward: np.ndarray, terminated: np.ndarray, gamma: float) -> Shift:
         """The shift.
@@ -217,13 +210,11 @@ def _known(reward: Any, terminated: Any) -> tuple[np.ndarray, np.ndarray]:
 
 
 def as_rule(value: Any) -> Rule | None:
-    """The rule that a shift stands for: `"auto"`, or a rule as in JSON; None if it is a number."""
+    """The rule that a shift stands for: `"auto"`, or a rule; None if it is a number."""
     if isinstance(value, str):
         if value != AUTO:
             raise InputError(f"a shift must be a number, a Shift or 'auto', got {value!r}")
         return Auto()
-    if isinstance(value, Mapping) and set(value) == {field.name for field in fields(Auto)}:
-        return Auto(**value)
     return value if isinstance(value, Rule) else None
 
 
@@ -238,21 +229,29 @@ def rule_on_data(shift: Any) -> Cautious | None:
     return shift if isinstance(shift, Cautious) else None
 
 
-def shift_on_data(
-    shift: Any, gamma: float | None, data: Callable[[], tuple[np.ndarray, np.ndarray]]
+def chosen_shift(
+    rule: Auto | Cautious | None,
+    shift: Any,
+    gamma: float | None,
+    rewards: Callable[[], tuple[np.ndarray, np.ndarray]],
 ) -> Shift:
-    """A shift as it is given, or as `"auto"` or a `Cautious` chooses it from a data set.
+    """A shift as it is given, or as its rule chooses it from rewards that are all known.
 
-    Args:
-        shift: A bias, a `Shift`, the dict of a `Shift` in JSON, `"auto"` or a `Cautious`.
-        gamma: The discount of the agent that learns, for a choice.
-        data: A function that reads the rewards and the terminal flags; called for a choice only.
+    `rewards` finds these and the terminal flags; it is called for a choice only.
     """
-    rule = shift if isinstance(shift, Cautious) else rule_on_data(as_rule(shift))
     if rule is None:
         if gamma is not None:
             raise InputError(f"gamma is for shift='auto'; a Shift has its own, got {shift!r}")
         return as_single_shift(shift)
     if gamma is None:
         raise InputError(f"{shift!r} needs the agent's discount, as in gamma=0.99, got gamma=None")
-    return rule.shift(*data(), gamma)
+    checked("gamma", Discount, gamma)  # before the search, which may take a while
+    return rule.shift(*rewards(), gamma)
+
+
+def shift_on_data(
+    shift: Any, gamma: float | None, data: Callable[[], tuple[np.ndarray, np.ndarray]]
+) -> Shift:
+    """A shift as it is given, or as `"auto"` or a `Cautious` chooses it; see `chosen_shift`."""
+    rule = shift if isinstance(shift, Cautious) else rule_on_data(as_rule(shift))
+    return chosen_shift(rule, shift, gamma, data)

@@ -65,8 +65,7 @@ def check(config: Any) -> None:
 class Settings:
     """The base class of a configuration: a dataclass whose fields are checked when it is made."""
 
-    def __post_init__(self) -> None:
-        check(self)
+    __post_init__ = check
 
 
 def checked(name: str, kind: Any, value: Any) -> Any:

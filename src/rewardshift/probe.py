@@ -3,10 +3,10 @@
 import contextlib
 import copy
 import random
+import sys
 import time
-from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
 
 import gymnasium as gym
 import numpy as np
@@ -23,8 +23,7 @@ ELSEWHERE = (
 )
 
 
-@dataclass(frozen=True)
-class Probe:
+class Probe(NamedTuple):
     """The steps of random play, in their order.
 
     Args:
@@ -44,6 +43,7 @@ def play(
     *,
     seed: int = 0,
     seconds: float = SECONDS,
+    on_step: Callable[[int], None] | None = None,
 ) -> Probe:
     """Plays random actions, and closes the environment; the same seed plays the same.
 
@@ -52,13 +52,16 @@ def play(
         steps: The number of steps.
         seed: The seed of the environment and of the actions.
         seconds: The time after which it stops with fewer steps.
+        on_step: Called with the number of each step.
     """
     rewards, terminals, ends = np.zeros(steps), np.zeros(steps, bool), np.zeros(steps, bool)
     until, over, taken = time.monotonic() + seconds, True, 0
     actions = copy.deepcopy(env.action_space)  # a class may share its space with all its instances
     actions.seed(seed)
     blamed = blaming(f"the environment {env}, under random actions,")
-    with blamed, contextlib.closing(env), _global_random_numbers(seed):
+    with blamed, contextlib.closing(env), same_randomness():
+        random.seed(seed)
+        np.random.seed(seed)  # noqa: NPY002
         while taken < steps and (not taken or time.monotonic() < until):
             if over:
                 env.reset(seed=None if taken else seed)
@@ -66,6 +69,8 @@ def play(
             over = bool(terminated or truncated)
             rewards[taken], terminals[taken], ends[taken] = reward, bool(terminated), over
             taken += 1
+            if on_step is not None:
+                on_step(taken)
     wrong = rewards[~np.isfinite(rewards)]
     if wrong.size:
         raise InputError(f"a shift needs finite rewards, the environment {env} paid {wrong[0]}")
@@ -73,16 +78,16 @@ def play(
 
 
 @contextlib.contextmanager
-def _global_random_numbers(seed: int) -> Iterator[None]:
-    """Seeds the global random numbers, which an environment may use, and sets them back."""
-    before = random.getstate(), np.random.get_state()  # noqa: NPY002
-    random.seed(seed)
-    np.random.seed(seed)  # noqa: NPY002
+def same_randomness() -> Iterator[None]:
+    """Restores the global random generators of Python, NumPy and torch, which a task may use."""
+    torch = sys.modules.get("torch")  # nothing to restore where it is not loaded
+    python, numpy = random.getstate(), np.random.get_state()  # noqa: NPY002
     try:
-        yield
+        with contextlib.nullcontext() if torch is None else torch.random.fork_rng():
+            yield
     finally:
-        random.setstate(before[0])
-        np.random.set_state(before[1])  # noqa: NPY002
+        random.setstate(python)
+        np.random.set_state(numpy)  # noqa: NPY002
 
 
 def play_copy(env: gym.Env[Any, Any]) -> Probe:
@@ -107,9 +112,7 @@ def play_copy(env: gym.Env[Any, Any]) -> Probe:
 def _copy(env: gym.Env[Any, Any], memo: dict[int, Any]) -> gym.Env[Any, Any]:
     """A copy without the wrappers that record, which draws nothing on the screen.
 
-    Args:
-        env: The environment.
-        memo: The copies of its parts, to which wrappers may refer from outside.
+    `memo` holds the copies of its parts, to which wrappers may refer from outside.
     """
     if not isinstance(env, gym.Wrapper):
         twin = copy.deepcopy(env, memo)

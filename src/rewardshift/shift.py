@@ -21,17 +21,16 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
-from rewardshift.arrays import affine, as_numbers, as_numpy, check_shape, expm1, like, log, same
+from rewardshift.arrays import as_numbers, as_numpy, check_shape, expm1, like, log
 from rewardshift.errors import InputError, needs, shown
 
 Terminal = Literal["zero", "absorbing", "goal"]
 
-ROUNDING = 1e-6  # of numbers in single precision, with some room
 _LEAVES = ("bias", "scale", "gamma")
 
 
 @dataclass(frozen=True)
-class Shift:
+class Shift:  # noqa: PLW1641  the dataclass gets a hash of its fields
     """A linear change of the reward, ``r' = scale * r + bias``, and its effect on values.
 
     It is frozen, and hashable if its numbers are Python floats. It takes floats, NumPy, JAX
@@ -93,11 +92,9 @@ class Shift:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Shift):
             return NotImplemented
-        alike = (same(getattr(self, name), getattr(other, name)) for name in _LEAVES)
+        pairs = ((getattr(self, name), getattr(other, name)) for name in _LEAVES)
+        alike = (np.array_equal(as_numpy(ours), as_numpy(theirs)) for ours, theirs in pairs)
         return self.terminal == other.terminal and all(alike)
-
-    def __hash__(self) -> int:
-        return hash((self.bias, self.scale, self.gamma, self.terminal))
 
     def reward(self, reward: Any, terminated: Any = False) -> Any:
         """The shifted reward, `k r + b`.
@@ -109,8 +106,8 @@ class Shift:
                 flags whose shape would make the result larger than the reward.
         """
         reward, ended = as_numbers("reward", reward), as_numbers("terminated", terminated)
-        shifted = affine(self.scale, self.bias, reward)
-        if not self.credits_ends:
+        shifted = like(self.scale, reward) * reward + like(self.bias, reward)
+        if self.terminal == "zero":
             return shifted
         self.need_discount()
         check_shape("terminated", ended, "reward", reward)
@@ -122,8 +119,8 @@ class Shift:
     def to_primal_reward(self, reward: Any, terminated: Any = False) -> Any:
         """The primal reward of a shifted one: the inverse of `reward`.
 
-        With `terminal="goal"` and a bias above 0, two terminal rewards can have the same shifted
-        reward, one of a goal and one of another end. Such a reward is refused.
+        `terminal="goal"` needs a bias of 0 or less: above 0, two terminal rewards can have the same
+        shifted reward, one of a goal and one of another end.
 
         Args:
             reward: The shifted reward, a number, a list or an array.
@@ -135,15 +132,19 @@ class Shift:
         """
         reward, ended = as_numbers("reward", reward), as_numbers("terminated", terminated)
         primal = (reward - like(self.bias, reward)) / like(self.scale, reward)
-        if not self.credits_ends:
+        if self.terminal == "zero":
             return primal
         self.need_discount()
         check_shape("terminated", ended, "reward", reward)
         credit = like(self._credit / self.scale, primal)
         if self.terminal == "goal":
-            _check_goals(primal, ended, credit, self.bias / self.scale)
-            # A goal has no credit, so it is above 0 here. With a bias below 0, other ends are at
-            # the credit or below: half of it tells the two apart, whatever the rounding.
+            if not isinstance(self.bias, float) or self.bias > 0:
+                raise InputError(
+                    "terminal='goal' with a bias above 0 shifts the rewards of goals and of other"
+                    f" ends to the same numbers, so primal rewards are unknown, got {self}"
+                )
+            # A goal has no credit, so it is above 0 here. Other ends are at the credit or below:
+            # half of it tells the two apart, whatever the rounding.
             ended = like(ended, primal) * like(primal <= credit / 2, primal)
         paid = credit * like(ended, primal)
         return primal - like(paid, primal)
@@ -184,7 +185,8 @@ class Shift:
         if self.terminal == "absorbing":
             check_shape("terminated", ended, "total", total)
             share = share + (1 - share) * like(ended * 1.0, share)
-        return affine(self.scale, share * like(offset, share), total)
+        offset = share * like(offset, share)
+        return like(self.scale, total) * total + like(offset, total)
 
     @property
     def credits_ends(self) -> bool:
@@ -214,7 +216,8 @@ class Shift:
 
     def from_primal(self, value: Any) -> Any:
         """A value on the primal scale, moved to the shifted scale: `k q + b / (1 - gamma)`."""
-        return affine(self.scale, self.value_offset, as_numbers("value", value))
+        value = as_numbers("value", value)
+        return like(self.scale, value) * value + like(self.value_offset, value)
 
     @property
     def initial_value(self) -> Any:
@@ -240,8 +243,11 @@ class Shift:
 
 
 def as_shift(value: "float | Mapping[str, Any] | Shift") -> Shift:
-    """A `Shift` from a bias or from its dict in a JSON file; a `Shift` stays as it is."""
+    """A `Shift` from a bias or from its dict in a JSON file; refused if it has arrays."""
     if isinstance(value, Shift):
+        numbers = (value.bias, value.scale, value.gamma)
+        if not all(number is None or isinstance(number, float) for number in numbers):
+            raise InputError(f"shift must have one bias, one scale and one gamma, got {value}")
         return value
     if isinstance(value, Mapping):
         unknown = set(value) - set(Shift.__dataclass_fields__)
@@ -257,17 +263,9 @@ def as_shift(value: "float | Mapping[str, Any] | Shift") -> Shift:
 
 
 def as_single_shift(value: "float | Mapping[str, Any] | Shift") -> Shift:
-    """A `Shift` as from `as_shift`; refused if it has arrays or lacks a discount it needs."""
-    shift = without_arrays(as_shift(value))
+    """A `Shift` as from `as_shift`; refused if it lacks a discount it needs."""
+    shift = as_shift(value)
     shift.need_discount()
-    return shift
-
-
-def without_arrays(shift: Shift) -> Shift:
-    """The shift; refused if one of its numbers is an array."""
-    numbers = (shift.bias, shift.scale, shift.gamma)
-    if not all(number is None or isinstance(number, float) for number in numbers):
-        raise InputError(f"shift must have one bias, one scale and one gamma, got {shift}")
     return shift
 
 
@@ -292,27 +290,6 @@ def _number(
     if not (np.all(np.isfinite(array)) and np.all(holds(array))):
         raise InputError(f"{name} must be {requirement}, got {number!r}")
     return number
-
-
-def _check_goals(primal: Any, ended: Any, credit: Any, bias: Any) -> None:
-    """Refuses concrete rewards of ends that a goal and another end can have.
-
-    Args:
-        primal: The rewards, with the credit of an end in those that got it.
-        ended: Whether each of them ended an episode.
-        credit: The credit of an end that is no goal, on the primal scale.
-        bias: The bias on the primal scale, which `primal` lost: its rounding is still in there.
-    """
-    try:
-        values, ends, most = as_numpy(primal), as_numpy(ended).astype(bool), as_numpy(credit)
-        most = np.where(most > 0, most + ROUNDING * (most + as_numpy(bias)), most)
-    except (TypeError, RuntimeError):  # arrays without numbers
-        return
-    if (ends & (values > 0) & (values <= most)).any():
-        raise InputError(
-            "terminal='goal' with a bias above 0 shifts the rewards of goals and of other ends to"
-            " the same numbers, so primal rewards are unknown"
-        )
 
 
 def _add(bias: float, reward: Any, _: Any) -> Any:

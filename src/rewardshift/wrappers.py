@@ -8,7 +8,7 @@ also on a vector of environments that are shifted one by one.
 import contextlib
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
-from typing import Any, Literal, SupportsFloat, cast
+from typing import Any, Literal, SupportsFloat
 
 import gymnasium as gym
 import numpy as np
@@ -26,11 +26,11 @@ from gymnasium.vector import (
 from gymnasium.wrappers.vector import RecordEpisodeStatistics
 
 from rewardshift.arrays import as_numpy, where
-from rewardshift.auto import Auto, as_rule
-from rewardshift.checks import Discount, checked
+from rewardshift.auto import Auto, as_rule, chosen_shift
+from rewardshift.checks import checked
 from rewardshift.errors import InputError, shown
 from rewardshift.probe import ELSEWHERE, Probe, play_copy
-from rewardshift.shift import Shift, as_single_shift
+from rewardshift.shift import Shift
 
 METADATA_KEY = "reward_shift"
 ShiftArgument = float | Mapping[str, Any] | Shift | Auto | Literal["auto"]
@@ -40,11 +40,9 @@ NEXT_STEP, SAME_STEP, DISABLED = AUTORESET_MODES = ("NextStep", "SameStep", "Dis
 # The wrappers of Gymnasium around vectors that leave rewards as they are.
 PASSING = (VectorObservationWrapper, VectorActionWrapper, RecordEpisodeStatistics)
 UNREACHABLE = (
-    "'auto' plays random actions in a copy of an environment, and these cannot be reached: they are"
-    f" in other processes, or wrappers around them may change their rewards. {ELSEWHERE}"
+    "'auto' plays random actions in a copy of an environment, and these cannot be reached, or"
+    f" wrappers around them may change their rewards. {ELSEWHERE}"
 )
-# The arguments of `gymnasium.make_vec` in the spec of a vector environment.
-OF_MAKE_VEC = ("num_envs", "vectorization_mode", "vector_kwargs")
 
 
 class Shifting:
@@ -64,11 +62,15 @@ class Shifting:
     ) -> dict[str, Any]:
         """Sets the shift, and returns the arguments that stand for it in a spec.
 
-        Args:
-            look: The random play for `"auto"`; it is called for that alone.
-            shift, gamma, warn: As in `ShiftReward`.
+        `look` is the random play for `"auto"`; it is called for that alone.
         """
-        self._shift = _chosen(look, shift, gamma)
+        rule = as_rule(shift)
+        if not isinstance(rule, Auto | None):
+            raise InputError(
+                "a wrapper needs a constant shift, because the agent stores shifted rewards: a"
+                f" number, a Shift, 'auto' or an Auto, got {rule}"
+            )
+        self._shift = chosen_shift(rule, shift, gamma, lambda: look()[:2])
         self._shifted = self._shift.prepared()
         stops = not self._shift.credits_ends and self._shift.bias != 0
         self._watches = checked("warn", bool, warn) and stops
@@ -93,28 +95,6 @@ class Shifting:
             f" Shift({bias:g}, gamma=..., terminal={terminal!r}) with the agent's discount; if it"
             " should, warn=False silences this"
         )
-
-
-def _chosen(look: Callable[[], Probe], shift: ShiftArgument, gamma: float | None) -> Shift:
-    """The shift as it is given, or as a rule chooses it from random play."""
-    rule = as_rule(shift)
-    if rule is None:
-        if gamma is not None:
-            raise InputError(f"gamma is for shift='auto'; a Shift has its own, got {shift!r}")
-        return as_single_shift(cast("Shift", shift))
-    if not isinstance(rule, Auto):
-        raise InputError(
-            "a wrapper needs a constant shift, because the agent stores shifted rewards: a"
-            f" number, a Shift, 'auto' or an Auto, got {rule}"
-        )
-    if gamma is None or isinstance(rule.optimism, tuple):
-        raise InputError(
-            "'auto' needs the agent's discount, as in ShiftReward(env, 'auto', gamma=0.99), and"
-            f" one optimism, got gamma={gamma!r} and {rule}"
-        )
-    checked("gamma", Discount, gamma)
-    probe = look()
-    return rule.shift(probe.reward, probe.terminated, gamma)
 
 
 class ShiftReward(Shifting, gym.Wrapper[ObsType, ActType, ObsType, ActType], RecordConstructorArgs):
@@ -290,14 +270,9 @@ def _play_one_of(env: VectorEnv[Any, Any, np.ndarray]) -> Probe:
     if isinstance(env, SyncVectorEnv):
         return play_copy(env.envs[0])
     if isinstance(env, AsyncVectorEnv):
-        make = env.env_fns[0]
-    elif env.spec is None or env.spec.entry_point is None or isinstance(env, VectorWrapper):
-        raise InputError(UNREACHABLE)
-    else:
-        own = {name: given for name, given in env.spec.kwargs.items() if name not in OF_MAKE_VEC}
-        make = partial(gym.make, env.spec.id, **own)
-    with contextlib.closing(make()) as one:
-        return play_copy(one)
+        with contextlib.closing(env.env_fns[0]()) as one:
+            return play_copy(one)
+    raise InputError(UNREACHABLE)
 
 
 def layers(env: gym.Env[Any, Any]) -> Iterator[gym.Wrapper[Any, Any, Any, Any]]:

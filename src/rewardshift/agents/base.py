@@ -16,7 +16,7 @@ from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 from rewardshift.checks import Count, Discount
 from rewardshift.envs.tasks import TaskSpec
 from rewardshift.errors import InputError
-from rewardshift.shift import Shift, as_shift, without_arrays
+from rewardshift.shift import Shift, as_shift
 
 Metrics = dict[str, Float[Array, ""]]
 
@@ -192,7 +192,7 @@ def as_members(value: float | Shift | tuple[float | Shift, ...], gamma: float) -
         gamma: The agent's discount. A `Shift` with another discount is refused.
     """
     given = value if isinstance(value, tuple) else (value,)
-    members = tuple(without_arrays(as_shift(one)) for one in given)
+    members = tuple(map(as_shift, given))
     if not members:
         raise InputError("shift must be at least one number or Shift, got ()")
     for member in members:

@@ -71,11 +71,7 @@ def init_several(
 ) -> Any:
     """The parameters of several networks, stacked along leading axes of these lengths.
 
-    Args:
-        network: The network.
-        key: The source of randomness.
-        axes: The lengths of the axes.
-        task: The other arguments of the network's `init`.
+    `task` are the other arguments of the network's `init`.
     """
     keys = jax.random.split(key, math.prod(axes))
     stacked = jax.vmap(lambda key: network.init(key, *task))(keys)
@@ -94,7 +90,7 @@ class Layer(NamedTuple):
 
 
 def init_layer(key: PRNGKeyArray, inputs: int, outputs: int) -> Layer:
-    """A layer with uniform numbers in +-1 / sqrt(inputs)."""
+    """A layer with uniform numbers in +-1 / sqrt(inputs), as in PyTorch and most papers' code."""
     weight_key, bias_key = jax.random.split(key)
     bound = 1 / math.sqrt(inputs)
     return Layer(
@@ -142,7 +138,7 @@ class MLP(Settings):
         others: Array | None = None,
     ) -> Float[Array, "... outputs"]:
         """See `Network`. The first layer processes an observation once for all its candidates."""
-        inputs = to_range(observation, self.input_range)
+        inputs = to_range(observation, self.input_range) if self.input_range else observation
         if others is not None and others.ndim == inputs.ndim:
             inputs, others = jnp.concatenate([inputs, others], axis=-1), None
         first, *rest = (*parameters.hidden, parameters.output)
@@ -162,9 +158,7 @@ class MLP(Settings):
 def to_range(
     observation: Float[Array, "*batch features"], input_range: InputRange
 ) -> Float[Array, "*batch features"]:
-    """Observations scaled to [0, 1] by their range, if there is one."""
-    if not input_range:
-        return observation
+    """Observations scaled to [0, 1] by their range."""
     if len(input_range) not in (1, observation.shape[-1]):
         raise InputError(
             f"input_range must be one pair, or one for each of the {observation.shape[-1]} numbers"
@@ -244,7 +238,8 @@ class Convolution(Settings):
     ) -> Float[Array, "... outputs"]:
         """See `Network`."""
         batch = observation.shape[:-1]
-        image = to_range(observation, self.input_range).reshape(*batch, *parameters.shape)
+        pixels = to_range(observation, self.input_range) if self.input_range else observation
+        image = pixels.reshape(*batch, *parameters.shape)
         for layer, kernel, stride in zip(
             parameters.filters, self.kernels, self.strides, strict=True
         ):
@@ -279,12 +274,7 @@ class Learner(NamedTuple):
 
     @classmethod
     def start(cls, parameters: Any, method: optax.GradientTransformation) -> "Learner":
-        """A learner before its first step.
-
-        Args:
-            parameters: The parameters to learn.
-            method: The optimiser, usually Adam.
-        """
+        """A learner before its first step."""
         return cls(parameters, method.init(parameters))
 
     def step(self, gradient: Any, method: optax.GradientTransformation) -> "Learner":

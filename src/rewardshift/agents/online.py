@@ -28,8 +28,8 @@ from rewardshift.shift import Shift
 
 ShiftLike = float | Shift | tuple[float | Shift, ...] | Rule | Literal["auto"]
 
-# Replaces a uniform number of 0, which would give an infinite normal number. Uniform numbers are
-# multiples of 2^-24.
+# Replaces a uniform number of 0, which `ndtri` would turn into an infinite normal number. Uniform
+# numbers are multiples of 2^-24.
 SMALLEST_UNIFORM = 2.0**-25
 
 
@@ -95,21 +95,19 @@ class Online(Agent):
     @property
     def members(self) -> tuple[Shift, ...]:
         """The shift of each member before the first step; the discount is the agent's."""
-        if self.rule is not None:
-            shifts: Any = self.rule.shifts(self.rule.start(), self.gamma)
-            several = isinstance(shifts, tuple) and shifts
-            if not (several and all(isinstance(one, Shift) for one in shifts)):
-                raise InputError(
-                    f"shifts of {shown(self.rule)} must return a tuple with a Shift for each"
-                    f" member, got {shown(shifts)}"
-                )
-            if any(np.ndim(one.bias) or np.ndim(one.scale) for one in shifts):
-                raise InputError(
-                    f"shifts of {shown(self.rule)} must have one bias and one scale for each"
-                    f" member, got {shown(shifts)}"
-                )
-            return shifts
-        return cast("tuple[Shift, ...]", self.shift)
+        if self.rule is None:
+            return cast("tuple[Shift, ...]", self.shift)
+        shifts: Any = self.rule.shifts(self.rule.start(), self.gamma)
+        several = isinstance(shifts, tuple) and len(shifts) > 0
+        if not several or not all(
+            isinstance(one, Shift) and np.ndim(one.bias) == np.ndim(one.scale) == 0
+            for one in shifts
+        ):
+            raise InputError(
+                f"shifts of {shown(self.rule)} must return a tuple with a Shift, of one bias and"
+                f" one scale, for each member, got {shown(shifts)}"
+            )
+        return shifts
 
     def init_shared(self, key: PRNGKeyArray, spec: TaskSpec) -> dict[str, Any]:
         """The fields of the state that every such agent has, before the first step."""
@@ -171,12 +169,8 @@ class Online(Agent):
     def followed(self, state: Any, networks: Any, values_of: Callable[[Any], Array]) -> Array:
         """The values that the policy follows: the leader's, or a mix of all members'.
 
-        The mix has the members' mean scale.
-
-        Args:
-            state: The agent's state.
-            networks: The networks of all members.
-            values_of: The values by the networks of some members, `[member, ...]`.
+        The mix has the members' mean scale. `values_of` maps the networks of some members to
+        values, `[member, ...]`.
         """
         if not isinstance(self.selection, Mixing):
             leader = jax.tree.map(lambda leaf: leaf[state.lead.leader[None]], networks)
@@ -254,8 +248,3 @@ class ActorCritic(Online):
     def exploration(self, step: int, steps: int) -> bool:
         """Whether the step is in the warm-up, with random actions."""
         return step < self.warm_up
-
-
-def normal_from_uniform(uniform: Float[Array, "*batch"]) -> Float[Array, "*batch"]:
-    """Standard normal numbers from uniform numbers in [0, 1)."""
-    return jax.scipy.special.ndtri(jnp.maximum(uniform, SMALLEST_UNIFORM))

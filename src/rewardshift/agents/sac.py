@@ -19,7 +19,7 @@ from rewardshift.agents.base import Batch, Biases
 from rewardshift.agents.gaussian_policy import improve_policy, middle, squash
 from rewardshift.agents.networks import Learner, init_several
 from rewardshift.agents.normaliser import Normaliser
-from rewardshift.agents.online import ActorCritic, normal_from_uniform
+from rewardshift.agents.online import SMALLEST_UNIFORM, ActorCritic
 from rewardshift.agents.selection import Lead
 from rewardshift.agents.targets import member_targets
 from rewardshift.checks import Finite, Natural, NonNegative
@@ -114,7 +114,7 @@ class SAC(ActorCritic):
         self, state: SACState, observation: Array, draws: Float[Array, " draws"], explore: Any
     ) -> Float[Array, " size"]:
         """An action drawn from the policy; in the warm-up a uniformly random one."""
-        noise = normal_from_uniform(draws)
+        noise = jax.scipy.special.ndtri(jnp.maximum(draws, SMALLEST_UNIFORM))
         action, _ = self._draw(state, self.inputs(state, observation), noise)
         return jnp.where(explore, 2 * draws - 1, action)
 

@@ -1,7 +1,9 @@
 """Targets: the one place where agents shift the environment's rewards.
 
 The shift is `r' = k r + b`, Remark 1 of https://arxiv.org/abs/2209.07288. The tabular agent has a
-line of its own for it, because the numbers of its shift are axes of the program.
+line of its own for it, because the numbers of its shift are axes of the program. Targets of several
+steps are those of https://arxiv.org/abs/1710.02298, section "Multi-step learning": they take the
+actions of the replay as they are.
 """
 
 from typing import Any
@@ -44,12 +46,7 @@ def member_targets(
 
 
 def value_range(shift: Shift, rewards: tuple[float, float]) -> tuple[Any, Any]:
-    """The lowest and the highest possible value: of a terminal reward, or of one reward forever.
-
-    Args:
-        shift: The shift, with the discount.
-        rewards: The lowest and the highest primal reward.
-    """
+    """The lowest and the highest possible value: of a terminal reward, or of one reward forever."""
     assert shift.gamma is not None
     (low, low_end), (high, high_end) = (
         (shift.reward(reward, False) / (1 - shift.gamma), shift.reward(reward, True))

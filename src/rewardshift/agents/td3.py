@@ -23,7 +23,7 @@ from jaxtyping import Array, Float, PRNGKeyArray
 from rewardshift.agents.base import Batch, Biases
 from rewardshift.agents.networks import Learner, init_several
 from rewardshift.agents.normaliser import Normaliser
-from rewardshift.agents.online import ActorCritic, normal_from_uniform
+from rewardshift.agents.online import SMALLEST_UNIFORM, ActorCritic
 from rewardshift.agents.selection import Lead, Mixing
 from rewardshift.agents.targets import member_targets
 from rewardshift.checks import Count, Natural, NonNegative, Share
@@ -132,8 +132,8 @@ class TD3(ActorCritic):
         if self.random_actions:
             uniform, roll = draws[greedy.size : -1], draws[-1]
             at_random = explore | (roll < self.random_actions)
-        deviate = normal_from_uniform(draws[: greedy.size])
-        noisy = jnp.clip(greedy + self.noise * deviate, -1.0, 1.0)
+        normal = jax.scipy.special.ndtri(jnp.maximum(draws[: greedy.size], SMALLEST_UNIFORM))
+        noisy = jnp.clip(greedy + self.noise * normal, -1.0, 1.0)
         return jnp.where(at_random, 2 * uniform - 1, noisy)
 
     def update(

@@ -1,7 +1,8 @@
 """The command `suggest`. It needs neither tyro nor JAX, so it runs where the plug-in alone is."""
 
+import sys
 from argparse import ArgumentDefaultsHelpFormatter, ArgumentParser, Namespace
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from rewardshift.auto import Cautious
@@ -95,7 +96,12 @@ def _target(given: Namespace) -> Target | None:
 def _for_environment(given: Namespace, gamma: float) -> Shift:
     """Prints the suggestion for an environment, and returns its shift."""
     found = suggest_shift(
-        given.env, gamma, steps=given.steps, seed=given.seed, seconds=given.seconds
+        given.env,
+        gamma,
+        steps=given.steps,
+        seed=given.seed,
+        seconds=given.seconds,
+        on_step=_bar(given.steps),
     )
     print(found)
     if found.shift.bias:
@@ -126,3 +132,16 @@ def _for_data(source: str, gamma: float) -> Shift:
     print(f"  Minari:      shift_minari(dataset, {code(shift)})")
     print(f'  our agents:  BCQ(shift="auto", gamma={gamma:g}), or --shift auto')
     return shift
+
+
+def _bar(steps: int) -> Callable[[int], None] | None:
+    """A line that counts the steps, if somebody sees it."""
+    if not sys.stderr.isatty():
+        return None
+
+    def on_step(step: int) -> None:
+        if step % 100 == 0 or step == steps:
+            end = "\r" if step < steps else "\n"
+            print(f"random play: {step:,} of {steps:,} steps", end=end, file=sys.stderr, flush=True)
+
+    return on_step

@@ -1,9 +1,6 @@
 """An agent as the doctor sees it: a Q function, a policy, and what else is known of it."""
 
-import contextlib
-import random
-import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, Literal, NamedTuple
 
@@ -129,16 +126,3 @@ def values_at(function: QFunction, observations: Any, actions: np.ndarray, of: s
             f" the shape {found.shape}"
         )
     return found
-
-
-@contextlib.contextmanager
-def same_randomness() -> Iterator[None]:
-    """Restores the global random generators of Python, NumPy and torch after a diagnosis."""
-    torch = sys.modules.get("torch")  # nothing to restore where it is not loaded
-    python, numpy = random.getstate(), np.random.get_state()  # noqa: NPY002
-    try:
-        with contextlib.nullcontext() if torch is None else torch.random.fork_rng():
-            yield
-    finally:
-        random.setstate(python)
-        np.random.set_state(numpy)  # noqa: NPY002

@@ -27,16 +27,14 @@ def structure_of(space: gym.Space[Any]) -> Structure:
             return ("Discrete", int(space.n), int(space.start))
         case gym.spaces.MultiDiscrete():
             return ("MultiDiscrete", frozen(space.nvec.tolist()), frozen(space.start.tolist()))
-        case gym.spaces.Text():
-            return ("Text", space.max_length, "".join(space.character_list))
         case gym.spaces.Dict(spaces=spaces) if all(isinstance(key, str) for key in spaces):
             return ("Dict", tuple((key, structure_of(part)) for key, part in spaces.items()))
         case gym.spaces.Tuple(spaces=spaces):
             return ("Tuple", tuple(map(structure_of, spaces)))
     raise InputError(
         f"observations of the space {space} cannot be flattened into a fixed number of numbers:"
-        " use a Box, Discrete, MultiBinary, MultiDiscrete or Text, or a Dict (with texts as keys)"
-        " or Tuple of these"
+        " use a Box, Discrete, MultiBinary or MultiDiscrete, or a Dict (with texts as keys) or"
+        " Tuple of these"
     )
 
 
@@ -51,7 +49,7 @@ def flat_size(structure: Structure) -> int:
     match structure:
         case ("Box" | "MultiBinary", tuple(shape)):
             return math.prod(shape)
-        case ("Discrete" | "Text", int(count), _):
+        case ("Discrete", int(count), _):
             return count
         case ("MultiDiscrete", counts, _):
             return int(np.sum(counts))
@@ -73,8 +71,6 @@ def space_of(structure: Structure) -> gym.Space[Any]:
                 return gym.spaces.Discrete(count, start=start)
             case ("MultiDiscrete", counts, starts):
                 return gym.spaces.MultiDiscrete(np.array(counts), start=np.array(starts))
-            case ("Text", longest, characters):
-                return gym.spaces.Text(longest, min_length=0, charset=characters)
             case ("Dict", parts):  # pairs, because Gymnasium would sort the keys of a dict
                 return gym.spaces.Dict([(key, space_of(part)) for key, part in parts])
             case ("Tuple", parts):
@@ -106,8 +102,6 @@ def flat_rows(space: gym.Space[Any], observation: Any) -> tuple[np.ndarray, bool
             if not (isinstance(observation, tuple | list) and len(observation) == len(spaces)):
                 return None
             parts = [flat_rows(*pair) for pair in zip(spaces, observation, strict=True)]
-        case gym.spaces.Text():
-            return _flat_texts(space, observation)
         case _:
             return _flat_numbers(space, observation)
     found = [part for part in parts if part is not None]
@@ -134,20 +128,7 @@ def _flat_numbers(space: gym.Space[Any], observation: Any) -> tuple[np.ndarray, 
     if isinstance(space, gym.spaces.Box):
         return rows.reshape(len(rows), math.prod(shape)), single
     whole = array.dtype.kind in "iu" or isinstance(space, gym.spaces.MultiBinary)
-    return _one_by_one(space, list(rows), single) if whole else None
-
-
-def _flat_texts(space: gym.spaces.Text, observation: Any) -> tuple[np.ndarray, bool] | None:
-    single = isinstance(observation, str)
-    if not (single or isinstance(observation, tuple | list | np.ndarray)):
-        return None
-    return _one_by_one(space, [observation] if single else list(observation), single)
-
-
-def _one_by_one(
-    space: gym.Space[Any], rows: list[Any], single: bool
-) -> tuple[np.ndarray, bool] | None:
-    if not all(map(space.contains, rows)):
+    if not (whole and all(map(space.contains, rows))):
         return None
     flat = [np.asarray(gym.spaces.flatten(space, row)) for row in rows]
     return np.reshape(flat, (len(rows), gym.spaces.flatdim(space))), single

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable
 from functools import partial
 from types import FunctionType
-from typing import Any, Literal, NamedTuple, TypeGuard, get_type_hints
+from typing import Any, Literal, NamedTuple, get_type_hints
 
 import gymnasium as gym
 import numpy as np
@@ -160,43 +160,55 @@ class FlatObservation(gym.wrappers.FlattenObservation[Any, Any, Any]):
     """Our flattening of observations, as a class that differs from an environment's own."""
 
 
-def env_maker(env: str | MakeEnv, **options: Any) -> MakeEnv:
-    """A function that makes the environment, with continuous actions in [-1, 1].
+def env_maker(env: str | MakeEnv, *, flat: bool = True, **options: Any) -> MakeEnv:
+    """A function that makes the environment; it raises ForeignError if that one's code fails.
 
     Args:
         env: A registered name, or a function that makes the environment.
+        flat: Whether it gets flat observations, and continuous actions in [-1, 1].
         options: Arguments of `gymnasium.make`, for a registered name.
     """
+    name = env_name(env)
     if callable(env):
-        return lambda: _made(env_name(env), env)
-    if not isinstance(env, str):
+        make = env
+    elif not isinstance(env, str):
         raise InputError(
-            "env must be a registered name, or a function that makes an environment, because more"
-            f" than one is made, got {env}"
+            "env must be a registered name, or a function that makes an environment, got"
+            f" {shown(env)}"
         )
-    if env.startswith(FUNCTION):
+    elif env.startswith(FUNCTION):
         raise InputError(
             f"the environment was made by the {env}, which a file cannot keep: go on from Python,"
             " with train or train_offline, give it to Policy.evaluate, or register the environment"
         )
-    try:
-        find_env(env)
-    except (gym.error.Error, ImportError) as error:
-        raise InputError(f"no environment {env!r}: {one_line(error)}") from error
-    return lambda: _made(env, partial(gym.make, env, **options))
+    else:
+        make = partial(gym.make, env, **options)
+        try:
+            find_env(env)
+        except (gym.error.Error, ImportError) as error:
+            raise InputError(f"no environment {env!r}: {one_line(error)}") from error
+
+    def made() -> gym.Env[Any, Any]:
+        refusals = (InputError, gym.error.Error, ImportError)
+        try:
+            with blaming(f"the environment {name!r}, while it was made,", but=refusals):
+                one = make()
+        except (gym.error.Error, ImportError) as error:
+            raise InputError(
+                f"the environment {name!r} cannot be made: {one_line(error)}"
+            ) from error
+        if not isinstance(one, gym.Env):
+            raise InputError(f"the {name} must make a gymnasium.Env, it made {shown(one)}")
+        return _flat(one) if flat else one
+
+    return made
 
 
-def _made(name: str, make: MakeEnv) -> gym.Env[Any, Any]:
-    """A new environment, with flat observations and continuous actions in [-1, 1].
+def _flat(env: gym.Env[Any, Any]) -> gym.Env[Any, Any]:
+    """The environment with flat observations and continuous actions in [-1, 1].
 
-    Observations that are an array, goals or MiniGrid's stay as they are: `flatten` reads them. If
-    the environment's own code fails, that is a ForeignError.
+    Observations that are an array, goals or MiniGrid's stay as they are: `flatten` reads them.
     """
-    refusals = (InputError, gym.error.Error, ImportError)
-    with blaming(f"the environment {name!r}, while it was made,", but=refusals):
-        env = make()
-    if not isinstance(env, gym.Env):
-        raise InputError(f"the {name} must make a gymnasium.Env, it made {shown(env)}")
     space, actions = env.observation_space, env.action_space
     names = set(space) if isinstance(space, gym.spaces.Dict) else set()
     if not (names >= GOALS or names == MINIGRID):
@@ -209,9 +221,18 @@ def _made(name: str, make: MakeEnv) -> gym.Env[Any, Any]:
             )
         if not is_array:
             env = FlatObservation(env)
-    if _is_continuous(actions) and not ((actions.low == -1).all() and (actions.high == 1).all()):
+    if (
+        isinstance(actions, gym.spaces.Box)
+        and (actions.dtype.kind == "f" and actions.is_bounded())
+        and not ((actions.low == -1).all() and (actions.high == 1).all())
+    ):
         return UnitBox(env, np.float32(-1), np.float32(1))
     return env
+
+
+def plain_env(env: str | MakeEnv) -> gym.Env[Any, Any]:
+    """A new environment as it is; refused if there is none, or if its rewards are shifted."""
+    return refuse_shifted(env_maker(env, flat=False)())
 
 
 def env_name(env: str | MakeEnv) -> str:
@@ -229,11 +250,6 @@ def _function_name(function: Any) -> str:
     return repr(function)
 
 
-def _is_continuous(space: gym.Space[Any]) -> TypeGuard[gym.spaces.Box]:
-    """Whether a space is a box of floating point numbers with finite bounds."""
-    return isinstance(space, gym.spaces.Box) and space.dtype.kind == "f" and space.is_bounded()
-
-
 def flatten(observation: Any, spec: TaskSpec) -> np.ndarray:
     """One environment's observation as a flat array for the agents."""
     if spec.goal_size:
@@ -248,11 +264,7 @@ def flatten(observation: Any, spec: TaskSpec) -> np.ndarray:
 
 def probe_spec(env: str | MakeEnv) -> TaskSpec:
     """The spec of a task, from an environment made and closed for it."""
-    make = env_maker(env)
-    try:
-        probe = make()
-    except (gym.error.Error, ImportError) as error:
-        raise InputError(f"the environment {env!r} cannot be made: {one_line(error)}") from error
+    probe = env_maker(env)()
     with blaming(f"the environment {env_name(env)!r}, when closed,"):
         probe.close()
     return task_spec(refuse_shifted(probe))
@@ -276,7 +288,7 @@ def task_spec(env: gym.Env[Any, Any]) -> TaskSpec:
             if n >= 2**31:
                 raise InputError(f"there must be fewer than 2^31 actions; {env} has {n}")
             return spec._replace(num_actions=int(n))
-        case gym.spaces.Box(shape=(size,)) as box if _is_continuous(box):
+        case gym.spaces.Box(shape=(size,)) as box if box.dtype.kind == "f" and box.is_bounded():
             own = env.env.action_space if isinstance(env, UnitBox) else box
             assert isinstance(own, gym.spaces.Box)
             return spec._replace(

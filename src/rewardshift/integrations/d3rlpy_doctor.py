@@ -18,10 +18,10 @@ from rewardshift.doctor import (
     Transitions,
     diagnose,
 )
-from rewardshift.doctor.agent_view import same_randomness
 from rewardshift.doctor.diagnosis import scalar_names
 from rewardshift.errors import InputError, needs, shown
 from rewardshift.integrations.d3rlpy import primal_rewards, trained_shift
+from rewardshift.probe import same_randomness
 from rewardshift.shift import Shift, as_single_shift
 
 with needs("d3rlpy"):

@@ -25,7 +25,6 @@ from rewardshift.doctor import (
     Transitions,
     diagnose,
 )
-from rewardshift.doctor.agent_view import same_randomness
 from rewardshift.errors import InputError, needs, one_line, shown
 from rewardshift.integrations.sb3_critics import (
     READABLE,
@@ -35,6 +34,7 @@ from rewardshift.integrations.sb3_critics import (
     policy_actions,
 )
 from rewardshift.integrations.sb3_wrapper import KEPT, check, shifts_around
+from rewardshift.probe import same_randomness
 from rewardshift.shift import Shift, as_single_shift
 
 with needs("sb3"):

@@ -16,7 +16,7 @@ from rewardshift.checks import Natural, checked
 from rewardshift.errors import InputError, needs, shown
 from rewardshift.integrations.sb3_curiosity import CuriousReplayBuffer
 from rewardshift.integrations.sb3_wrapper import shifts_around
-from rewardshift.shift import Shift, as_shift, without_arrays
+from rewardshift.shift import Shift, as_shift
 from rewardshift.wrappers import refuse_second_shift
 
 with needs("sb3"):
@@ -79,7 +79,7 @@ class RandomRewardShift(OffPolicyAlgorithm):
         self.lead_steps = checked("lead_steps", Natural, self.lead_steps)
         self.lead_episodes = checked("lead_episodes", Natural, self.lead_episodes)
         name, many = type(self).__name__, isinstance(self.shifts, list | tuple | np.ndarray)
-        given = [without_arrays(as_shift(it)) for it in (self.shifts if many else [self.shifts])]
+        given = list(map(as_shift, self.shifts if many else [self.shifts]))
         if not given:
             raise InputError(f"{name} needs a shift for each member, as shifts=(-0.5, 0.0, 0.5)")
         gamma = self.gamma if self.gamma < 1 else None
