@@ -201,7 +201,7 @@ def test_a_sweep_has_auto_on_a_data_set(agent: Any, swings: Dataset, tmp_path: P
     assert labels == ["b = 1", "none", "auto (terminal absorbing)"]
     shifted = replace(agent, shift=Cautious().shift(swings.reward, swings.terminated, 0.99))
     alone = train_offline(shifted, file, "Pendulum-v1", budget=BUDGET)
-    (curve,) = [c for c in read_results(out / "sweep" / "results.csv") if c.method == "auto"]
+    (curve,) = [c for c in read_results(out / "sweep") if c.method == "auto"]
     expected = [row.evaluation_return for row in alone.rows]
     assert curve.values == pytest.approx(expected, rel=1e-6)
 
@@ -243,7 +243,7 @@ def test_the_figure_has_no_claim_where_the_data_choose_no_shift() -> None:
 
 def test_on_pendulum_the_results_are_those_of_one_torque() -> None:
     """With `auto` the policies often do not depend on the data: the docs say so."""
-    curves = read_results(RESULTS / "auto-offline" / "results.csv")
+    curves = read_results(RESULTS / "auto-offline")
     points = {(c.panel, c.method, c.seed): np.array(c.values) for c in curves}
 
     def equal(method: str) -> float:

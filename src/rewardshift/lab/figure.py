@@ -255,7 +255,7 @@ class Figure:
 
     def at(self, preset: str) -> "Figure":
         """The figure with only the tasks of a preset, but with all claims."""
-        left_out = self.presets[preset].left_out
+        left_out = self.preset(preset).left_out
         return replace(
             self,
             tasks={name: task for name, task in self.tasks.items() if name not in left_out},

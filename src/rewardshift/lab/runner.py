@@ -24,7 +24,6 @@ from rewardshift.lab import MODULES, find_figure, train_unit
 from rewardshift.lab.figure import Figure, Group, Unit
 from rewardshift.lab.provenance import made_with
 from rewardshift.lab.results import (
-    RESULTS,
     UnitResult,
     load_units,
     merge_made_with,
@@ -278,7 +277,7 @@ def gather(plan: Plan) -> bool:
         for curve in unit.curves
         if curve.seed in wanted
     }
-    write_results(plan.folder / RESULTS, figure, curves.values())
+    write_results(plan.folder, figure, curves.values())
     merged = merge_made_with(units)
     provenance = {
         "command": plan.command,

@@ -13,7 +13,7 @@ from rewardshift.errors import InputError, TrainingError, shown
 from rewardshift.files import as_path
 from rewardshift.lab.figure import Unit
 from rewardshift.lab.processes import Processes
-from rewardshift.lab.results import RESULTS, read_results
+from rewardshift.lab.results import read_results
 from rewardshift.lab.runner import Outcome, Place, Plan, gather, pending_units, run_units
 from rewardshift.lab.sweep.agents import SweptAgent
 from rewardshift.lab.sweep.constants import Constant, Constants, method_name
@@ -226,5 +226,5 @@ def answer(file: SweepFile, seeds: int, out: Path, place: Place, work: Work = _w
         for outcome in failed:
             error.add_note(f"{outcome.unit.methods}, seeds {outcome.unit.seeds}: {outcome.error}")
         raise error
-    points = points_of(file.sweep, read_results(plan.folder / RESULTS), claims)
+    points = points_of(file.sweep, read_results(plan.folder), claims)
     return Response(points, findings(file, points, claims), write_page(out))
