@@ -340,7 +340,7 @@ def task_panels(
 
 def orderings(
     panels: Iterable[str],
-    sentences: Iterable[tuple[str, str, str]],
+    sentences: Iterable[tuple[str, str, str] | tuple[str, str, str, Mapping[str, Any]]],
     ids: str = "{panel}-{better}-above-{worse}",
     **settings: Any,
 ) -> tuple[Claim, ...]:
@@ -348,22 +348,17 @@ def orderings(
 
     Args:
         panels: The names of the panels.
-        sentences: The better method, the worse one, and the statement.
+        sentences: The better method, the worse one, the statement, and perhaps a mapping with
+            `ids` and other fields of these claims alone.
         ids: The id of a claim, with the names of the panel and of the methods in braces.
         **settings: Other fields of every claim.
     """
-    return tuple(
-        Claim(
-            ids.format(panel=panel, better=better, worse=worse),
-            panel,
-            statement,
-            better,
-            worse,
-            **settings,
-        )
-        for panel in panels
-        for better, worse, statement in sentences
-    )
+    claims = []
+    for panel, (better, worse, statement, *own) in product(panels, sentences):
+        given = {"ids": ids, **settings, **dict(*own)}
+        name = given.pop("ids").format(panel=panel, better=better, worse=worse)
+        claims.append(Claim(name, panel, statement, better, worse, **given))
+    return tuple(claims)
 
 
 def smoke_preset(budget: Any, seconds: float, size: str) -> Preset:
