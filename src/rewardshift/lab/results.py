@@ -17,11 +17,9 @@ from typing import Any
 
 import numpy as np
 
-from rewardshift.checks import checked
 from rewardshift.errors import InputError, one_line, shown
 from rewardshift.files import (
     DAMAGE,
-    as_object,
     read_json,
     read_own,
     read_sealed,
@@ -34,13 +32,6 @@ FORMAT = 1
 RESULTS, PROVENANCE = "results.csv", "provenance.json"
 SEAL = "seal"  # the key of their common checksum in the provenance
 LARGEST_VALUE = float(np.finfo(np.float32).max)
-CURVE: dict[str, Any] = {  # the types of a curve's fields in a unit's file
-    "panel": str,
-    "method": str,
-    "seed": int,
-    "steps": tuple[int, ...],
-    "values": tuple[float, ...],
-}
 COLUMNS = ("figure", "panel", "method", "seed", "step", "value")
 
 
@@ -92,31 +83,15 @@ def load_units(folder: Path, digest: str) -> list[UnitResult]:
             body = read_sealed(path, version=FORMAT)
             if body["digest"] != digest:
                 raise ValueError(f"it is of another declaration, {body['digest']!r}")
-            made_with = checked("made_with", dict, body["made_with"])
-            unit = UnitResult(
-                digest,
-                checked("seeds", tuple[int, ...], body["seeds"]),
-                checked("seconds", float, body["seconds"]),
-                {name: checked(name, str | None, made_with[name]) for name in made_with},
-                [_checked_curve(curve) for curve in checked("curves", list, body["curves"])],
-            )
+            curves = [Curve(**curve) for curve in body["curves"]]
+            made = body["seconds"], body["made_with"]
+            units.append(UnitResult(digest, tuple(body["seeds"]), *made, curves))
         except DAMAGE as error:
             raise InputError(
                 f"the finished unit {str(path)!r} cannot be read: {one_line(error)}."
                 " Move that file away, and its unit is run again; all others are kept"
             ) from error
-        units.append(unit)
     return units
-
-
-def _checked_curve(body: Any) -> Curve:
-    """The curve; ValueError or KeyError if it has other fields, or fields of other types."""
-    curve = Curve(**{name: as_object(body)[name] for name in Curve._fields})
-    for name, kind in CURVE.items():
-        checked(name, kind, getattr(curve, name))
-    if len(curve.steps) != len(curve.values):
-        raise ValueError("a curve has other numbers of steps and of values")
-    return curve
 
 
 def read_provenance(folder: Path) -> dict[str, Any]:

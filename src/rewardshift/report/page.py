@@ -26,7 +26,7 @@ from rewardshift.report.reading import (
     read_reading,
     treatments,
 )
-from rewardshift.report.response import answer_of
+from rewardshift.report.response import HEADS, response_of
 from rewardshift.report.verdicts import (
     METRICS,
     SOURCES,
@@ -88,7 +88,7 @@ def _environment() -> Environment:
     )
     environment.policies["json.dumps_kwargs"] = {"separators": (",", ":")}
     environment.filters |= {"duration": duration, "rounded": rounded}
-    environment.globals |= {"SYMBOLS": SYMBOLS, "TITLES": TITLES}
+    environment.globals |= {"SYMBOLS": SYMBOLS, "TITLES": TITLES, "HEADS": HEADS}
     return environment
 
 
@@ -170,14 +170,16 @@ def _section(folder: Path, whole: Figure, rows: list[dict[str, Any]]) -> dict[st
     provenance = read_provenance(folder)
     figure = whole.at(provenance["preset"])
     curves = read_results(folder)
-    answer = None
+    answer = response = None
     if folder.name == SWEEP:
-        answer = answer_of(read_sweep(folder), curves, rows, _picture(folder, "response"))
+        answer = response_of(read_sweep(folder), curves, rows, folder.parent / "report.html")
+        response = _picture(folder, "response")
     return {
         "figure": figure,
         "provenance": provenance,
         "origin": {key: _as_text(value) for key, value in provenance.items()},
         "answer": answer,
+        "response": response,
         "reading": read_reading(folder),
         "treatments": treatments(figure, provenance["terminal"]),
         "differences": differences(figure, provenance),

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import fields, is_dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from rewardshift.agents.base import Agent
 from rewardshift.checks import Count, checked
@@ -26,27 +26,13 @@ from rewardshift.lab.sweep.declaration import (
 )
 from rewardshift.lab.sweep.trials import SweptTrial, TrialFunction
 from rewardshift.report import write_figure, write_page
-from rewardshift.report.response import Finding, Point, findings, points_of
+from rewardshift.report.response import Response, response_of
 from rewardshift.shift import Shift, Terminal
 from rewardshift.training.offline import OfflineBudget
 from rewardshift.training.online import OnlineBudget
 
 # Runs units of work and returns those that failed.
 Work = Callable[[Plan, list[Unit], Place], Sequence[Outcome]]
-
-
-class Response(NamedTuple):
-    """The answer of a sweep.
-
-    Args:
-        points: The constants with their returns, from the least to the most optimistic.
-        findings: The best constant over the whole training, and at its end.
-        page: The report.
-    """
-
-    points: list[Point]
-    findings: list[Finding]
-    page: Path
 
 
 def sweep(  # noqa: PLR0913  the settings have names
@@ -226,5 +212,4 @@ def answer(file: SweepFile, seeds: int, out: Path, place: Place, work: Work = _w
         for outcome in failed:
             error.add_note(f"{outcome.unit.methods}, seeds {outcome.unit.seeds}: {outcome.error}")
         raise error
-    points = points_of(file.sweep, read_results(plan.folder), claims)
-    return Response(points, findings(file, points, claims), write_page(out))
+    return response_of(file, read_results(plan.folder), claims, write_page(out))
