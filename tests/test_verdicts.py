@@ -204,15 +204,6 @@ def test_claims_without_results_are_not_tested() -> None:
             assert claim["p_corrected"] <= 2 * family * claim["p_value"]
 
 
-def test_a_summary_counts_the_papers_claims_and_ours_apart() -> None:
-    mine = replace(APART, id="mine")
-    figure = replace(FIGURE, claims=(*FIGURE.claims, mine))
-    rows = count(figure, judge(figure, known_curves(), "quick"))
-    assert rows["paper"].counts == (2, 2, 1, 0)
-    assert rows["paper"].cells == ("figure1", "2", "2", "1", "0", "")
-    assert rows["ours"].counts == (0, 1, 0, 0)
-
-
 def test_a_summary_counts_hours_once_for_a_preset_and_for_each_task_left_out() -> None:
     sizes = FIGURES["maze-sizes"]
     quick = replace(sizes.presets["quick"], seconds=3600, left_out={"S15": 5.0, "S20": 5.0})

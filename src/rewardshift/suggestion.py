@@ -2,19 +2,15 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
-import gymnasium as gym
 import numpy as np
 
 from rewardshift.auto import RULE, Auto
 from rewardshift.checks import Count, Discount, Natural, Positive, checked
-from rewardshift.envs.tasks import MakeEnv, env_name, find_env
-from rewardshift.errors import InputError, blaming, one_line, shown
+from rewardshift.envs.tasks import MakeEnv, env_name, plain_env
 from rewardshift.optimism import value_bounds
 from rewardshift.probe import SECONDS, STEPS, Probe, play
 from rewardshift.shift import Shift
-from rewardshift.wrappers import METADATA_KEY
 
 
 @dataclass(frozen=True)
@@ -119,32 +115,8 @@ def suggest_shift(
     checked("gamma", Discount, gamma)
     sizes = checked("steps", Count, steps), checked("seed", Natural, seed)
     checked("seconds", Positive, seconds)
-    probe = play(_made(env), sizes[0], seed=sizes[1], seconds=seconds, on_step=on_step)
+    probe = play(plain_env(env), sizes[0], seed=sizes[1], seconds=seconds, on_step=on_step)
     return Suggestion(env_name(env), gamma, probe)
-
-
-def _made(env: str | MakeEnv) -> gym.Env[Any, Any]:
-    """The environment; refused if there is none, or if it is shifted already."""
-    if not (isinstance(env, str) or callable(env)):
-        raise InputError(
-            "env must be a registered name, or a function that makes an environment, got"
-            f" {shown(env)}"
-        )
-    name = env_name(env)
-    try:
-        if isinstance(env, str):
-            find_env(env)
-        with blaming(f"the environment {name!r}, while it was made,", but=(gym.error.Error,)):
-            made = gym.make(env) if isinstance(env, str) else env()
-    except (gym.error.Error, ImportError) as error:
-        raise InputError(f"no environment {name!r}: {one_line(error)}") from error
-    if not isinstance(made, gym.Env):
-        raise InputError(f"env must make a gymnasium.Env, the {name} made {shown(made)}")
-    if METADATA_KEY in made.metadata:
-        raise InputError(
-            f"{made} is shifted already, by {made.metadata[METADATA_KEY]}: leave it as it is"
-        )
-    return made
 
 
 def code(shift: Shift) -> str:

@@ -214,6 +214,27 @@ def _made(name: str, make: MakeEnv) -> gym.Env[Any, Any]:
     return env
 
 
+def plain_env(env: str | MakeEnv) -> gym.Env[Any, Any]:
+    """A new environment as it is; refused if there is none, or if its rewards are shifted."""
+    if not (isinstance(env, str) or callable(env)):
+        raise InputError(
+            "env must be a registered name, or a function that makes an environment, got"
+            f" {shown(env)}"
+        )
+    name = env_name(env)
+    try:
+        if isinstance(env, str):
+            find_env(env)
+        with blaming(f"the environment {name!r}, while it was made,", but=(gym.error.Error,)):
+            made = gym.make(env) if isinstance(env, str) else env()
+    except (gym.error.Error, ImportError) as error:
+        raise InputError(f"no environment {name!r}: {one_line(error)}") from error
+    if not isinstance(made, gym.Env):
+        raise InputError(f"the {name} must make a gymnasium.Env, it made {shown(made)}")
+    refuse_shifted(made)
+    return made
+
+
 def env_name(env: str | MakeEnv) -> str:
     """The name by which a run identifies its environment."""
     return env if isinstance(env, str) else FUNCTION + _function_name(env)

@@ -1,6 +1,6 @@
 """`sweep`: what several constants would do for an agent, or a training of your own, on a task."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import fields, is_dataclass
 from pathlib import Path
 from typing import Any
@@ -82,7 +82,9 @@ def sweep(  # noqa: PLR0913  the settings have names
     """
     seeds, jobs = checked("seeds", Count, seeds), checked("jobs", Count, jobs)
     place = as_path("folder", folder)
-    given = constants if isinstance(constants, Constants) else _constants(constants)
+    given = constants
+    if not isinstance(given, Constants):
+        given = Constants(shift=tuple(given) if isinstance(given, Iterable) else given)
     of_agent = {"budget": budget, "data": data, "subset": subset}
     of_trial: dict[str, Any] = {
         "gamma": gamma,
@@ -107,16 +109,6 @@ def _refuse(settings: dict[str, Any], of: str) -> None:
     for name, value in settings.items():
         if value is not None:
             raise InputError(f"{name} is a setting for {of}, got {shown(value)}")
-
-
-def _constants(given: Any) -> Constants:
-    try:
-        return Constants(shift=tuple(given))
-    except TypeError:
-        raise InputError(
-            f"constants must be numbers, 'auto' or tuples of numbers, or Constants, got"
-            f" {shown(given)}"
-        ) from None
 
 
 def trial_file(

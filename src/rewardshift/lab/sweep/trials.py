@@ -18,7 +18,7 @@ import gymnasium as gym
 
 from rewardshift.auto import AUTO, Auto
 from rewardshift.checks import Count, Discount, check, checked
-from rewardshift.envs.tasks import MakeEnv, env_name, find_env, import_foreign, refuse_shifted
+from rewardshift.envs.tasks import MakeEnv, env_name, import_foreign, plain_env
 from rewardshift.episodes import episode_steps
 from rewardshift.errors import InputError, TrainingError, blaming, one_line, shown
 from rewardshift.lab.figure import Curve, Figure, Unit
@@ -150,18 +150,7 @@ class SweptTrial:
 
     def _environment(self, shift: Shift | Auto | tuple[Shift, ...] | None) -> gym.Env[Any, Any]:
         """A new environment with this shift; members, and evaluations, have none around it."""
-        try:
-            if self.make is None:
-                find_env(self.env)
-            with blaming(
-                f"the environment {self.env!r}, while it was made,", but=(gym.error.Error,)
-            ):
-                env = gym.make(self.env) if self.make is None else self.make()
-        except (gym.error.Error, ImportError) as error:
-            raise InputError(f"no environment {self.env!r}: {one_line(error)}") from error
-        if not isinstance(env, gym.Env):
-            raise InputError(f"the {self.env} must make a gymnasium.Env, it made {shown(env)}")
-        refuse_shifted(env)
+        env = plain_env(self.env if self.make is None else self.make)
         if isinstance(shift, Auto):
             return ShiftReward(env, shift, gamma=self.gamma)
         return ShiftReward(env, shift) if isinstance(shift, Shift) else env
