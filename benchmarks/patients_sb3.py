@@ -296,6 +296,8 @@ QUICK: dict[str, Any] = {
 CONTROL: dict[str, Any] = {**SMALL, "learning_rate": 1e-3, "learning_starts": 500, "gamma": 0.98}
 NO_TARGET: dict[str, Any] = {**QUICK, "learning_rate": 2e-3, "target_update_interval": 1}
 ENDLESS: dict[str, Any] = {"replay_buffer_kwargs": {"handle_timeout_termination": False}}
+# Without a success in the data, there is no horizon to judge.
+RANDOM: dict[str, Any] = {"exploration_final_eps": 1.0}
 DEAF: dict[str, Any] = {**QUICK, "gamma": 0.9, "tau": 1.0}
 LITTLE: dict[str, Any] = {**CONTROL, "tau": 0.05}
 
@@ -393,7 +395,7 @@ PATIENTS = {
     "sb3-horizon": Patients(
         "DQN of Stable-Baselines3 with a discount of 0.5 and a goal 50 steps away",
         "horizon",
-        Training(DQN, far, 6_000, {**QUICK, "gamma": 0.5}),
+        Training(DQN, far, 20_000, {**QUICK, **RANDOM, "gamma": 0.5}),
         Training(DQN, ACROBOT, 8_000, {**QUICK, "gamma": 0.7}),
     ),
     "sb3-large": Patients(

@@ -108,9 +108,9 @@ def suggest_shift(
         seconds: The time after which it decides by fewer steps.
         on_step: Called with the number of each step.
 
-    >>> suggestion = suggest_shift("FrozenLake-v1", gamma=0.9)
+    >>> suggestion = suggest_shift("FrozenLake-v1", gamma=0.75)
     >>> suggestion.shift.bias, suggestion.shift.terminal
-    (-0.5, 'goal')
+    (-1.25, 'goal')
     """
     checked("gamma", Discount, gamma)
     sizes = checked("steps", Count, steps), checked("seed", Natural, seed)
