@@ -175,7 +175,14 @@ def test_the_page_is_self_contained_and_escaped(folder: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "change", [{"id": "other"}, {"seeds": "8"}, {"low": None}, {"probability": None}]
+    "change",
+    [
+        {"id": "other"},
+        {"better": "count+shift"},
+        {"seeds": "8"},
+        {"low": None},
+        {"probability": None},
+    ],
 )
 def test_claims_that_do_not_fit_are_refused(folder: Path, change: dict[str, Any]) -> None:
     write_figure(folder)

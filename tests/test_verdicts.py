@@ -208,7 +208,7 @@ def test_a_summary_counts_hours_once_for_a_preset_and_for_each_task_left_out() -
     sizes = FIGURES["maze-sizes"]
     quick = replace(sizes.presets["quick"], seconds=3600, left_out={"S15": 5.0, "S20": 5.0})
     figure = replace(sizes, presets={"quick": quick})
-    rows = count(figure, judge(figure, [], "quick"))
-    assert rows["paper"].core_hours == 2 + 5 + 5
-    left = count(figure, judge(figure, known_curves(figure.at("quick")), "quick"))
-    assert left["paper"].core_hours == 5 + 5
+    rows = count(figure, judge(figure, [], "quick"), "paper")
+    assert rows.core_hours == 2 + 5 + 5
+    left = count(figure, judge(figure, known_curves(figure.at("quick")), "quick"), "paper")
+    assert left.core_hours == 5 + 5

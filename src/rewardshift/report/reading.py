@@ -12,14 +12,13 @@ from rewardshift.lab import FIGURES
 from rewardshift.lab.figure import Figure, Source, rounded
 from rewardshift.lab.results import SEAL, read_provenance
 from rewardshift.report.statistics import MIN_SEEDS
-from rewardshift.report.verdicts import MEASURED, SOURCES, VERDICTS, judge
+from rewardshift.report.verdicts import CLAIMED, MEASURED, SOURCES, VERDICTS, judge
 from rewardshift.shift import Shift, Terminal
 
 Claims = Mapping[str, list[dict[str, Any]]]
 
 READING = "reading.json"
 COLUMNS = ("figure", *VERDICTS, "core-hours")  # for the claims that are not tested
-DIFFERS = "Differs from the paper's setting: "
 TITLES: dict[Source, str] = {"paper": "The paper's claims", "ours": "Our claims"}
 
 
@@ -45,7 +44,7 @@ def differences(figure: Figure, provenance: Mapping[str, Any]) -> str:
     if figure.takes_terminal and provenance["terminal"] == "absorbing":
         found.append("Terminal states are absorbing, where the paper's shift stops at them.")
     found += [saved] if saved else []
-    return f"{DIFFERS}{' '.join(found) or 'only the number of seeds.'}"
+    return f"Differs from the paper's setting: {' '.join(found) or 'only the number of seeds.'}"
 
 
 class Reading(NamedTuple):
@@ -113,8 +112,8 @@ def _read_claims(folder: Path, figure: Figure) -> list[dict[str, Any]]:
 
 def _with_found(claim: dict[str, Any], kept: dict[str, Any]) -> dict[str, Any]:
     """The claim with its measured part; ValueError or KeyError if that does not fit it."""
-    if kept["id"] != claim["id"]:
-        raise ValueError(f"it has a claim {shown(kept['id'])} in the place of {claim['id']!r}")
+    if any(kept[key] != claim[key] for key in CLAIMED if key != "statement"):
+        raise ValueError(f"it has {shown(kept['id'])} in the place of the claim {claim['id']!r}")
     if kept["verdict"] == "not tested":
         return claim
     found = {key: checked(key, kind, kept[key]) for key, kind in MEASURED.items()}
@@ -155,27 +154,23 @@ Summary = dict[Source, list[Counts]]
 
 def count_all(claims: Claims, figures: Mapping[str, Figure] = FIGURES) -> Summary:
     """The verdicts on every figure, with a last row for all of them together."""
-    counted = [count(figures[name], judged) for name, judged in claims.items()]
     summary = {}
     for source in SOURCES:
-        rows = [found[source] for found in counted if any(found[source].counts)]
+        counted = [count(figures[name], judged, source) for name, judged in claims.items()]
+        rows = [row for row in counted if any(row.counts)]
         counts = tuple(sum(row.counts[place] for row in rows) for place in range(len(VERDICTS)))
         summary[source] = [*rows, Counts("all", counts, sum(row.core_hours for row in rows))]
     return summary
 
 
-def count(figure: Figure, claims: list[dict[str, Any]]) -> dict[Source, Counts]:
-    """Counts the verdicts on a figure's judged claims."""
+def count(figure: Figure, claims: list[dict[str, Any]], source: Source) -> Counts:
+    """Counts the verdicts on a figure's judged claims of one source."""
     tasks = {panel.name: panel.task for panel in figure.panels}
-    counted = {}
-    for source in SOURCES:
-        mine = [claim for claim in claims if claim["source"] == source]
-        hours = {}  # by task, or None for all tasks that the preset runs
-        for claim in mine:
-            if claim["verdict"] == "not tested":
-                task = tasks[claim["panel"]]
-                left_out = task in figure.presets[claim["preset"]].left_out
-                hours[task if left_out else None] = claim["core_hours"]
-        counts = tuple(map([claim["verdict"] for claim in mine].count, VERDICTS))
-        counted[source] = Counts(figure.name, counts, float(sum(hours.values())))
-    return counted
+    verdicts = [claim["verdict"] for claim in claims if claim["source"] == source]
+    hours = {}  # by task, or None for all tasks that the preset runs
+    for claim in claims:
+        if claim["source"] == source and claim["verdict"] == "not tested":
+            task = tasks[claim["panel"]]
+            left_out = task in figure.presets[claim["preset"]].left_out
+            hours[task if left_out else None] = claim["core_hours"]
+    return Counts(figure.name, tuple(map(verdicts.count, VERDICTS)), float(sum(hours.values())))
