@@ -354,8 +354,11 @@ def orderings(
         **settings: Other fields of every claim.
     """
     claims = []
-    for panel, (better, worse, statement, *own) in product(panels, sentences):
-        given = {"ids": ids, **settings, **dict(*own)}
+    for panel, sentence in product(panels, sentences):
+        better, worse, statement = sentence[:3]
+        given: dict[str, Any] = {"ids": ids, **settings}
+        for own in sentence[3:]:
+            given |= own
         name = given.pop("ids").format(panel=panel, better=better, worse=worse)
         claims.append(Claim(name, panel, statement, better, worse, **given))
     return tuple(claims)

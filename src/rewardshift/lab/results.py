@@ -164,8 +164,8 @@ def read_results(folder: Path) -> list[Curve]:
     """The curves of a figure's results; refused if they were changed since they were written."""
     read_provenance(folder)
     points: dict[tuple[str, str, int], tuple[list[int], list[float]]] = {}
-    _, *rows = csv.reader(io.StringIO(read_own(folder / RESULTS).decode(), newline=""))
-    for _, panel, method, seed, step, value in rows:
+    rows = list(csv.reader(io.StringIO(read_own(folder / RESULTS).decode(), newline="")))
+    for _, panel, method, seed, step, value in rows[1:]:
         steps, values = points.setdefault((panel, method, int(seed)), ([], []))
         steps.append(int(step))
         values.append(float(value))
