@@ -61,14 +61,8 @@ def unit_name(digest: str, seeds: Sequence[int]) -> str:
 
 def save_unit(folder: Path, unit: UnitResult) -> Path:
     """Writes a finished unit into the figure's folder."""
-    body = {
-        "format": FORMAT,
-        "digest": unit.digest,
-        "seeds": unit.seeds,
-        "seconds": unit.seconds,
-        "made_with": unit.made_with,
-        "curves": [curve._asdict() for curve in unit.curves],
-    }
+    curves = [curve._asdict() for curve in unit.curves]
+    body = {"format": FORMAT, **vars(unit), "curves": curves}
     path = folder / "units" / f"{unit_name(unit.digest, unit.seeds)}.json"
     path.parent.mkdir(exist_ok=True)
     write_sealed(path, body)
