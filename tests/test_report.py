@@ -278,6 +278,17 @@ def test_an_interval_is_told_in_its_own_digits_and_may_leave_its_axis(folder: Pa
     assert 'd="M4 2L0 6L4 10"' not in text
 
 
+def test_results_of_a_preset_that_is_gone_are_refused(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_figure(folder)
+    presets = {"paper": FIGURE.presets["paper"]}
+    monkeypatch.setitem(FIGURES, "figure1", replace(FIGURE, presets=presets))
+    for show in (write_figure, lambda folder: write_page(folder.parent)):
+        with pytest.raises(InputError, match="one of paper for figure1, got 'quick'"):
+            show(folder)
+
+
 def test_missing_rows_are_named(folder: Path) -> None:
     kept = [curve for curve in known_curves() if curve.method != "count"]
     keep(folder, kept)

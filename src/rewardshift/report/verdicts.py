@@ -223,7 +223,7 @@ def judge(figure: Figure, curves: Sequence[Curve], preset: str) -> list[dict[str
     for source in SOURCES:
         family = [c.id for c in figure.claims if c.source == source and c.id in compared]
         decided |= zip(family, decide([compared[name] for name in family]), strict=True)
-    decides = figure.presets[preset].decides
+    decides = figure.preset(preset).decides
     judged = []
     for claim in figure.claims:
         panel = panels[claim.panel]
