@@ -1,6 +1,5 @@
 """Makes results.md, and the tables of the README and of other pages: `make tables`."""
 
-import json
 import re
 from collections.abc import Sequence
 from pathlib import Path
@@ -9,15 +8,15 @@ import numpy as np
 
 from rewardshift.lab import FIGURES
 from rewardshift.lab.figure import Figure, Panel, duration, rounded
-from rewardshift.lab.results import read_results
+from rewardshift.lab.results import read_provenance, read_results
 from rewardshift.paper.lifetime import JUDGED, SIGNS, fitted_lifetime
 from rewardshift.report import judged_folders, summary
 from rewardshift.report.plots import in_words
 from rewardshift.report.reading import (
+    COLUMNS,
+    TITLES,
     differences,
-    markdown,
     read_claims,
-    read_provenance,
     read_reading,
 )
 from rewardshift.report.verdicts import reason, verdict_words
@@ -141,7 +140,7 @@ def results_page() -> str:
     """The text of results.md."""
     return TOP + "\n".join(
         (
-            "## Verdicts\n\n" + _linked(markdown(summary(RESULTS))) + "\n",
+            f"## Verdicts\n\n{_verdicts()}\n",
             f"{UNTESTED}\n{_untested()}\n",
             *map(_figure, judged_folders(RESULTS)),
             ABSORBING,
@@ -150,12 +149,17 @@ def results_page() -> str:
     )
 
 
-def _linked(table: str) -> str:
-    """The table with a link from the name of each figure that was run to its section."""
-    for folder in judged_folders(RESULTS):
-        link = f"[{folder.name}](#{_anchor(FIGURES[folder.name].title)})"
-        table = table.replace(f"| {folder.name} |", f"| {link} |")
-    return table
+def _verdicts() -> str:
+    """The counts of the verdicts, with a link from each figure that was run to its section."""
+    links = {
+        folder.name: f"[{folder.name}](#{_anchor(FIGURES[folder.name].title)})"
+        for folder in judged_folders(RESULTS)
+    }
+    tables = []
+    for source, rows in summary(RESULTS).items():
+        cells = [[links.get(row.figure, row.figure), *row.cells[1:]] for row in rows]
+        tables.append(_markdown([[TITLES[source], *COLUMNS[1:]], *cells]))
+    return "\n\n".join(tables)
 
 
 def _untested() -> str:
@@ -256,7 +260,7 @@ def _ends(folder: Path) -> str:
 def _lifetimes(folder: Path) -> str:
     """The lifetime of each agent's shift, as predicted and as fitted to its curves."""
     lines = [["agent", "predicted", "after a negative shift", "after a positive shift"]]
-    curves = [curve for curve in read_results(folder / "results.csv") if curve.method in SIGNS]
+    curves = [curve for curve in read_results(folder) if curve.method in SIGNS]
     for name, task in FIGURES["lifetime"].tasks.items():
         fitted = [
             [
@@ -278,11 +282,10 @@ def _lifetimes(folder: Path) -> str:
 
 def _values(folder: Path) -> tuple[Figure, list[Panel], dict[tuple[str, str], np.ndarray]]:
     """The figure, the first panel of each task, and the curves of panels and methods, by seed."""
-    provenance = json.loads((folder / "provenance.json").read_text())
-    figure = FIGURES[folder.name].at(provenance["preset"])
+    figure = FIGURES[folder.name].at(read_provenance(folder)["preset"])
     panels = {panel.task: panel for panel in reversed(figure.panels)}
     curves: dict[tuple[str, str], list[Sequence[float]]] = {}
-    for curve in read_results(folder / "results.csv"):
+    for curve in read_results(folder):
         curves.setdefault((curve.panel, curve.method), []).append(curve.values)
     values = {key: np.array(found) for key, found in curves.items()}
     trained = {name for name, _ in values}
@@ -304,9 +307,9 @@ def _markdown(lines: list[list[str]]) -> str:
 
 def _figure(folder: Path) -> str:
     """A figure with its picture and its verdicts."""
-    provenance = read_provenance(folder, FIGURES[folder.name])
-    figure = FIGURES[folder.name].at(provenance.preset)
-    words = in_words(figure, read_results(folder / "results.csv"))
+    provenance = read_provenance(folder)
+    figure = FIGURES[folder.name].at(provenance["preset"])
+    words = in_words(figure, read_results(folder))
     labels = {method.name: method.label for method in figure.methods}
     titles = {panel.name: panel.title for panel in FIGURES[folder.name].panels}
     rows = [
@@ -331,8 +334,8 @@ def _figure(folder: Path) -> str:
             "| --- | --- | --- | --- | --- |",
             *rows,
             "\n</details>\n",
-            f"`{provenance.command}` takes about"
-            f" {duration(figure.presets[provenance.preset].seconds)} on two cores.\n",
+            f"`{provenance['command']}` takes about"
+            f" {duration(figure.presets[provenance['preset']].seconds)} on two cores.\n",
         )
     )
 

@@ -183,7 +183,7 @@ def test_a_step_is_read_by_pointer_and_by_keyboard(browser: Browser, page: Path)
     plot.send_keys(Keys.END)
     mine = [
         curve.values
-        for curve in read_results(ROOT / "results" / "figure1" / "results.csv")
+        for curve in read_results(ROOT / "results" / "figure1")
         if (curve.panel, curve.method) == ("success", "count")
     ]
     mean, low, high = (

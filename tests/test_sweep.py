@@ -164,7 +164,7 @@ def test_what_train_takes_a_sweep_takes(agent: Any, env: Any, tmp_path: Path) ->
     found = again(tmp_path / "out", subject=agent, env=env, constants=[-0.5], seeds=1)
     assert [point.constant for point in found.points] == [0.0, -0.5]
     alone = train(replace(agent, shift=-0.5), env, seeds=1, budget=BUDGET)
-    curves = read_results(tmp_path / "out" / "sweep" / "results.csv")
+    curves = read_results(tmp_path / "out" / "sweep")
     (curve,) = [one for one in curves if one.method == "-0.5"]
     assert curve.values == pytest.approx([row.evaluation_return for row in alone.rows], rel=1e-5)
     write_report(tmp_path / "out")  # which makes no environment
@@ -213,7 +213,7 @@ def test_auto_is_one_more_candidate(ruled: Path) -> None:
 
 def test_auto_learns_as_its_agent_does_alone(ruled: Path) -> None:
     alone = train(DQN(shift="auto", **TINY), "CartPole-v1", seeds=2, budget=BUDGET)
-    curves = read_results(ruled / "sweep" / "results.csv")
+    curves = read_results(ruled / "sweep")
     for seed in range(2):
         (curve,) = [one for one in curves if (one.method, one.seed) == ("auto", seed)]
         wanted = [row.evaluation_return for row in alone.rows if row.seed == seed]

@@ -112,7 +112,7 @@ def test_a_unit_that_fails_is_told_and_the_others_are_kept(
     assert 'raise ZeroDivisionError("of my own")' in told
     assert "the trial trials.unlucky with -1 and seed 1 failed" in told
     assert "failed: sweep, none, seed 1\nits process died again" in told
-    curves = read_results(out / "sweep" / "results.csv")
+    curves = read_results(out / "sweep")
     assert {(curve.method, curve.seed) for curve in curves} == {("none", 0), ("-1", 0)}
 
 
@@ -131,7 +131,7 @@ def test_stable_baselines3_from_the_command_line(
     assert main([*command, *settings]) == 0
     said = capsys.readouterr().out
     assert "1 seed: too few for a verdict" in said
-    curves = read_results(out / "sweep" / "results.csv")
+    curves = read_results(out / "sweep")
     assert [(curve.method, list(curve.steps)) for curve in curves] == [
         ("none", [60, 120]),
         ("-0.5", [60, 120]),
@@ -163,7 +163,7 @@ def test_a_unit_knows_the_environments_of_the_file_of_its_trial(tmp_path: Path) 
     )
     assert done.returncode == 0, done.stderr
     assert "leaked" not in done.stderr  # of semaphores, by Python's own tracker
-    curves = read_results(tmp_path / "out" / "sweep" / "results.csv")
+    curves = read_results(tmp_path / "out" / "sweep")
     assert [list(curve.steps) for curve in curves] == [[40], [40]]
 
 

@@ -1,6 +1,5 @@
 """The command `report`."""
 
-import sys
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -12,12 +11,9 @@ from rich.table import Table
 import rewardshift.paper  # noqa: F401  registers the figures
 from rewardshift.errors import InputError
 from rewardshift.files import writable_folder
-from rewardshift.lab.results import command_again
 
 
-def report(
-    out: Annotated[Path, tyro.conf.Positional] = Path("out"),
-) -> None:
+def report(out: Annotated[Path, tyro.conf.Positional] = Path("out")) -> None:
     """Make verdicts, pictures and the page again from the results in a folder.
 
     Results that were changed after they were written are refused; a seal in provenance.json
@@ -28,16 +24,10 @@ def report(
     """
     if not out.is_dir():
         raise InputError(f"no folder {str(out)!r}")
-    from rewardshift.report import summary, unsealed, write_report  # noqa: PLC0415  an extra
+    from rewardshift.report import summary, write_report  # noqa: PLC0415  an extra
     from rewardshift.report.reading import COLUMNS, TITLES  # noqa: PLC0415
 
     page = write_report(writable_folder(out))
-    for folder in unsealed(out):
-        print(
-            f"not sealed: {folder}, so a change of its results cannot be told;"
-            f" {command_again(folder)} seals them",
-            file=sys.stderr,
-        )
     for source, rows in summary(out).items():
         style: dict[str, Any] = {"box": box.SIMPLE, "padding": (0, 1, 0, 0)}
         table = Table(title=TITLES[source], title_justify="left", **style)

@@ -148,7 +148,7 @@ def _parse_shard(text: str) -> Shard:
 
 
 def _print_claims(figure: str, claims: list[dict[str, Any]]) -> None:
-    from rewardshift.report.verdicts import comparison, evidence, verdict_words  # noqa: PLC0415
+    from rewardshift.report.verdicts import evidence, verdict_words  # noqa: PLC0415
 
     verdict_column = Column("verdict", no_wrap=True)
     table = Table(verdict_column, "source", "claim", "measured", title=figure, title_justify="left")
@@ -157,7 +157,7 @@ def _print_claims(figure: str, claims: list[dict[str, Any]]) -> None:
         table.add_row(
             f"[{COLORS[verdict]}]{verdict_words(claim)}[/]",
             claim["source"],
-            escape(f"{claim['panel']}: {comparison(claim)}"),
+            escape(f"{claim['panel']}: {claim['statement']}"),
             escape(evidence(claim)),
         )
     Console().print(table)

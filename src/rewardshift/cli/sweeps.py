@@ -189,7 +189,7 @@ def sweep_constants(job: SweepJob) -> None:
         job: Your own trial as FILE.py:FUNCTION, or an agent: its name, or your own as MODULE:CLASS.
     """
     with needs("paper"):  # before any work
-        from rewardshift.report.response import HEADS, cells, few_seeds  # noqa: PLC0415
+        from rewardshift.report.response import HEADS  # noqa: PLC0415
         from rewardshift.report.sweeps import answer  # noqa: PLC0415
     file, place = job.file, job.place.place()
     subject = file.sweep.subject
@@ -198,14 +198,14 @@ def sweep_constants(job: SweepJob) -> None:
     out = job.options.out or Path("sweeps") / name
     found = answer(file, job.options.seeds, out, place, run_with_progress)
     table = Table(*HEADS, title=file.sweep.figure().title, title_justify="left")
-    for row in cells(found.points):
+    for row in found.rows:
         table.add_row(*map(escape, row))
     Console().print(table)
-    if warning := few_seeds(found.points):
-        print(warning)
+    if found.warning:
+        print(found.warning)
     for one in found.findings:
         print(one.words)
-    for line in filter(None, dict.fromkeys(one.training for one in found.findings)):
+    for line in found.training:
         print(f"train:   {line}")
     print(f"picture: {out / 'sweep' / 'response.png'}")
     print(f"report:  {found.page}")

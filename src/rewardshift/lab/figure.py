@@ -255,7 +255,7 @@ class Figure:
 
     def at(self, preset: str) -> "Figure":
         """The figure with only the tasks of a preset, but with all claims."""
-        left_out = self.presets[preset].left_out
+        left_out = self.preset(preset).left_out
         return replace(
             self,
             tasks={name: task for name, task in self.tasks.items() if name not in left_out},
@@ -340,7 +340,7 @@ def task_panels(
 
 def orderings(
     panels: Iterable[str],
-    sentences: Iterable[tuple[str, str, str]],
+    sentences: Iterable[tuple[str, str, str] | tuple[str, str, str, Mapping[str, Any]]],
     ids: str = "{panel}-{better}-above-{worse}",
     **settings: Any,
 ) -> tuple[Claim, ...]:
@@ -348,22 +348,20 @@ def orderings(
 
     Args:
         panels: The names of the panels.
-        sentences: The better method, the worse one, and the statement.
+        sentences: The better method, the worse one, the statement, and perhaps a mapping with
+            `ids` and other fields of these claims alone.
         ids: The id of a claim, with the names of the panel and of the methods in braces.
         **settings: Other fields of every claim.
     """
-    return tuple(
-        Claim(
-            ids.format(panel=panel, better=better, worse=worse),
-            panel,
-            statement,
-            better,
-            worse,
-            **settings,
-        )
-        for panel in panels
-        for better, worse, statement in sentences
-    )
+    claims = []
+    for panel, sentence in product(panels, sentences):
+        better, worse, statement = sentence[:3]
+        given: dict[str, Any] = {"ids": ids, **settings}
+        for own in sentence[3:]:
+            given |= own
+        name = given.pop("ids").format(panel=panel, better=better, worse=worse)
+        claims.append(Claim(name, panel, statement, better, worse, **given))
+    return tuple(claims)
 
 
 def smoke_preset(budget: Any, seconds: float, size: str) -> Preset:

@@ -17,11 +17,10 @@ from typing import Any
 
 import numpy as np
 
-from rewardshift.checks import checked
 from rewardshift.errors import InputError, one_line, shown
 from rewardshift.files import (
     DAMAGE,
-    as_object,
+    read_json,
     read_own,
     read_sealed,
     write_atomic,
@@ -32,15 +31,7 @@ from rewardshift.lab.figure import Curve, Figure
 FORMAT = 1
 RESULTS, PROVENANCE = "results.csv", "provenance.json"
 SEAL = "seal"  # the key of their common checksum in the provenance
-MOST_STEPS = 2**53
 LARGEST_VALUE = float(np.finfo(np.float32).max)
-CURVE: dict[str, Any] = {  # the types of a curve's fields in a unit's file
-    "panel": str,
-    "method": str,
-    "seed": int,
-    "steps": tuple[int, ...],
-    "values": tuple[float, ...],
-}
 COLUMNS = ("figure", "panel", "method", "seed", "step", "value")
 
 
@@ -70,14 +61,8 @@ def unit_name(digest: str, seeds: Sequence[int]) -> str:
 
 def save_unit(folder: Path, unit: UnitResult) -> Path:
     """Writes a finished unit into the figure's folder."""
-    body = {
-        "format": FORMAT,
-        "digest": unit.digest,
-        "seeds": unit.seeds,
-        "seconds": unit.seconds,
-        "made_with": unit.made_with,
-        "curves": [curve._asdict() for curve in unit.curves],
-    }
+    curves = [curve._asdict() for curve in unit.curves]
+    body = {"format": FORMAT, **vars(unit), "curves": curves}
     path = folder / "units" / f"{unit_name(unit.digest, unit.seeds)}.json"
     path.parent.mkdir(exist_ok=True)
     write_sealed(path, body)
@@ -92,45 +77,32 @@ def load_units(folder: Path, digest: str) -> list[UnitResult]:
             body = read_sealed(path, version=FORMAT)
             if body["digest"] != digest:
                 raise ValueError(f"it is of another declaration, {body['digest']!r}")
-            made_with = checked("made_with", dict, body["made_with"])
-            unit = UnitResult(
-                digest,
-                checked("seeds", tuple[int, ...], body["seeds"]),
-                checked("seconds", float, body["seconds"]),
-                {name: checked(name, str | None, made_with[name]) for name in made_with},
-                [_checked_curve(curve) for curve in checked("curves", list, body["curves"])],
-            )
+            curves = [Curve(**curve) for curve in body["curves"]]
+            made = body["seconds"], body["made_with"]
+            units.append(UnitResult(digest, tuple(body["seeds"]), *made, curves))
         except DAMAGE as error:
             raise InputError(
                 f"the finished unit {str(path)!r} cannot be read: {one_line(error)}."
                 " Move that file away, and its unit is run again; all others are kept"
             ) from error
-        units.append(unit)
     return units
 
 
-def _checked_curve(body: Any) -> Curve:
-    """The curve; ValueError or KeyError if it has other fields, or fields of other types."""
-    curve = Curve(**{name: as_object(body)[name] for name in Curve._fields})
-    for name, kind in CURVE.items():
-        checked(name, kind, getattr(curve, name))
-    if len(curve.steps) != len(curve.values):
-        raise ValueError("a curve has other numbers of steps and of values")
-    return curve
-
-
-def check_seal(folder: Path) -> bool:
-    """Whether a figure's results are sealed; refused if they were changed since."""
-    provenance = json.loads(read_own(folder / PROVENANCE))
-    if SEAL not in provenance:
-        return False
-    if provenance[SEAL] != _seal(folder, provenance):
+def read_provenance(folder: Path) -> dict[str, Any]:
+    """The provenance of a figure's results; refused if it or the results were changed since."""
+    path = folder / PROVENANCE
+    try:
+        body = read_json(path)
+        fits = body[SEAL] == _seal(folder, body)
+    except DAMAGE as error:
+        raise InputError(f"{str(path)!r} cannot be read: {one_line(error)}") from error
+    if not fits:
         raise InputError(
             f"the seal of {str(folder / RESULTS)!r} and {PROVENANCE} does not fit: one of them was"
             f" changed after it was written; {command_again(folder)} writes both again from the"
             " finished units"
         )
-    return True
+    return body
 
 
 def command_again(folder: Path) -> str:
@@ -154,7 +126,7 @@ def _seal(folder: Path, provenance: Mapping[str, Any]) -> str:
     return sha256(read_own(folder / RESULTS) + text).hexdigest()
 
 
-def write_results(path: Path, figure: Figure, curves: Iterable[Curve]) -> None:
+def write_results(folder: Path, figure: Figure, curves: Iterable[Curve]) -> None:
     """Writes `results.csv`: one row per point, in the order of the declaration."""
     panels = [panel.name for panel in figure.panels]
     methods = [method.name for method in figure.methods]
@@ -162,8 +134,13 @@ def write_results(path: Path, figure: Figure, curves: Iterable[Curve]) -> None:
     for curve in found:
         if curve.panel not in panels or curve.method not in methods:
             raise InputError(
-                f"a unit beside {str(path)!r} has a curve of {shown(curve.method)} in"
+                f"a unit in {str(folder)!r} has a curve of {shown(curve.method)} in"
                 f" {shown(curve.panel)}, which {figure.name} has not"
+            )
+        if not np.abs(curve.values).max(initial=0.0) <= LARGEST_VALUE:  # also refuses NaN
+            raise InputError(
+                f"the curve of {curve.method!r} in {curve.panel!r}, seed {curve.seed}, has a value"
+                " that is not finite in 32 bits"
             )
     ordered = sorted(found, key=lambda c: (panels.index(c.panel), methods.index(c.method), c.seed))
     text = io.StringIO()
@@ -174,40 +151,19 @@ def write_results(path: Path, figure: Figure, curves: Iterable[Curve]) -> None:
             (figure.name, curve.panel, curve.method, curve.seed, step, f"{value:.7g}")
             for step, value in zip(curve.steps, curve.values, strict=True)
         )
-    write_atomic(path, text.getvalue())
+    write_atomic(folder / RESULTS, text.getvalue())
 
 
-def read_results(path: Path) -> list[Curve]:
-    """The curves of a `results.csv`; refuses a damaged one with its line."""
+def read_results(folder: Path) -> list[Curve]:
+    """The curves of a figure's results; refused if they were changed since they were written."""
+    read_provenance(folder)
     points: dict[tuple[str, str, int], tuple[list[int], list[float]]] = {}
-    try:
-        rows = csv.reader(io.StringIO(read_own(path).decode(), newline=""))
-        if tuple(next(rows, ())) != COLUMNS:
-            raise ValueError(f"the first line must be {','.join(COLUMNS)}")
-        for row in rows:
-            _, panel, method, seed, step, value = row
-            steps, values = points.setdefault((panel, method, int(seed)), ([], []))
-            if steps and int(step) <= steps[-1]:
-                raise ValueError(f"step {step} comes after step {steps[-1]}")
-            if not 0 <= int(step) <= MOST_STEPS:
-                raise ValueError(f"step {step} is not between 0 and 2^53")
-            if not abs(float(value)) <= LARGEST_VALUE:  # also refuses NaN
-                raise ValueError(f"the value {value} is not finite in 32 bits")
-            steps.append(int(step))
-            values.append(float(value))
-    except DAMAGE as error:
-        line = f", line {rows.line_num}" if "rows" in locals() else ""
-        raise InputError(f"{str(path)!r}{line} cannot be read: {one_line(error)}") from error
-    curves = [Curve(*key, *lists) for key, lists in points.items()]
-    firsts: dict[str, Curve] = {}
-    for curve in curves:
-        first = firsts.setdefault(curve.panel, curve)
-        if curve.steps != first.steps:
-            raise InputError(
-                f"{str(path)!r}: in panel {curve.panel!r}, seed {curve.seed} of {curve.method!r}"
-                f" has other steps than seed {first.seed} of {first.method!r}"
-            )
-    return curves
+    rows = list(csv.reader(io.StringIO(read_own(folder / RESULTS).decode(), newline="")))
+    for _, panel, method, seed, step, value in rows[1:]:
+        steps, values = points.setdefault((panel, method, int(seed)), ([], []))
+        steps.append(int(step))
+        values.append(float(value))
+    return [Curve(*key, *lists) for key, lists in points.items()]
 
 
 def merge_made_with(units: Sequence[UnitResult]) -> dict[str, Any]:

@@ -24,7 +24,6 @@ from rewardshift.lab import MODULES, find_figure, train_unit
 from rewardshift.lab.figure import Figure, Group, Unit
 from rewardshift.lab.provenance import made_with
 from rewardshift.lab.results import (
-    RESULTS,
     UnitResult,
     load_units,
     merge_made_with,
@@ -100,6 +99,11 @@ class Plan:
     def digest(self, group: Group) -> str:
         """The digest of a group's declaration."""
         return self.declared.digest(self.preset, self.terminal, group)
+
+    def running(self, unit: Unit) -> Path:
+        """The folder of the files that an unfinished unit needs to continue."""
+        digest = self.digest((unit.tasks, unit.methods))
+        return self.folder / RUNNING / unit_name(digest, unit.seeds)
 
     def finished(self, group: Group) -> list[UnitResult]:
         """The finished units of a group."""
@@ -200,15 +204,13 @@ def run_units(plan: Plan, units: list[Unit], place: Place) -> Iterator[Outcome]:
                 yield Outcome(outcome.unit, None, error)
                 continue
             save_unit(plan.folder, outcome.result)
-            name = unit_name(outcome.result.digest, outcome.result.seeds)
-            shutil.rmtree(plan.folder / RUNNING / name, ignore_errors=True)
+            shutil.rmtree(plan.running(outcome.unit), ignore_errors=True)
         yield outcome
 
 
 def share_done(plan: Plan, unit: Unit) -> float:
     """The share of a unit that is done, by its last checkpoint here; 0 if none tells."""
-    name = unit_name(plan.digest((unit.tasks, unit.methods)), unit.seeds)
-    times = plan.folder / RUNNING / name / TIMES
+    times = plan.running(unit) / TIMES
     text = times.read_text(errors="replace") if times.is_file() else ""
     steps = re.findall(r"^(\d+),\d+\.\d{3}$", text, re.MULTILINE)
     length = getattr(unit.budget, "steps", None)
@@ -225,7 +227,7 @@ def perform(plan: Plan, unit: Unit) -> Outcome:
             with contextlib.suppress(*missing):
                 importlib.import_module(plan.module)
         figure, digest = plan.declared, plan.digest((unit.tasks, unit.methods))
-        with _running_folder(plan, unit_name(digest, unit.seeds)) as folder:
+        with _running_folder(plan, unit) as folder:
             earlier = sum(time_spent(path.parent) for path in folder.rglob(TIMES))
             curves = (figure.run or train_unit)(figure, unit, folder)
     except ForeignError as error:
@@ -239,13 +241,13 @@ def perform(plan: Plan, unit: Unit) -> Outcome:
 
 
 @contextlib.contextmanager
-def _running_folder(plan: Plan, name: str) -> Iterator[Path]:
+def _running_folder(plan: Plan, unit: Unit) -> Iterator[Path]:
     """The folder of a unit's checkpoints: beside the results, or temporary if those are remote."""
     if plan.folder.is_dir():
-        yield plan.folder / RUNNING / name
+        yield plan.running(unit)
     else:
         with tempfile.TemporaryDirectory() as folder:
-            yield Path(folder) / name
+            yield Path(folder) / "unit"
 
 
 def missing_seeds(plan: Plan) -> list[str]:
@@ -278,7 +280,7 @@ def gather(plan: Plan) -> bool:
         for curve in unit.curves
         if curve.seed in wanted
     }
-    write_results(plan.folder / RESULTS, figure, curves.values())
+    write_results(plan.folder, figure, curves.values())
     merged = merge_made_with(units)
     provenance = {
         "command": plan.command,

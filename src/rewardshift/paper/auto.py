@@ -33,6 +33,7 @@ from rewardshift.lab import (
     Preset,
     Style,
     Task,
+    budgets,
     orderings,
     smoke_preset,
     task_panels,
@@ -81,12 +82,20 @@ FIVE_UNITS = (
 )
 
 
-def _budgets(
-    steps: Mapping[str, int], share: float, evaluations: int = 25, episodes: int = 5
-) -> dict[str, Budget]:
-    """The budget of each task: a share of its steps."""
+def _presets(
+    steps: Mapping[str, int], seconds: tuple[float, float, float], share: float, size: str
+) -> dict[str, Preset]:
+    """The presets of tasks with these steps, of which `smoke` takes a share."""
+
+    def budget(share: float, evaluations: int, episodes: int) -> dict[str, Budget]:
+        lengths = {task: round(share * count) for task, count in steps.items()}
+        return budgets(lengths, evaluations=evaluations, evaluation_episodes=episodes)
+
+    smoke, quick, paper = seconds
     return {
-        task: Budget(round(share * count), evaluations, episodes) for task, count in steps.items()
+        "smoke": smoke_preset(budget(share, 2, 1), smoke, size),
+        "quick": Preset(seeds=10, budget=budget(1.0, 25, 5), seconds=quick),
+        "paper": Preset(seeds=20, budget=budget(5.0, 50, 10), seconds=paper),
     }
 
 
@@ -102,13 +111,7 @@ AUTO = Figure(
         Method("auto", "five units", style=Style("#dd3497", "-")),
     ),
     claims=orderings(TASKS, FIVE_UNITS, source="ours"),
-    presets={
-        "smoke": smoke_preset(
-            _budgets(STEPS, 0.03, 2, 1), 120, "1,200 to 1,800 of 40,000 to 60,000 steps"
-        ),
-        "quick": Preset(seeds=10, budget=_budgets(STEPS, 1.0), seconds=3600),
-        "paper": Preset(seeds=20, budget=_budgets(STEPS, 5.0, 50, 10), seconds=40_000),
-    },
+    presets=_presets(STEPS, (120, 3600, 40_000), 0.03, "1,200 to 1,800 of 40,000 to 60,000 steps"),
     revision=2,
     seeds_per_unit=10,
 )
@@ -120,11 +123,7 @@ AUTO_CONTROL = replace(
     tasks=CONTROL_TASKS,
     panels=task_panels(CONTROL_TASKS),
     claims=orderings(CONTROL_TASKS, FIVE_UNITS, source="ours"),
-    presets={
-        "smoke": smoke_preset(_budgets(CONTROL_STEPS, 0.06, 2, 1), 30, "1,200 of 20,000 steps"),
-        "quick": Preset(seeds=10, budget=_budgets(CONTROL_STEPS, 1.0), seconds=300),
-        "paper": Preset(seeds=20, budget=_budgets(CONTROL_STEPS, 5.0, 50, 10), seconds=4_000),
-    },
+    presets=_presets(CONTROL_STEPS, (30, 300, 4_000), 0.06, "1,200 of 20,000 steps"),
 )
 
 # The tasks, their agents, steps and claims were fixed before any training on them.
@@ -178,13 +177,9 @@ AUTO_TEST = replace(
             allowance=0.1,
         ),
     ),
-    presets={
-        "smoke": smoke_preset(
-            _budgets(TEST_STEPS, 0.03, 2, 1), 240, "600 to 1,800 of 20,000 to 60,000 steps"
-        ),
-        "quick": Preset(seeds=10, budget=_budgets(TEST_STEPS, 1.0), seconds=10_000),
-        "paper": Preset(seeds=20, budget=_budgets(TEST_STEPS, 5.0, 50, 10), seconds=110_000),
-    },
+    presets=_presets(
+        TEST_STEPS, (240, 10_000, 110_000), 0.03, "600 to 1,800 of 20,000 to 60,000 steps"
+    ),
 )
 
 # Where episodes terminate, these shifts move the initial value and nothing else.

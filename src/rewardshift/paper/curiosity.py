@@ -94,16 +94,15 @@ def _rnd(bias: float) -> Method:
     return Method(name, label, agent, RND_STYLES[bias], constant=bias)
 
 
-PAPER_ORDER = (
+OURS = {"source": "ours"}
+ORDER = (
     ("dqn-0.5", "dqn", "A negative shift helps DQN explore."),
     ("dqn", "rnd", "The original RND, whose bonus is positive, is worse than none."),
     ("rnd-1", "dqn", "RND made negative is better than none."),
     ("rnd-1.5", "dqn-0.5", "RND adds to what a shift of its mean size does."),
     ("rnd-1.5", "rnd-1", "A more negative RND is better."),
-)
-OUR_ORDER = (
-    ("dqn-scaled", "dqn", "Inputs scaled to [0, 1] help DQN by themselves."),
-    ("dqn-0.5-scaled", "dqn-scaled", "A negative shift helps with scaled inputs, too."),
+    ("dqn-scaled", "dqn", "Inputs scaled to [0, 1] help DQN by themselves.", OURS),
+    ("dqn-0.5-scaled", "dqn-scaled", "A negative shift helps with scaled inputs, too.", OURS),
 )
 
 
@@ -137,14 +136,7 @@ CURIOSITY = Figure(
         Method("dqn-scaled", "DQN, scaled inputs", PAPER_DQN, Style("#969696", ":")),
         Method("dqn-0.5-scaled", "DQN -0.5, scaled inputs", HALF.agent, Style("#6baed6", "--")),
     ),
-    claims=tuple(
-        claim
-        for task in TASKS
-        for claim in (
-            *orderings([task], PAPER_ORDER),
-            *orderings([task], OUR_ORDER, source="ours"),
-        )
-    ),
+    claims=orderings(TASKS, ORDER),
     presets={
         "smoke": smoke_preset(
             budgets(
@@ -184,9 +176,10 @@ HELPS = tuple(
     (f"rnd{bias:g}", "rnd", f"A moderate negative shift, {bias:g}, improves RND.")
     for bias in MODERATE
 )
+BELOW = {"ids": "{panel}-{worse}-below-{better}"}
 TOO_MUCH = tuple(
-    (f"rnd{bias:g}", "rnd-10", f"A shift of -10 is too much curiosity: worse than {bias:g}.")
-    for bias in MODERATE
+    (f"rnd{b:g}", "rnd-10", f"A shift of -10 is too much curiosity: worse than {b:g}.", BELOW)
+    for b in MODERATE
 )
 
 CURIOSITY_ABLATION = replace(
@@ -199,14 +192,7 @@ CURIOSITY_ABLATION = replace(
         " will lead to too much curiosity exploration and hinder the learning efficiency"
     ),
     methods=(_rnd(0.0), *(_rnd(bias) for bias in ABLATION)),
-    claims=tuple(
-        claim
-        for task in TASKS
-        for claim in (
-            *orderings([task], HELPS),
-            *orderings([task], TOO_MUCH, "{panel}-{worse}-below-{better}"),
-        )
-    ),
+    claims=orderings(TASKS, (*HELPS, *TOO_MUCH)),
     presets={
         **{
             name: replace(preset, seconds=1.3 * preset.seconds)  # nine methods instead of seven

@@ -52,8 +52,10 @@ NARROW = {"network.hidden": (64,) * 3, "batch_size": 64}
 
 
 LEARNED = "are learned from more efficiently than"
-THEIRS = [("fetch+0", "fetch+1", f"Rewards of -1 and 0 {LEARNED} 0 and +1.")]
-OURS = [("fetch-1", "fetch+0", f"Rewards of -2 and -1 {LEARNED} -1 and 0.")]
+ORDER = (
+    ("fetch+0", "fetch+1", f"Rewards of -1 and 0 {LEARNED} 0 and +1."),
+    ("fetch-1", "fetch+0", f"Rewards of -2 and -1 {LEARNED} -1 and 0.", {"source": "ours"}),
+)
 
 FETCH = Figure(
     name="fetch",
@@ -74,11 +76,7 @@ FETCH = Figure(
         _method(1.0, "0, +1 (shift +1)", Style("#d94801", "-.")),
         _method(-1.0, "-2, -1 (shift -1)", Style("#2171b5", "-")),
     ),
-    claims=tuple(
-        claim
-        for task in TASKS
-        for claim in (*orderings([task], THEIRS), *orderings([task], OURS, source="ours"))
-    ),
+    claims=orderings(TASKS, ORDER),
     presets={
         "smoke": smoke_preset(SMOKE, 60, "200 steps and 8 units"),
         "quick": Preset(

@@ -1,6 +1,7 @@
 """Figure 1 and the appendix's maze sizes: exploration by tabular Q-learning."""
 
 from dataclasses import replace
+from typing import Any
 
 from rewardshift.lab import (
     Budget,
@@ -31,9 +32,9 @@ COUNT_SHIFT = Method(
 SIZES = (2, 5, 10, 15, 20)
 EASY, DEEP = ("S2", "S5", "S10"), ("S15", "S20")
 
-ALIKE_IDS = "{panel}-{better}-alike-{worse}"
-# The share of their range below which a difference of mean success rates counts as alike.
-ALIKE = 0.05
+OURS = {"source": "ours"}
+# "alike": the share of their range below which a difference of mean success rates counts as that.
+ALIKE: dict[str, Any] = {"ids": "{panel}-{better}-alike-{worse}", "alike": 0.05}
 # The paper names no number for "near optimal": a tenth of the distance before training is ours.
 NEAR_OPTIMAL = 0.1
 
@@ -142,21 +143,10 @@ MAZE_SIZES = replace(
     panels=tuple(_success_panel(f"S{size}", f"S{size}") for size in SIZES),
     methods=(EPSILON_GREEDY, COUNT, COUNT_FIRST, SHIFT),
     claims=(
-        *(
-            claim
-            for panel in EASY
-            for claim in (
-                *orderings([panel], map(_alike, (SHIFT, COUNT)), ALIKE_IDS, alike=ALIKE),
-                *orderings([panel], [_alike(COUNT_FIRST)], ALIKE_IDS, alike=ALIKE, source="ours"),
-            )
-        ),
-        *(
-            claim
-            for panel in DEEP
-            for claim in (
-                *orderings([panel], [COUNT_EXPLORES, SHIFT_EXPLORES]),
-                *orderings([panel], [SHIFT_ABOVE_COUNT, ORDER], source="ours"),
-            )
+        *orderings(EASY, [_alike(SHIFT), _alike(COUNT), (*_alike(COUNT_FIRST), OURS)], **ALIKE),
+        *orderings(
+            DEEP,
+            [COUNT_EXPLORES, SHIFT_EXPLORES, (*SHIFT_ABOVE_COUNT, OURS), (*ORDER, OURS)],
         ),
     ),
 )

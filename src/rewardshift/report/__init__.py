@@ -8,7 +8,7 @@ from typing import Any
 from rewardshift.errors import InputError
 from rewardshift.files import write_atomic
 from rewardshift.lab.figure import Curve
-from rewardshift.lab.results import check_seal, command_again, read_results
+from rewardshift.lab.results import command_again, read_provenance, read_results
 from rewardshift.lab.sweep.declaration import SWEEP, figures_in, read_sweep
 from rewardshift.report.page import render_page
 from rewardshift.report.plots import draw, in_caption
@@ -16,7 +16,6 @@ from rewardshift.report.reading import (
     Summary,
     count_all,
     read_claims,
-    read_provenance,
     treatments,
 )
 from rewardshift.report.response import as_csv, draw_response, points_of
@@ -30,31 +29,30 @@ def write_figure(folder: Path) -> list[dict[str, Any]]:
         The claims with their verdicts.
     """
     whole = figures_in(folder.parent)[folder.name]
-    provenance = read_provenance(folder, whole)
-    figure = whole.at(provenance.preset)
-    curves = read_results(folder / "results.csv")
+    provenance = read_provenance(folder)
+    figure = whole.at(provenance["preset"])
+    curves = read_results(folder)
     missing = {
         (panel.name, method.name)
         for panel in figure.panels
         for method in figure.methods
         if panel.shows(method.name)
     } - {(curve.panel, curve.method) for curve in curves}
-    if missing and not provenance.missing:
+    if missing and "missing" not in provenance:
         panel, method = min(missing)
         raise InputError(
             f"{str(folder / 'results.csv')!r} has no rows of method {method!r} in panel {panel!r};"
             f" run {command_again(folder)} again"
         )
-    check_seal(folder)
-    claims = judge(whole, curves, provenance.preset)
-    preset = f"preset {provenance.preset}, " if len(whole.presets) > 1 else ""
-    caption = f"{preset}{provenance.seeds} seeds, {in_caption(figure)}"
+    claims = judge(whole, curves, provenance["preset"])
+    preset = f"preset {provenance['preset']}, " if len(whole.presets) > 1 else ""
+    caption = f"{preset}{provenance['seeds']} seeds, {in_caption(figure)}"
     if whole.takes_terminal:
-        caption += f", {treatments(figure, provenance.terminal)}"
-    if provenance.note:
-        caption += f"; {provenance.note}"
-    if provenance.missing:
-        caption += f"; MISSING: {'; '.join(provenance.missing)}"
+        caption += f", {treatments(figure, provenance['terminal'])}"
+    if provenance["note"]:
+        caption += f"; {provenance['note']}"
+    if "missing" in provenance:
+        caption += f"; MISSING: {'; '.join(provenance['missing'])}"
     for kind, content in draw(figure, curves, caption).items():
         write_atomic(folder / f"figure.{kind}", content)
     if folder.name == SWEEP:
@@ -92,11 +90,6 @@ def write_report(out: Path) -> Path:
     for folder in folders:
         write_figure(folder)
     return write_page(out)
-
-
-def unsealed(out: Path) -> list[Path]:
-    """The folders of figures without a seal."""
-    return [folder for folder in _figure_folders(out) if not check_seal(folder)]
 
 
 def summary(out: Path) -> Summary:

@@ -11,10 +11,10 @@ from statistics import median
 from typing import Any
 
 from rewardshift.errors import needs
-from rewardshift.files import read_json, read_own
+from rewardshift.files import read_own
 from rewardshift.lab import FIGURES
 from rewardshift.lab.figure import SCENARIOS, Curve, Figure, Panel, duration, rounded
-from rewardshift.lab.results import read_results
+from rewardshift.lab.results import read_provenance, read_results
 from rewardshift.lab.sweep.declaration import SWEEP, read_sweep
 from rewardshift.report.plots import in_words, shown_curves
 from rewardshift.report.reading import (
@@ -23,11 +23,10 @@ from rewardshift.report.reading import (
     count_all,
     differences,
     read_claims,
-    read_provenance,
     read_reading,
     treatments,
 )
-from rewardshift.report.response import answer_of
+from rewardshift.report.response import HEADS, response_of
 from rewardshift.report.verdicts import (
     METRICS,
     SOURCES,
@@ -89,7 +88,7 @@ def _environment() -> Environment:
     )
     environment.policies["json.dumps_kwargs"] = {"separators": (",", ":")}
     environment.filters |= {"duration": duration, "rounded": rounded}
-    environment.globals |= {"SYMBOLS": SYMBOLS, "TITLES": TITLES}
+    environment.globals |= {"SYMBOLS": SYMBOLS, "TITLES": TITLES, "HEADS": HEADS}
     return environment
 
 
@@ -168,20 +167,21 @@ def _bar(claim: dict[str, Any]) -> dict[str, Any] | None:
 
 def _section(folder: Path, whole: Figure, rows: list[dict[str, Any]]) -> dict[str, Any]:
     """A figure with its words, its picture, its curves, its claims and its provenance."""
-    provenance = read_provenance(folder, whole)
-    figure = whole.at(provenance.preset)
-    curves = read_results(folder / "results.csv")
-    body = read_json(folder / "provenance.json")
-    answer = None
+    provenance = read_provenance(folder)
+    figure = whole.at(provenance["preset"])
+    curves = read_results(folder)
+    answer = response = None
     if folder.name == SWEEP:
-        answer = answer_of(read_sweep(folder), curves, rows, _picture(folder, "response"))
+        answer = response_of(read_sweep(folder), curves, rows, folder.parent / "report.html")
+        response = _picture(folder, "response")
     return {
         "figure": figure,
         "provenance": provenance,
-        "origin": {key: _as_text(value) for key, value in body.items()},
+        "origin": {key: _as_text(value) for key, value in provenance.items()},
         "answer": answer,
+        "response": response,
         "reading": read_reading(folder),
-        "treatments": treatments(figure, provenance.terminal),
+        "treatments": treatments(figure, provenance["terminal"]),
         "differences": differences(figure, provenance),
         "words": in_words(figure, curves),
         "picture": _picture(folder, "figure"),

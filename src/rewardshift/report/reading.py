@@ -2,58 +2,24 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from types import NoneType
 from typing import Any, NamedTuple
 
-from rewardshift.checks import Finite, check, checked
-from rewardshift.errors import InputError, one_line
+from rewardshift.checks import checked
+from rewardshift.errors import InputError, one_line, shown
 from rewardshift.files import DAMAGE, as_object, read_json, read_own
 from rewardshift.lab import FIGURES
 from rewardshift.lab.figure import Figure, Source, rounded
-from rewardshift.lab.results import SEAL, command_again
+from rewardshift.lab.results import SEAL, read_provenance
 from rewardshift.report.statistics import MIN_SEEDS
-from rewardshift.report.verdicts import DECLARED, MEASURED, SOURCES, VERDICTS, judge
+from rewardshift.report.verdicts import CLAIMED, MEASURED, SOURCES, VERDICTS, judge
 from rewardshift.shift import Shift, Terminal
 
 Claims = Mapping[str, list[dict[str, Any]]]
 
 READING = "reading.json"
 COLUMNS = ("figure", *VERDICTS, "core-hours")  # for the claims that are not tested
-DIFFERS = "Differs from the paper's setting: "
 TITLES: dict[Source, str] = {"paper": "The paper's claims", "ours": "Our claims"}
-
-
-@dataclass(frozen=True)
-class Provenance:
-    """The part of `provenance.json` that the report explains."""
-
-    preset: str
-    seeds: int
-    terminal: Terminal
-    note: str
-    missing: tuple[str, ...]
-    command: str
-
-    def __post_init__(self) -> None:
-        check(self)
-
-
-def read_provenance(folder: Path, figure: Figure) -> Provenance:
-    """The provenance of a figure's results; InputError if it is damaged."""
-    path = folder / "provenance.json"
-    try:
-        body = read_json(path)
-        needed = {key: body[key] for key in ("preset", "seeds", "terminal", "note")}
-        missing = checked("missing", tuple[str, ...], body.get("missing", ()))
-        provenance = Provenance(**needed, missing=missing, command=body.get("command", ""))
-        known = figure.presets
-        if provenance.preset not in known:
-            raise ValueError(f"preset {provenance.preset!r} is not one of {', '.join(known)}")
-        return provenance
-    except DAMAGE as error:
-        raise InputError(f"{str(path)!r} cannot be read: {one_line(error)}") from error
 
 
 def treatments(figure: Figure, terminal: Terminal) -> str:
@@ -69,16 +35,16 @@ def treatments(figure: Figure, terminal: Terminal) -> str:
     return ", ".join(words)
 
 
-def differences(figure: Figure, provenance: Provenance) -> str:
+def differences(figure: Figure, provenance: Mapping[str, Any]) -> str:
     """What differs from the paper's setting in a figure's results, in sentences."""
-    saved = f"To save computing time: {provenance.note}." if provenance.note else ""
+    saved = f"To save computing time: {provenance['note']}." if provenance["note"] else ""
     if not figure.wording:
         return saved
     found = [f"{figure.differs}."] if figure.differs else []
-    if figure.takes_terminal and provenance.terminal == "absorbing":
+    if figure.takes_terminal and provenance["terminal"] == "absorbing":
         found.append("Terminal states are absorbing, where the paper's shift stops at them.")
     found += [saved] if saved else []
-    return f"{DIFFERS}{' '.join(found) or 'only the number of seeds.'}"
+    return f"Differs from the paper's setting: {' '.join(found) or 'only the number of seeds.'}"
 
 
 class Reading(NamedTuple):
@@ -122,49 +88,45 @@ def read_claims(folders: Sequence[Path], figures: Mapping[str, Figure] = FIGURES
             tested, at the cost of their usual preset.
         figures: All figures by name.
     """
-    judged = {folder.name: _read_claims(folder, figures[folder.name]) for folder in folders}
+    judged = {folder.name: folder for folder in folders}
     return {
-        name: judged[name] if name in judged else judge(figure, [], figure.usual_preset)
+        name: _read_claims(judged[name], figure)
+        if name in judged
+        else judge(figure, [], figure.usual_preset)
         for name, figure in figures.items()
     }
 
 
 def _read_claims(folder: Path, figure: Figure) -> list[dict[str, Any]]:
+    """The claims of a figure as it declares them, with what `claims.json` says was found."""
+    declared = judge(figure, [], read_provenance(folder)["preset"])
     try:
-        claims = checked("claims", list, json.loads(read_own(folder / "claims.json")))
-        for claim in map(as_object, claims):
-            _check_claim(claim)
-        count(figure, claims)  # needs panels and presets of the figure
-        return claims
+        kept = checked("claims", list, json.loads(read_own(folder / "claims.json")))
+        return [_with_found(*pair) for pair in zip(declared, map(as_object, kept), strict=True)]
     except DAMAGE as error:
         raise InputError(
-            f"{str(folder)!r} cannot be shown: {one_line(error)}; 'rewardshift report"
-            f" {folder.parent}' makes all but provenance.json again, {command_again(folder)} that"
-            " too"
+            f"{str(folder / 'claims.json')!r} cannot be shown: {one_line(error)};"
+            f" 'rewardshift report {folder.parent}' makes it again"
         ) from error
 
 
-def _check_claim(claim: dict[str, Any]) -> None:
-    """Raises ValueError or KeyError if `judge` does not write such an entry."""
-    tested = claim["verdict"] != "not tested"
-    for key, kind in DECLARED.items():
-        checked(key, kind, claim[key])
-    for key, kind in MEASURED.items():
-        checked(key, kind if tested else NoneType, claim[key])
-    if claim["worse"] is None and claim["bound"] is None:
-        raise ValueError("a claim without a second method needs a bound")
-    if not tested:
-        checked("core_hours", Finite, claim["core_hours"])
-        return
-    better, low, high = claim["margin"] is None, claim["low"], claim["high"]
-    if better != (claim["alike"] is None and claim["bound"] is None) or (
-        better and claim["probability"] is None
+def _with_found(claim: dict[str, Any], kept: dict[str, Any]) -> dict[str, Any]:
+    """The claim with its measured part; ValueError or KeyError if that does not fit it."""
+    if any(kept[key] != claim[key] for key in CLAIMED if key != "statement"):
+        raise ValueError(f"it has {shown(kept['id'])} in the place of the claim {claim['id']!r}")
+    if kept["verdict"] == "not tested":
+        return claim
+    found = {key: checked(key, kind, kept[key]) for key, kind in MEASURED.items()}
+    better = claim["alike"] is None and claim["bound"] is None
+    spread = better or found["seeds"] > 1
+    if (
+        better != (found["margin"] is None)
+        or (better and found["probability"] is None)
+        or (found["low"] is not None, found["high"] is not None) != (spread, spread)
+        or (found["verdict"] != "inconclusive" and found["seeds"] < MIN_SEEDS)
     ):
-        raise ValueError("a claim has no margin or no probability")
-    if (low is None, high is None) != (not better and claim["seeds"] == 1,) * 2:
-        raise ValueError("a claim has no interval")
-    if claim["verdict"] != "inconclusive" and claim["seeds"] < MIN_SEEDS:
-        raise ValueError("a claim has a verdict with too few seeds")
+        raise ValueError(f"the numbers of the claim {claim['id']!r} do not fit together")
+    return claim | found
 
 
 class Counts(NamedTuple):
@@ -192,42 +154,23 @@ Summary = dict[Source, list[Counts]]
 
 def count_all(claims: Claims, figures: Mapping[str, Figure] = FIGURES) -> Summary:
     """The verdicts on every figure, with a last row for all of them together."""
-    counted = [count(figures[name], judged) for name, judged in claims.items()]
     summary = {}
     for source in SOURCES:
-        rows = [found[source] for found in counted if any(found[source].counts)]
+        counted = [count(figures[name], judged, source) for name, judged in claims.items()]
+        rows = [row for row in counted if any(row.counts)]
         counts = tuple(sum(row.counts[place] for row in rows) for place in range(len(VERDICTS)))
         summary[source] = [*rows, Counts("all", counts, sum(row.core_hours for row in rows))]
     return summary
 
 
-def count(figure: Figure, claims: list[dict[str, Any]]) -> dict[Source, Counts]:
-    """Counts the verdicts on a figure's judged claims."""
+def count(figure: Figure, claims: list[dict[str, Any]], source: Source) -> Counts:
+    """Counts the verdicts on a figure's judged claims of one source."""
     tasks = {panel.name: panel.task for panel in figure.panels}
-    counted = {}
-    for source in SOURCES:
-        mine = [claim for claim in claims if claim["source"] == source]
-        hours = {}  # by task, or None for all tasks that the preset runs
-        for claim in mine:
-            if claim["verdict"] == "not tested":
-                task = tasks[claim["panel"]]
-                left_out = task in figure.presets[claim["preset"]].left_out
-                hours[task if left_out else None] = claim["core_hours"]
-        counts = tuple(map([claim["verdict"] for claim in mine].count, VERDICTS))
-        counted[source] = Counts(figure.name, counts, float(sum(hours.values())))
-    return counted
-
-
-def markdown(summary: Summary) -> str:
-    """The summary as tables in Markdown."""
-    return "\n\n".join(
-        "\n".join(
-            f"| {' | '.join(cells)} |"
-            for cells in (
-                (TITLES[source], *COLUMNS[1:]),
-                ["---"] * len(COLUMNS),
-                *(row.cells for row in rows),
-            )
-        )
-        for source, rows in summary.items()
-    )
+    verdicts = [claim["verdict"] for claim in claims if claim["source"] == source]
+    hours = {}  # by task, or None for all tasks that the preset runs
+    for claim in claims:
+        if claim["source"] == source and claim["verdict"] == "not tested":
+            task = tasks[claim["panel"]]
+            left_out = task in figure.presets[claim["preset"]].left_out
+            hours[task if left_out else None] = claim["core_hours"]
+    return Counts(figure.name, tuple(map(verdicts.count, VERDICTS)), float(sum(hours.values())))

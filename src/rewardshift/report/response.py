@@ -3,6 +3,7 @@
 import csv
 import io
 from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,6 +16,7 @@ from rewardshift.report.plots import Points, draw_points, finish, new_canvas
 from rewardshift.report.statistics import MIN_SEEDS, Interval, mean_interval
 from rewardshift.report.verdicts import reason, score
 
+HEADS = ("constant", "whole training", "its end", "better than none, whole", "and at the end?")
 COLUMNS = ("constant", "optimism", "metric", "seeds", "mean", "low", "high", "verdict")
 
 
@@ -56,6 +58,56 @@ class Finding(NamedTuple):
     training: str
 
 
+class Response(NamedTuple):
+    """The answer of a sweep.
+
+    Args:
+        points: The constants with their returns, from the least to the most optimistic.
+        findings: The best constant over the whole training, and at its end.
+        page: The report.
+    """
+
+    points: list[Point]
+    findings: list[Finding]
+    page: Path
+
+    @property
+    def rows(self) -> list[tuple[str, ...]]:
+        """A table with a row for each constant; its head is `HEADS`."""
+        return [
+            (
+                point.label,
+                *(_said(point.returns[metric]) for metric in METRICS),
+                *(point.verdicts.get(metric, "-") for metric in METRICS),
+            )
+            for point in self.points
+        ]
+
+    @property
+    def training(self) -> list[str]:
+        """The commands, or the calls, that train with the best constants."""
+        return [text for text in dict.fromkeys(one.training for one in self.findings) if text]
+
+    @property
+    def warning(self) -> str:
+        """A sentence about seeds, if there are too few for a verdict; otherwise an empty text."""
+        least = min(point.seeds for point in self.points)
+        if least >= MIN_SEEDS:
+            return ""
+        return (
+            f"{least} seed{'s' * (least > 1)}: too few for a verdict, which needs {MIN_SEEDS}. The"
+            f" same sweep with {MIN_SEEDS} seeds goes on from here."
+        )
+
+
+def response_of(
+    file: SweepFile, curves: Sequence[Curve], claims: Sequence[Mapping[str, Any]], page: Path
+) -> Response:
+    """The answer of a sweep with these results and judged claims."""
+    points = points_of(file.sweep, curves, claims)
+    return Response(points, [_finding(file, points, claims, metric) for metric in METRICS], page)
+
+
 def points_of(
     sweep: Sweep, curves: Sequence[Curve], claims: Sequence[Mapping[str, Any]]
 ) -> list[Point]:
@@ -85,13 +137,6 @@ def points_of(
     return points
 
 
-def findings(
-    file: SweepFile, points: Sequence[Point], claims: Sequence[Mapping[str, Any]]
-) -> list[Finding]:
-    """The best constant over the whole training and at its end."""
-    return [_finding(file, points, claims, metric) for metric in METRICS] if points else []
-
-
 def _finding(
     file: SweepFile, points: Sequence[Point], claims: Sequence[Mapping[str, Any]], metric: Metric
 ) -> Finding:
@@ -115,36 +160,10 @@ def _finding(
     return Finding(metric, best, words, file.training.get(best.method, ""))
 
 
-def few_seeds(points: Sequence[Point]) -> str:
-    """A sentence about seeds, if there are too few for a verdict; otherwise an empty text."""
-    least = min((point.seeds for point in points), default=MIN_SEEDS)
-    if least >= MIN_SEEDS:
-        return ""
-    return (
-        f"{least} seed{'s' * (least > 1)}: too few for a verdict, which needs {MIN_SEEDS}. The same"
-        f" sweep with {MIN_SEEDS} seeds goes on from here."
-    )
-
-
 def _said(interval: Interval) -> str:
     if interval.low is None:
         return f"{interval.mean:.4g}"
     return f"{interval.mean:.4g} [{interval.low:.4g}, {interval.high:.4g}]"
-
-
-def cells(points: Iterable[Point]) -> list[tuple[str, ...]]:
-    """The points as rows of a table, one for each constant."""
-    return [
-        (
-            point.label,
-            *(_said(point.returns[metric]) for metric in METRICS),
-            *(point.verdicts.get(metric, "-") for metric in METRICS),
-        )
-        for point in points
-    ]
-
-
-HEADS = ("constant", "whole training", "its end", "better than none, whole", "and at the end?")
 
 
 def as_csv(points: Iterable[Point]) -> str:
@@ -190,26 +209,3 @@ def draw_response(points: Sequence[Point], title: str, caption: str) -> dict[str
         axes[0].set_ylabel("return")
         finish(canvas, title, caption)
         return {kind: as_file(canvas, kind) for kind in ("png", "svg")}
-
-
-def answer_of(
-    file: SweepFile, curves: Sequence[Curve], claims: Sequence[Mapping[str, Any]], picture: str
-) -> dict[str, Any]:
-    """What `templates/response.html` shows of the answer.
-
-    Args:
-        file: The sweep.
-        curves: Its results.
-        claims: Its judged claims.
-        picture: The source of the picture.
-    """
-    points = points_of(file.sweep, curves, claims)
-    found = findings(file, points, claims)
-    return {
-        "findings": [one.words for one in found],
-        "training": [text for text in dict.fromkeys(one.training for one in found) if text],
-        "warning": few_seeds(points),
-        "picture": picture,
-        "heads": HEADS,
-        "rows": cells(points),
-    }

@@ -1,9 +1,9 @@
 """`sweep`: what several constants would do for an agent, or a training of your own, on a task."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import fields, is_dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from rewardshift.agents.base import Agent
 from rewardshift.checks import Count, checked
@@ -13,7 +13,7 @@ from rewardshift.errors import InputError, TrainingError, shown
 from rewardshift.files import as_path
 from rewardshift.lab.figure import Unit
 from rewardshift.lab.processes import Processes
-from rewardshift.lab.results import RESULTS, read_results
+from rewardshift.lab.results import read_results
 from rewardshift.lab.runner import Outcome, Place, Plan, gather, pending_units, run_units
 from rewardshift.lab.sweep.agents import SweptAgent
 from rewardshift.lab.sweep.constants import Constant, Constants, method_name
@@ -26,27 +26,13 @@ from rewardshift.lab.sweep.declaration import (
 )
 from rewardshift.lab.sweep.trials import SweptTrial, TrialFunction
 from rewardshift.report import write_figure, write_page
-from rewardshift.report.response import Finding, Point, findings, points_of
+from rewardshift.report.response import Response, response_of
 from rewardshift.shift import Shift, Terminal
 from rewardshift.training.offline import OfflineBudget
 from rewardshift.training.online import OnlineBudget
 
 # Runs units of work and returns those that failed.
 Work = Callable[[Plan, list[Unit], Place], Sequence[Outcome]]
-
-
-class Response(NamedTuple):
-    """The answer of a sweep.
-
-    Args:
-        points: The constants with their returns, from the least to the most optimistic.
-        findings: The best constant over the whole training, and at its end.
-        page: The report.
-    """
-
-    points: list[Point]
-    findings: list[Finding]
-    page: Path
 
 
 def sweep(  # noqa: PLR0913  the settings have names
@@ -96,7 +82,9 @@ def sweep(  # noqa: PLR0913  the settings have names
     """
     seeds, jobs = checked("seeds", Count, seeds), checked("jobs", Count, jobs)
     place = as_path("folder", folder)
-    given = constants if isinstance(constants, Constants) else _constants(constants)
+    given = constants
+    if not isinstance(given, Constants):
+        given = Constants(shift=tuple(given) if isinstance(given, Iterable) else given)
     of_agent = {"budget": budget, "data": data, "subset": subset}
     of_trial: dict[str, Any] = {
         "gamma": gamma,
@@ -121,16 +109,6 @@ def _refuse(settings: dict[str, Any], of: str) -> None:
     for name, value in settings.items():
         if value is not None:
             raise InputError(f"{name} is a setting for {of}, got {shown(value)}")
-
-
-def _constants(given: Any) -> Constants:
-    try:
-        return Constants(shift=tuple(given))
-    except TypeError:
-        raise InputError(
-            f"constants must be numbers, 'auto' or tuples of numbers, or Constants, got"
-            f" {shown(given)}"
-        ) from None
 
 
 def trial_file(
@@ -226,5 +204,4 @@ def answer(file: SweepFile, seeds: int, out: Path, place: Place, work: Work = _w
         for outcome in failed:
             error.add_note(f"{outcome.unit.methods}, seeds {outcome.unit.seeds}: {outcome.error}")
         raise error
-    points = points_of(file.sweep, read_results(plan.folder / RESULTS), claims)
-    return Response(points, findings(file, points, claims), write_page(out))
+    return response_of(file, read_results(plan.folder), claims, write_page(out))

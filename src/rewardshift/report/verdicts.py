@@ -2,12 +2,13 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from types import NoneType
 from typing import Any, Literal, get_args
 
 import numpy as np
 from jaxtyping import Float
 
-from rewardshift.checks import Count, Finite, Natural, Share
+from rewardshift.checks import Count, Finite, Share
 from rewardshift.lab.figure import Claim, Curve, Figure, Metric, Panel, Source, rounded
 from rewardshift.lab.trainings import budget_lifetimes
 from rewardshift.report.statistics import (
@@ -28,26 +29,15 @@ SOURCES: tuple[Source, ...] = get_args(Source)
 SYMBOLS = {"supported": "✓", "contradicted": "✗", "inconclusive": "?", "not tested": "-"}
 VERDICTS = tuple(SYMBOLS)
 
-# The entries of a claim in `claims.json` with their types: those of the `Claim`, those of its
-# figure, and those that are measured, which are null without results.
-CLAIMED: dict[str, Any] = {
-    **dict.fromkeys(("id", "panel", "statement"), str),
-    "source": Source,
-    "better": str,
-    "worse": str | None,
-    "metric": Metric,
-    "until": Natural | None,
-    "end": Share,
-    **dict.fromkeys(("alike", "allowance", "bound"), Finite | None),
-}
-DECLARED: dict[str, Any] = {
-    **CLAIMED,
-    "preset": str,
-    "lifetimes": Finite | None,
-    "verdict": Literal[*VERDICTS],
-    "core_hours": Finite | None,
-}
+# The entries in `claims.json` that are those of the `Claim`, and those that results change, with
+# the types that they have then.
+CLAIMED = (
+    *("id", "panel", "statement", "source", "better", "worse", "metric", "until", "end"),
+    *("alike", "allowance", "bound"),
+)
 MEASURED: dict[str, Any] = {
+    "verdict": Literal[*VERDICTS],
+    "core_hours": NoneType,
     **dict.fromkeys(("p_value", "p_corrected", "p_opposite", "p_opposite_corrected"), Share),
     **dict.fromkeys(("difference", "better_iqm"), Finite),
     **dict.fromkeys(("margin", "probability", "low", "high"), Finite | None),
@@ -55,7 +45,6 @@ MEASURED: dict[str, Any] = {
     "seeds": Count,
     "edge": Literal["lowest", "highest"] | None,
 }
-
 
 METRICS: dict[Metric, str] = {
     "auc": "the mean of the curve",
@@ -106,18 +95,6 @@ def value_range(panel: Panel, curves: Sequence[Curve]) -> float:
         for method in {curve.method for curve in shown}
     ]
     return float(np.max(means) - np.min(means))
-
-
-def comparison(claim: dict[str, Any]) -> str:
-    """The comparison of a judged claim, in a few words."""
-    until = "" if claim["until"] is None else f" to step {claim['until']:,}"
-    how = f"({claim['metric']}{until})"
-    if claim["bound"] is not None:
-        return f"{claim['better']} within {claim['bound']:g} of {claim['worse'] or 0} {how}"
-    relation = "better than" if claim["alike"] is None else "like"
-    if claim["allowance"] is not None:
-        relation = f"not worse by {claim['allowance']:.0%} of the range than"
-    return f"{claim['better']} {relation} {claim['worse']} {how}"
 
 
 def short(number: float) -> str:
@@ -246,7 +223,7 @@ def judge(figure: Figure, curves: Sequence[Curve], preset: str) -> list[dict[str
     for source in SOURCES:
         family = [c.id for c in figure.claims if c.source == source and c.id in compared]
         decided |= zip(family, decide([compared[name] for name in family]), strict=True)
-    decides = figure.presets[preset].decides
+    decides = figure.preset(preset).decides
     judged = []
     for claim in figure.claims:
         panel = panels[claim.panel]
@@ -318,9 +295,9 @@ def _declared(figure: Figure, panel: Panel, claim: Claim, preset: str) -> dict[s
         **{key: getattr(claim, key) for key in CLAIMED},
         "preset": preset,
         "lifetimes": tell(figure, panel.task, preset),
+        **dict.fromkeys(MEASURED),
         "verdict": "not tested",
         "core_hours": plan.left_out.get(panel.task, plan.core_hours),
-        **dict.fromkeys(MEASURED),
     }
 
 

@@ -71,7 +71,6 @@ class Constants:
                 "optimism is a place in the range of the task's values: give values (--values LOW"
                 " HIGH), the lowest and the highest discounted return of an episode, or rewards"
             )
-        shift.optimism(*values)  # refuses an empty range
         low, high = values
         starts = [low + place * (high - low) for place in places]
         biases = [-(1 - shift.gamma) * shift.scale * start for start in starts]

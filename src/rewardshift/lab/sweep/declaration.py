@@ -190,9 +190,13 @@ def sweep_folder(out: Path, file: SweepFile) -> Iterator[Path]:
     It refuses a folder with another sweep, with results of figures, or with something else.
     """
     folder = out / SWEEP
-    _refuse_others(out, file.sweep)
+    if not _holds_sweep(out):
+        if any((out / name).exists() for name in FIGURES):
+            raise InputError(f"the folder {str(out)!r} holds figures; choose another for a sweep")
+        inside = folder.iterdir() if folder.exists() else ()
+        if any(path.name != LOCK and path.suffix != LEFTOVER for path in inside):
+            raise InputError(f"the folder {str(folder)!r} is not empty and holds no sweep")
     with held(writable_folder(folder)):
-        _refuse_others(out, file.sweep)  # again: another process may have written before
         if not (folder / DECLARATION).exists():
             body = {
                 "format": FORMAT,
@@ -201,23 +205,12 @@ def sweep_folder(out: Path, file: SweepFile) -> Iterator[Path]:
                 "training": dict(file.training),
             }
             write_sealed(folder / DECLARATION, body)
-        yield folder
-
-
-def _refuse_others(out: Path, sweep: Sweep) -> None:
-    folder = out / SWEEP
-    if _holds_sweep(out):
-        if read_sweep(folder).sweep != sweep:
+        elif read_sweep(folder).sweep != file.sweep:
             raise InputError(
                 f"the folder {str(out)!r} holds a sweep with another configuration; choose another"
                 " folder"
             )
-        return
-    if any((out / name).exists() for name in FIGURES):
-        raise InputError(f"the folder {str(out)!r} holds figures; choose another one for a sweep")
-    inside = folder.iterdir() if folder.exists() else ()
-    if any(path.name != LOCK and path.suffix != LEFTOVER for path in inside):
-        raise InputError(f"the folder {str(folder)!r} is not empty and holds no sweep")
+        yield folder
 
 
 def _holds_sweep(out: Path) -> bool:
