@@ -45,6 +45,8 @@ BUDGET = OfflineBudget(updates=8, evaluate_every=4, evaluation_episodes=1, check
 UNKNOWN: Any = "best"
 MOVING: Any = Centred()
 NUMBERS = st.floats(-1e6, 1e6)
+METHODS = ("none", "paper", "auto")
+RESULTS = Path(__file__).parents[1] / "results"
 
 
 @pytest.fixture(scope="module")
