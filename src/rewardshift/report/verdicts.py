@@ -208,7 +208,8 @@ def _reason_of_margin(claim: dict[str, Any], better: str, worse: str) -> str:
     elif claim["worse"] is None:
         measured, limit = f"The mean of {better} is {size}", "bound of "
     else:
-        measured = f"Over the seeds, the largest deviation of {better} from {worse} is {size}"
+        until = "" if claim["until"] is None else f" up to step {claim['until']:,}"
+        measured = f"Over the seeds, the largest deviation of {better} from {worse}{until} is {size}"
         limit = "bound of "
     return f"{measured}; {spread}, {where} the {limit}{claim['margin']:.2g}."
 
