@@ -134,7 +134,7 @@ CURIOSITY = Figure(
         HALF,
         _rnd(-1.0),
         _rnd(-1.5),
-        Method("dqn-scaled", "DQN, scaled inputs", PAPER_DQN, Style("#969696", ":")),
+        Method("dqn-scaled", "DQN, scaled inputs", PAPER_DQN, Style("#cc5f9e", ":")),
         Method("dqn-0.5-scaled", "DQN -0.5, scaled inputs", HALF.agent, Style("#6baed6", "--")),
     ),
     claims=tuple(
@@ -280,7 +280,7 @@ CONSTANTS = (PLUS_ONE, UNSHIFTED, HALF)
 CURIOSITY_EXPLAINED = replace(
     CURIOSITY_STORED,
     name="curiosity-explained",
-    title="Curiosity: with gradients that pile up, RND is a constant",
+    title="Curiosity: is RND a constant when gradients pile up?",
     wording="",
     panels=(
         *_return_panels("MultiRoom"),
