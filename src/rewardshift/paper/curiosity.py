@@ -118,12 +118,12 @@ CURIOSITY = Figure(
     ),
     differs=(
         "greedy evaluations decide the claims, where the paper plots the return while training"
-        " (also shown); the number of steps is our choice, because the paper names none; random"
-        " actions become fewer over the first fifth of the steps, not of the episodes; as in the"
-        " authors' code, Q has one hidden layer and RND's networks see states alone and have no"
-        " softmax, where the paper says two or three layers, actions and a softmax; unlike in that"
-        " code, RND's gradients are cleared, its bonus is that of the present network, and time"
-        " limits bootstrap"
+        " (also shown). The number of steps is our choice, because the paper names none. Random"
+        " actions become fewer over the first fifth of the steps, not of the episodes. As in the"
+        " authors' code, Q has one hidden layer, and RND's networks see states alone and have no"
+        " softmax; the paper says two or three layers, actions and a softmax. Unlike in that code,"
+        " RND's gradients are cleared, its bonus is that of the present network, and time limits"
+        " bootstrap"
     ),
     tasks=TASKS,
     panels=tuple(panel for task in TASKS for panel in _return_panels(task)),
