@@ -45,7 +45,8 @@ def _details(figure: Figure, name: str) -> Iterator[str]:
     told = (tell(figure, task, name) for task in figure.at(name).tasks)
     if found := sorted(count for count in told if count is not None):
         ends = dict.fromkeys(rounded(count) for count in (found[0], found[-1]))
-        yield f"trains for {' to '.join(ends)} lifetimes of a shift"
+        noun = "lifetime" if list(ends) == ["1"] else "lifetimes"
+        yield f"trains for {' to '.join(ends)} {noun} of a shift"
     left_out = figure.presets[name].left_out
     if left_out:
         texts = [f"{task} (about {rounded(hours)} core-hours)" for task, hours in left_out.items()]

@@ -25,7 +25,7 @@ EDGE = 0.05  # the share of a task's range at its lowest and highest value
 
 SOURCES: tuple[Source, ...] = get_args(Source)
 
-SYMBOLS = {"supported": "✓", "contradicted": "✗", "inconclusive": "?", "not tested": "-"}
+SYMBOLS = {"supported": "✓", "contradicted": "✗", "inconclusive": "?", "not tested": "○"}
 VERDICTS = tuple(SYMBOLS)
 
 # The entries of a claim in `claims.json` with their types: those of the `Claim`, those of its
