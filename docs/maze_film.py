@@ -21,7 +21,8 @@ from rewardshift.agents.tabular import QLearning, TabularState, Transition
 from rewardshift.envs.tabular import SIDE, Maze
 
 EPISODES, EVERY, SEED = 1000, 20, 0
-METHODS = {"epsilon-greedy": 0.0, "the same with a shift of -0.02": -0.02}
+METHODS = {"no shift": 0.0, "shift of -0.02": -0.02}
+GROUND = "#1e2327"  # neither a light nor a dark page makes it glare
 OUT = Path(__file__).parent / "maze.gif"
 
 
@@ -37,7 +38,9 @@ def looks(bias: float) -> Iterator[tuple[np.ndarray, int]]:
     for first in range(0, EPISODES, EVERY):
         state, won = episodes(state, first)
         successes += int(won.sum())
-        yield np.asarray(state.visits).reshape(SIDE, SIDE), successes
+        visits = np.array(state.visits).reshape(SIDE, SIDE)
+        visits[-1, -1] = successes  # nothing is done at the goal, but it is reached
+        yield visits, successes
 
 
 def episode(
@@ -61,28 +64,31 @@ def episode(
 def main() -> None:
     """Trains both methods and writes the film."""
     films = {name: list(looks(bias)) for name, bias in METHODS.items()}
-    figure, axes = plt.subplots(1, 2, figsize=(6.4, 3.7), layout="constrained")
+    plt.style.use("dark_background")
+    plt.rcParams |= {"font.size": 15, "axes.titlesize": 15, "figure.titlesize": 15}
+    figure, axes = plt.subplots(1, 2, figsize=(6.4, 4.0), layout="constrained", facecolor=GROUND)
     colours = LogNorm(1, max(film[-1][0].max() for film in films.values()))
     pictures = []
     for axis, name in zip(axes, films, strict=True):
         pictures.append(axis.imshow(np.ones((SIDE, SIDE)), cmap="viridis", norm=colours))
-        axis.set_title(name, fontsize=10)
+        axis.set_title(name)
         axis.set_xticks([])
         axis.set_yticks([])
-        axis.text(0, 0, "S", color="k", ha="center", va="center", fontsize=9)
-        axis.text(SIDE - 1, SIDE - 1, "G", color="w", ha="center", va="center", fontsize=9)
+        axis.text(0, 0, "S", ha="center", va="center", fontsize=12)
+        axis.text(SIDE - 1, SIDE - 1, "G", ha="center", va="center", fontsize=12)
     figure.colorbar(pictures[0], ax=axes, label="visits", shrink=0.8)
-    heading = figure.suptitle("", fontsize=10)
+    heading = figure.suptitle("")
+    last = EPISODES // EVERY - 1
 
-    def draw(frame: int) -> None:
-        number = min(frame, EPISODES // EVERY - 1)  # the last picture stays for a while
+    def draw(number: int) -> None:
         heading.set_text(f"{(number + 1) * EVERY} episodes")
         for axis, picture, film in zip(axes, pictures, films.values(), strict=True):
             seen, successes = film[number]
             picture.set_data(np.maximum(seen, 1))
-            axis.set_xlabel(f"goal reached {successes} times", fontsize=10)
+            axis.set_xlabel(f"goal reached\n{successes} times")
 
-    film = FuncAnimation(figure, draw, EPISODES // EVERY + 12)  # type: ignore[arg-type]
+    # The last picture stays for a while, and comes first: a still view shows the first.
+    film = FuncAnimation(figure, draw, [last, *range(last), *[last] * 12])  # type: ignore[arg-type]
     film.save(OUT, PillowWriter(fps=8), dpi=90)
     print(f"{OUT.name}: {OUT.stat().st_size / 1e6:.2f} MB")
 

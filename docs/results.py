@@ -1,13 +1,13 @@
 """Makes results.md, and the tables of the README and of other pages: `make tables`."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
 
 from rewardshift.lab import FIGURES
-from rewardshift.lab.figure import Figure, Panel, duration, rounded
+from rewardshift.lab.figure import SCENARIOS, Figure, Panel, duration, rounded
 from rewardshift.lab.results import read_provenance, read_results
 from rewardshift.paper.lifetime import JUDGED, SIGNS, fitted_lifetime
 from rewardshift.report import judged_folders, summary
@@ -39,11 +39,12 @@ TOP = """# Results
 
 <!-- Made by `make tables`. -->
 
-Every figure that was run: what it says, its picture, its means, and its claims with their
-verdicts. [What we found](experiments.md) is the short form, and [how we judge](methods.md) explains
-the words. The same results are an interactive page, in which you can compare curves and filter
-claims: `rewardshift report results` writes it to `results/report.html`, and the built docs have it
-here.
+"""
+INTRODUCTION = """Below is every figure that was run: what it says, its picture, its means, and its
+claims with their verdicts. [What we found](experiments.md) is the short form, and
+[how we judge](methods.md) explains the words. The same results are an interactive page, in which
+you can compare curves and filter claims: `rewardshift report results` writes it to
+`results/report.html`, and the built docs have it here.
 
 ```{raw} html
 <p><a href="report.html">Open the interactive page</a>
@@ -138,15 +139,42 @@ maze is not solved then:
 
 def results_page() -> str:
     """The text of results.md."""
+    absorbing = ", with absorbing terminal states"
+    questions = {
+        question: [
+            folder
+            for folder in judged_folders(RESULTS)
+            if FIGURES[folder.name].scenario == scenario
+        ]
+        for scenario, question in SCENARIOS.items()
+    }
     return TOP + "\n".join(
         (
-            f"## Verdicts\n\n{_verdicts()}\n",
-            f"{UNTESTED}\n{_untested()}\n",
-            *map(_figure, judged_folders(RESULTS)),
+            f"## In short\n\n{_in_short(questions)}\n",
+            INTRODUCTION,
+            *(
+                "\n".join((f"## {question}\n", *map(_figure, folders)))
+                for question, folders in questions.items()
+            ),
             ABSORBING,
-            *map(_figure, judged_folders(RESULTS / "absorbing")),
+            *(_figure(folder, absorbing) for folder in judged_folders(RESULTS / "absorbing")),
+            f"## All claims, counted\n\n{_verdicts()}\n",
+            f"{UNTESTED}\n{_untested()}\n",
         )
     )
+
+
+def _in_short(questions: Mapping[str, Sequence[Path]]) -> str:
+    """The questions, each with the answer of its first figure, and the counts of verdicts."""
+    lines = [
+        f"- [{question}](#{_anchor(question)}) {reading.answer}"
+        for question, folders in questions.items()
+        if (reading := read_reading(folders[0]))
+    ]
+    done = {folder for folders in questions.values() for folder in folders}
+    unrun = ", ".join(name for name in FIGURES if RESULTS / name not in done)
+    left = f"- [Not run yet](#what-is-not-tested-and-why): {unrun}."
+    return "\n".join((*lines, left, f"- {_counts()}"))
 
 
 def _verdicts() -> str:
@@ -305,8 +333,13 @@ def _markdown(lines: list[list[str]]) -> str:
     return "\n".join(f"| {' | '.join(cells)} |" for cells in (lines[0], rule, *lines[1:]))
 
 
-def _figure(folder: Path) -> str:
-    """A figure with its picture and its verdicts."""
+def _figure(folder: Path, treated: str = "") -> str:
+    """A figure with its picture and its verdicts.
+
+    Args:
+        folder: The folder of its results.
+        treated: More words for its heading.
+    """
     provenance = read_provenance(folder)
     figure = FIGURES[folder.name].at(provenance["preset"])
     words = in_words(figure, read_results(folder))
@@ -319,7 +352,7 @@ def _figure(folder: Path) -> str:
     ]
     return "\n".join(
         (
-            f"### {figure.title}\n",
+            f"### {figure.title}{treated}\n",
             f"> {figure.wording} (the paper)\n" if figure.wording else "Ours: not in the paper.\n",
             *(
                 [f"**{reading.answer}** {reading.why}\n"]
@@ -329,7 +362,7 @@ def _figure(folder: Path) -> str:
             f"![{words}](../{folder.relative_to(ROOT)}/figure.svg)\n",
             *_numbers(folder),
             *(f"{text}\n" for text in [differences(figure, provenance)] if text),
-            f"<details><summary>{len(rows)} claims and their verdicts</summary>\n",
+            f"<details><summary>{_number(rows)}</summary>\n",
             "| verdict | claim | task | why | source |",
             "| --- | --- | --- | --- | --- |",
             *rows,
@@ -338,6 +371,10 @@ def _figure(folder: Path) -> str:
             f" {duration(figure.presets[provenance['preset']].seconds)} on two cores.\n",
         )
     )
+
+
+def _number(rows: list[str]) -> str:
+    return "1 claim and its verdict" if len(rows) == 1 else f"{len(rows)} claims and their verdicts"
 
 
 def _numbers(folder: Path) -> list[str]:

@@ -95,7 +95,7 @@ def test_an_open_claim_says_why_with_the_p_value_of_its_numbers() -> None:
         assert "corrected 0.97" in evidence(leaning)
         assert "chance alone could do that (p = 0.97, corrected" in reason(leaning, {})
     near = claim | {"p_value": 0.01, "p_opposite": 0.99, "p_corrected": 0.03}
-    assert "p is 0.03, but the interval of P still includes 0.5" in reason(near, {})
+    assert "p is 0.03, but the interval still includes 50%" in reason(near, {})
 
 
 @pytest.mark.parametrize(("level", "edge"), [(0.0, "lowest"), (0.96, "highest"), (0.5, None)])

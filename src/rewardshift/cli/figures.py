@@ -42,7 +42,8 @@ def _print_details(figure: Figure, name: str) -> None:
     told = (tell(figure, task, name) for task in figure.at(name).tasks)
     if found := sorted(count for count in told if count is not None):
         ends = dict.fromkeys(rounded(count) for count in (found[0], found[-1]))
-        print(f"  {'':8} trains for {' to '.join(ends)} lifetimes of a shift")
+        noun = "lifetime" if list(ends) == ["1"] else "lifetimes"
+        print(f"  {'':8} trains for {' to '.join(ends)} {noun} of a shift")
     left_out = figure.presets[name].left_out
     if left_out:
         texts = [f"{task} (about {rounded(hours)} core-hours)" for task, hours in left_out.items()]

@@ -22,10 +22,10 @@ Group = tuple[tuple[str, ...], tuple[str, ...]]
 # The groups of figures, each with the question that they ask.
 SCENARIOS = {
     "maze": "Does a negative shift help a simple agent to find a far goal in a maze?",
-    "S1 offline": "Does a positive shift help an agent that learns from recorded data alone?",
-    "S2 control": "Do shifts help simulated robots to learn to run?",
     "S3 curiosity": "Does a negative shift help to explore, also where curiosity is rewarded?",
+    "S2 control": "Do shifts help simulated robots to learn to run?",
     "goals": "Does the sign of the reward matter where a robot arm has to reach goals?",
+    "S1 offline": "Does a positive shift help an agent that learns from recorded data alone?",
     "theory": "Where do values start, how long does a shift last, what does it do at an end?",
     "auto": "Can a shift choose its own constant?",
 }

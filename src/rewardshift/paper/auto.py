@@ -203,7 +203,12 @@ AUTO_OFFLINE = replace(
     form="curves",
     scenario="auto",
     tasks=DATA_TASKS,
-    panels=titled_panels(DATA_TASKS),
+    panels=tuple(
+        panel
+        if panel.task in SHIFTED
+        else replace(panel, title=f"{panel.title} (auto is no shift)")
+        for panel in titled_panels(DATA_TASKS)
+    ),
     methods=(
         Method("none", "no shift", style=Style("#525252", "--")),
         Method("paper", "+8", style=Style("#d94801", "-.")),

@@ -117,12 +117,12 @@ CURIOSITY = Figure(
     ),
     differs=(
         "greedy evaluations decide the claims, where the paper plots the return while training"
-        " (also shown); the number of steps is our choice, because the paper names none; random"
-        " actions become fewer over the first fifth of the steps, not of the episodes; as in the"
-        " authors' code, Q has one hidden layer and RND's networks see states alone and have no"
-        " softmax, where the paper says two or three layers, actions and a softmax; unlike in that"
-        " code, RND's gradients are cleared, its bonus is that of the present network, and time"
-        " limits bootstrap"
+        " (also shown). The number of steps is our choice, because the paper names none. Random"
+        " actions become fewer over the first fifth of the steps, not of the episodes. As in the"
+        " authors' code, Q has one hidden layer, and RND's networks see states alone and have no"
+        " softmax; the paper says two or three layers, actions and a softmax. Unlike in that code,"
+        " RND's gradients are cleared, its bonus is that of the present network, and time limits"
+        " bootstrap"
     ),
     tasks=TASKS,
     panels=tuple(panel for task in TASKS for panel in _return_panels(task)),
@@ -133,7 +133,7 @@ CURIOSITY = Figure(
         HALF,
         _rnd(-1.0),
         _rnd(-1.5),
-        Method("dqn-scaled", "DQN, scaled inputs", PAPER_DQN, Style("#969696", ":")),
+        Method("dqn-scaled", "DQN, scaled inputs", PAPER_DQN, Style("#cc5f9e", ":")),
         Method("dqn-0.5-scaled", "DQN -0.5, scaled inputs", HALF.agent, Style("#6baed6", "--")),
     ),
     claims=orderings(TASKS, ORDER),
@@ -266,7 +266,7 @@ CONSTANTS = (PLUS_ONE, UNSHIFTED, HALF)
 CURIOSITY_EXPLAINED = replace(
     CURIOSITY_STORED,
     name="curiosity-explained",
-    title="Curiosity: with gradients that pile up, RND is a constant",
+    title="Curiosity: is RND a constant when gradients pile up?",
     wording="",
     panels=(
         *_return_panels("MultiRoom"),

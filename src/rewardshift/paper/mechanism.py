@@ -100,8 +100,10 @@ def titled_panels(tasks: Iterable[str]) -> tuple[Panel, ...]:
 
 def _beside(panel: Panel) -> Panel:
     """The panel, in one plot with that of the other treatment of terminal states."""
-    plot = panel.title.removesuffix(", absorbing")
-    treatment = "zero" if plot == panel.title else "absorbing"
+    title = panel.title.removesuffix(", absorbing")
+    treatment = "zero" if title == panel.title else "absorbing"
+    unshifted = 0 if title.startswith("CartPole") else 1
+    plot = f"{title} (no\N{NO-BREAK SPACE}shift:\N{NO-BREAK SPACE}{unshifted})"
     return replace(panel, plot=plot, line=f"terminal {treatment}")
 
 

@@ -5,6 +5,7 @@ price of time, which pays for ending soon: at a goal, or in a hole. Tables show 
 """
 
 from collections.abc import Iterable
+from dataclasses import replace
 
 from rewardshift.lab import (
     Budget,
@@ -82,10 +83,13 @@ CLAIMS = (
 
 TERMINAL_TREATMENT = Figure(
     name="terminal-treatment",
-    title="Where an episode ends: optimism and the price of time",
+    title="Where an episode ends: optimism and the price of time (success rates)",
     scenario="theory",
     tasks=TASKS,
-    panels=task_panels(TASKS, "success rate", "success", y_range=(0.0, 1.0)),
+    panels=tuple(
+        replace(panel, title=panel.name.replace("maze-", "Maze "))
+        for panel in task_panels(TASKS, "success rate", "success", y_range=(0.0, 1.0))
+    ),
     methods=(
         Method("none", "no shift", q_learning(0.0), Style("#525252", "-.")),
         *(_method(-0.01, terminal) for terminal in LINES),

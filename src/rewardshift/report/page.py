@@ -146,7 +146,7 @@ def _row(figure: Figure, claim: dict[str, Any]) -> dict[str, Any]:
 
 
 def _bar(claim: dict[str, Any]) -> dict[str, Any] | None:
-    """The places of an interval: of P from 0 to 1, or of a difference within two margins."""
+    """The places of an interval: of the wins from 0 to 1, or of a difference within two margins."""
     if claim["low"] is None or claim["margin"] == 0:
         return None
     if claim["margin"] is None:

@@ -85,7 +85,7 @@ def finish(canvas: Canvas, title: str, caption: str) -> None:
     lines = {str(line.get_label()): line for axis in canvas.axes for line in axis.lines}
     shown = {label: line for label, line in lines.items() if not label.startswith("_")}
     longest = max(map(len, shown), default=0)
-    in_one = len(shown) if sum(len(label) + 8 for label in shown) < 110 else 0
+    in_one = len(shown) if sum(len(label) + 8 for label in shown) < 100 else 0
     canvas.legend(
         list(shown.values()),
         list(shown),

@@ -26,7 +26,7 @@ EDGE = 0.05  # the share of a task's range at its lowest and highest value
 
 SOURCES: tuple[Source, ...] = get_args(Source)
 
-SYMBOLS = {"supported": "✓", "contradicted": "✗", "inconclusive": "?", "not tested": "-"}
+SYMBOLS = {"supported": "✓", "contradicted": "✗", "inconclusive": "?", "not tested": "○"}
 VERDICTS = tuple(SYMBOLS)
 
 # The entries in `claims.json` that are those of the `Claim`, and those that results change, with
@@ -102,6 +102,11 @@ def short(number: float) -> str:
     return np.format_float_positional(number, 3, fractional=False, trim="-")
 
 
+def percent(share: float) -> str:
+    """A share in per cent with three significant digits."""
+    return f"{100 * share:.3g}%"
+
+
 def verdict_words(claim: dict[str, Any]) -> str:
     """The verdict with its symbol, and whether it is a close call."""
     close = " (close call)" if _is_close(claim) else ""
@@ -114,10 +119,10 @@ def _is_close(claim: dict[str, Any]) -> bool:
 
 
 def measured(claim: dict[str, Any]) -> str:
-    """P, or for a claim with a margin the difference, with its interval."""
+    """The share of wins, or for a claim with a margin the difference, with its interval."""
     low, high = claim["low"], claim["high"]
     if claim["margin"] is None:
-        return f"P {claim['probability']:.2f} [{low:.2f}, {high:.2f}]"
+        return f"wins {percent(claim['probability'])} [{100 * low:.0f}, {100 * high:.0f}]"
     name = "difference" if claim["bound"] is None else "mean"
     interval = "" if low is None else f" [{short(low)}, {short(high)}]"
     return f"{name} {short(claim['difference'])}{interval}"
@@ -185,14 +190,16 @@ def _reason_of_margin(claim: dict[str, Any], better: str, worse: str) -> str:
     elif claim["worse"] is None:
         measured, limit = f"The mean of {better} is {size}", "bound of "
     else:
-        measured = f"Over the seeds, the largest deviation of {better} from {worse} is {size}"
+        until = "" if claim["until"] is None else f" up to step {claim['until']:,}"
+        measured = (
+            f"Over the seeds, the largest deviation of {better} from {worse}{until} is {size}"
+        )
         limit = "bound of "
     return f"{measured}; {spread}, {where} the {limit}{claim['margin']:.2g}."
 
 
 def _reason_of_better(claim: dict[str, Any], better: str, worse: str) -> str:
-    share = f"{claim['probability']:.0%} of the pairs of seeds"
-    wins = f"In {share}, {better} beats {worse}"
+    wins = f"In {percent(claim['probability'])} of the pairs of seeds, {better} beats {worse}"
     if claim["allowance"] is not None:
         wins += f" or is worse by less than {claim['allowance']:.0%} of the range"
     if claim["verdict"] == "supported":
@@ -201,7 +208,7 @@ def _reason_of_better(claim: dict[str, Any], better: str, worse: str) -> str:
         return f"{wins.replace('In', 'In only', 1)}: the opposite holds."
     p = _corrected(claim)
     if p < ALPHA:
-        return f"{wins}; p is {p:.2g}, but the interval of P still includes 0.5."
+        return f"{wins}; p is {p:.2g}, but the interval still includes 50%."
     return f"{wins}; chance alone could do that (p = {p:.2g}, corrected for all claims)."
 
 
