@@ -225,7 +225,7 @@ def test_the_command_needs_no_extra() -> None:
     command = [sys.executable, "-c", script]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
-    assert "Shift(-0.5" in done.stdout
+    assert "does not learn: Shift(-0.5" in done.stdout
 
 
 def test_every_text_explains_the_rule_in_the_same_words() -> None:
