@@ -339,7 +339,7 @@ PATIENTS = {
     for name, (words, training) in ZOO.items()
 } | {
     "sb3-optimistic": Patients(
-        "healthy: DQN of Stable-Baselines3 at -0.5, FrozenLake",
+        "not ill, without success yet: DQN of Stable-Baselines3 at -0.5, FrozenLake",
         None,
         Training(DQN, task("FrozenLake-v1"), 6_000, QUICK, shift=SAME),
         Training(DQN, ACROBOT, 10_000, QUICK, shift=SAME),

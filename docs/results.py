@@ -217,11 +217,11 @@ def _counts() -> str:
     counts = {source: rows[-1].cells[1:5] for source, rows in summary(RESULTS).items()}
     theirs, ours = ([int(cell) for cell in counts[source]] for source in ("paper", "ours"))
     names = ("supported", "contradicted", "inconclusive", "not tested yet")
-    told = ", ".join(f"{count} {name}" for count, name in zip(theirs, names, strict=True))
-    return (
-        f"Of the paper's {sum(theirs)} claims: {told}. Of {sum(ours)} of ours:"
-        f" {', '.join(map(str, ours))}."
+    paper, own = (
+        ", ".join(f"{count} {name}" for count, name in zip(counted, names, strict=True))
+        for counted in (theirs, ours)
     )
+    return f"Of the paper's {sum(theirs)} claims: {paper}. Of {sum(ours)} of ours: {own}."
 
 
 def page(name: str) -> str:

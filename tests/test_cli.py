@@ -56,6 +56,7 @@ def test_a_newcomers_round(tmp_path: Path) -> None:
         (["report", "."], "run 'rewardshift reproduce FIGURE --out .' first"),
         (["resume", "a b"], "no run in 'a b'"),
         (["suggest", "--env", "Nope"], "no environment 'Nope'"),
+        (["suggest", "--env", "Nope"], "MODULE:ID, where importing MODULE registers ID"),
         (["suggest", "--env", "CartPole-v1", "--gamma", "1"], "gamma must be in [0, 1), got 1.0"),
         (["suggest", "--env", "CartPole-v1", "--steps", "0"], "steps must be a whole number of 1"),
         (["suggest", "--env", "CartPole-v1", "--tau", "2"], "tau must be in (0, 1], got 2.0"),

@@ -132,7 +132,7 @@ def test_the_plug_in_needs_numpy_and_gymnasium_alone(wheel: Path, tmp_path: Path
     run(*python, PLUG_IN, folder=tmp_path)
     assert run(commands / "rewardshift", "--version", folder=tmp_path).startswith("rewardshift ")
     told = run(commands / "rewardshift", "suggest", "--env", "CartPole-v1", folder=tmp_path)
-    assert "Suggestion: Shift(-0.5, gamma=0.99, terminal='goal')" in told
+    assert "does not learn: Shift(-0.5, gamma=0.99, terminal='goal')" in told
     told = run(commands / "rewardshift", "suggest", "--data", "x.npz", folder=tmp_path, code=2)
     assert told.endswith(f"pip install '{wheel}[agents]'")
     told = run(commands / "rewardshift", "train", "dqn", folder=tmp_path, code=2)

@@ -72,6 +72,67 @@ def test_the_rule_chooses_a_measured_shift_on_each_development_task(name: str) -
     assert (found.bias, found.scale) == (expected.bias, expected.scale)
 
 
+class Rewards(gym.Env[int, Any]):
+    """Pays these rewards in a circle; the last one ends the episode, or goes on."""
+
+    observation_space = gym.spaces.Discrete(1)
+    action_space = gym.spaces.Discrete(2)
+
+    def __init__(self, *rewards: float, ends: bool = False) -> None:
+        self.rewards, self.ends, self.taken = rewards, ends, 0
+
+    def reset(self, *, seed: int | None = None, options: Any = None) -> tuple[int, dict[str, Any]]:
+        super().reset(seed=seed)
+        self.taken = 0
+        return 0, {}
+
+    def step(self, action: Any) -> tuple[int, float, bool, bool, dict[str, Any]]:
+        self.taken += 1
+        last = self.taken % len(self.rewards) == 0
+        return 0, self.rewards[self.taken % len(self.rewards) - 1], last and self.ends, False, {}
+
+
+WRONG = "This guess is wrong if steps can pay far more"
+COUNTS = "It counts as 1"
+KEEP = "If your agent learns, keep it as it is."
+ALONE = "rests on a single reward"
+SAFE = "does not teach falling"
+
+
+@pytest.mark.parametrize(
+    ("rewards", "ends", "said", "unsaid"),
+    [
+        ((1.0,), False, (KEEP,), (ALONE, WRONG, "times that", "a fall?")),
+        ((1.0, -3.0), False, (KEEP, ALONE), ("times that",)),
+        ((1.0, -3.0, 40.0), False, (KEEP, ALONE, "The largest is 40 times that."), (WRONG,)),
+        (
+            (0.0, 0.0, 1.0),
+            False,
+            (WRONG, "as Shift(-0.5 * r, gamma=0.5, terminal='goal')"),
+            (KEEP,),
+        ),
+        ((0.0, 0.0, 4.0), False, ("Shift(-0.125 * r, scale=0.25, gamma=0.5",), (KEEP,)),
+        ((0.0, 0.0, 1.0), True, ("Suggestion: Shift", "5 times a goal of 1."), (KEEP, COUNTS)),
+        (
+            (0.0, 0.0, 0.2),
+            True,
+            (COUNTS, "Auto(least=...)", "5 times a goal of 1."),
+            ("optimism of",),
+        ),
+        ((-1.0, -1.0, 20.0), True, ("5 times a goal of 20.",), (KEEP,)),
+        ((1.0, 1.0, 1.0), True, (KEEP, "a fall?", SAFE), ()),
+        ((1.0, -2.0, 1.0), True, (KEEP, "If they are failures, say terminal='absorbing'"), (SAFE,)),
+        ((1.0, 1.0, 9.0), True, (KEEP,), ("a fall?",)),
+    ],
+)
+def test_it_says_what_would_make_it_wrong(
+    rewards: tuple[float, ...], ends: bool, said: tuple[str, ...], unsaid: tuple[str, ...]
+) -> None:
+    text = str(suggest_shift(lambda: Rewards(*rewards, ends=ends), 0.5, steps=30))
+    assert all(words in text for words in said), text
+    assert not any(words in text for words in unsaid), text
+
+
 def test_a_wrapper_with_auto_takes_what_is_suggested() -> None:
     for env in ("CartPole-v1", "FrozenLake-v1"):
         assert ShiftReward(gym.make(env), "auto", 0.9).shift == suggest_shift(env, 0.9).shift
@@ -127,21 +188,25 @@ def test_the_command_tells_the_lines_and_the_lifetime(capsys: pytest.CaptureFixt
     assert main(["suggest", "--env", "CartPole-v1", "--agent", "sb3-dqn"]) == 0
     said = capsys.readouterr().out
     assert "ShiftReward(env, Shift(-0.5, gamma=0.99, terminal='goal'))" in said
-    assert "It lasts 1,000,000 steps of training" in said
+    assert "fades over 1,000,000 steps of training" in said
+    assert "tau=0.005 with target_update_interval=1 makes it 20,000." in said
     assert main(["suggest", "--env", "CartPole-v1", "--tau", "0.005", "--every", "2"]) == 0
-    assert "It lasts 40,000 steps" in capsys.readouterr().out
+    said = capsys.readouterr().out
+    assert "fades over 40,000 steps" in said
+    assert "faster" not in said
     assert main(["suggest", "--env", "MountainCar-v0", "--agent", "dqn"]) == 0
     said = capsys.readouterr().out
     assert "Suggestion: no shift." in said
     assert "ShiftReward" not in said
-    assert "lasts" not in said
+    assert "fades" not in said
+    assert said.endswith("rewardshift doctor RUN\n")
 
 
 def test_the_command_tells_the_shift_for_a_data_set(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["suggest", "--data", "embedded/walker2d-medium", "--agent", "bcq"]) == 0
     said = capsys.readouterr().out
     assert "to_d3rlpy(Shift(2.78547, gamma=0.99, terminal='absorbing'))" in said
-    assert "It lasts 20,000 steps" in said
+    assert "fades over 20,000 steps" in said
     assert main(["suggest", "--data", "embedded/hopper-medium"]) == 0
     assert "Suggestion: no shift." in capsys.readouterr().out
 
@@ -155,7 +220,7 @@ def test_the_command_needs_no_extra() -> None:
     command = [sys.executable, "-c", script]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
-    assert "Suggestion: Shift(-0.5" in done.stdout
+    assert "does not learn: Shift(-0.5" in done.stdout
 
 
 def test_every_text_explains_the_rule_in_the_same_words() -> None:

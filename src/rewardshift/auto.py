@@ -16,8 +16,9 @@ AUTO = "auto"
 RULE = (
     "A reward that ends the episode can be had once; a reward after which the episode goes on can"
     " be had at every step.\n"
-    "So `auto` starts Q at five times the first kind, or at half of what the second kind adds up"
-    " to; where every step costs something, Q = 0 is optimistic already, and there is no shift."
+    "So `auto` starts Q at five times the first kind, counted as 1 if it is less, or at half of"
+    " what the second kind adds up to;\n"
+    "where every step costs something, Q = 0 is optimistic already, and there is no shift."
 )
 # For rewards at every step: the bias of an optimism of one unit. With five it is half a reward.
 EVERY_STEP = 0.1
@@ -85,9 +86,9 @@ class Auto(Settings):
     """The rule that `"auto"` stands for.
 
     A reward that ends the episode can be had once; a reward after which the episode goes on can be
-    had at every step. So `auto` starts Q at five times the first kind, or at half of what the
-    second kind adds up to; where every step costs something, Q = 0 is optimistic already, and
-    there is no shift.
+    had at every step. So `auto` starts Q at five times the first kind, counted as 1 if it is less,
+    or at half of what the second kind adds up to; where every step costs something, Q = 0 is
+    optimistic already, and there is no shift.
 
     The first positive reward decides which kind it is. It is also the unit: rewards are divided by
     it. Until there is one, and if a step has cost nothing, the rule expects a reward of the first

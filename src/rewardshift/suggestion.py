@@ -39,7 +39,7 @@ class Suggestion:
         return bounds.optimism(self.shift.initial_value)
 
     def __str__(self) -> str:
-        return "\n".join((*self._seen(), "", RULE, "", self._here(), *self._chosen()))
+        return "\n".join((*self._seen(), "", RULE, "", *self._here(), "", *self._chosen()))
 
     def _seen(self) -> tuple[str, ...]:
         probe = self.probe
@@ -51,39 +51,99 @@ class Suggestion:
             f"  terminal steps:   {_rewards(probe.reward[probe.terminated])}",
         )
 
-    def _here(self) -> str:
+    @property
+    def _first(self) -> int | None:
+        """The index of the first positive reward."""
+        positive = self.probe.reward > 0
+        return int(positive.argmax()) if positive.any() else None
+
+    @property
+    def _often(self) -> bool:
+        """Whether the first positive reward did not end its episode."""
+        return self._first is not None and not self.probe.terminated[self._first]
+
+    @property
+    def _dense(self) -> bool:
+        """Whether it is one of many: most steps that go on pay or cost something."""
+        return self._often and bool((self.probe.reward[~self.probe.terminated] != 0).mean() > 0.5)
+
+    def _here(self) -> tuple[str, ...]:
         """What kind of task this is, and what would make the answer wrong."""
-        reward, ended = self.probe.reward, self.probe.terminated
-        if (reward > 0).any():
-            first = int((reward > 0).argmax())
-            paid = f"the first positive reward, {reward[first]:.4g} at step {first + 1:,},"
-            if ended[first]:
-                return (
-                    f"Here {paid} ended its episode.\nIt is wrong if ends that pay more than 0 are"
-                    " failures, such as a fall: terminal='goal' does not credit them."
-                )
+        first, least = self._first, Auto().least
+        if first is not None:
+            paid = self.probe.reward[first]
+            found = f"Here the first positive reward, {paid:.4g} at step {first + 1:,},"
+            if self._often:
+                return (f"{found} did not end its episode.", *self._every_step(paid))
+            counted = (
+                f"It counts as {least:g}, because a goal that is found late may pay less. If all"
+                " your rewards are far below 1, give Auto(least=...)."
+            )
             return (
-                f"Here {paid} did not end its episode.\nIt is wrong if steps can pay far more than"
-                " that: then give the largest, r, as Shift(-r / 2)."
+                f"{found} ended its episode.",
+                *([counted] if paid < least else []),
+                "This guess is wrong if ends that pay more than 0 are failures, such as a fall:"
+                " then say terminal='absorbing'.",
             )
         if self.shift.bias:
             return (
-                "Here nothing has paid yet, so the rule expects a goal that pays 1, once.\nIt is"
-                " wrong if the goal pays far more or less: multiply the bias by what it pays. If"
-                " the episode goes on there, give Shift(-r / 2) for a reward of r."
+                f"Here nothing has paid yet, so the rule expects a goal that pays {least:g}, once.",
+                "This guess is wrong if the goal pays far more or less: then multiply the bias by"
+                " what it pays.",
+                f"If the episode goes on there, give {self._half()} for a reward of r.",
             )
         return (
-            "Here every step costs something.\nIt is wrong if a goal that random play does not find"
-            " pays far more than 0."
+            "Here every step costs something.",
+            "This guess is wrong if a goal that random play does not find pays far more than 0.",
         )
+
+    def _every_step(self, paid: float) -> tuple[str, ...]:
+        """What would make the answer wrong where a step pays and the episode goes on."""
+        ended = self.probe.terminated
+        going, last = self.probe.reward[~ended], self.probe.reward[ended]
+        told = []
+        if going.max() > 10 * paid:
+            told.append(f"The largest is {going.max() / paid:,.0f} times that.")
+        if self._dense:
+            alone = ": this one rests on a single reward" if np.ptp(going) else ""
+            told.append("Most steps already pay something. If your agent learns, keep it as it is.")
+            told.append(f"If you try a shift, compare it with none in a sweep{alone}.")
+        else:
+            told.append(
+                "This guess is wrong if steps can pay far more: then give the largest, r, as"
+                f" {self._half()}."
+            )
+        if last.size and 0 < last.max() <= going.max():
+            told.append("Ends pay here like other steps (a fall?).")
+            if self.shift.reward(going.mean()) > 0:
+                told.append(
+                    "The mean step still pays with this shift, so it does not teach falling; with a"
+                    " lower constant say terminal='absorbing'."
+                )
+            else:
+                told.append("If they are failures, say terminal='absorbing'.")
+        return tuple(told)
+
+    def _half(self) -> str:
+        """The code for half of a reward r, as the rule treats a step that pays it."""
+        return code(self.shift, f"{-self.shift.scale / 2:g} * r")
 
     def _chosen(self) -> tuple[str, ...]:
         shift, place = self.shift, self.optimism
         if not shift.bias:
-            return ("", "Suggestion: no shift.")
-        told = "" if place is None else f", an optimism of {place:.3g} (0: cautious, 1: optimistic)"
-        start = f"Q starts at {shift.initial_value:.4g} in your rewards{told}."
-        return ("", f"Suggestion: {code(shift)}", f"  {start}")
+            return (
+                "Suggestion: no shift. If your agent does not learn, ask the doctor what is wrong"
+                " with its values.",
+            )
+        told = ""
+        if not self._often:
+            told = f", {Auto().optimism:g} times a goal of {1 / shift.scale:.4g}"
+        elif place is not None:
+            told = f", an optimism of {place:.3g} (0: cautious, 1: optimistic)"
+        return (
+            f"Suggestion{', if your agent does not learn' if self._dense else ''}: {code(shift)}",
+            f"  Q starts at {shift.initial_value:.4g} in your rewards{told}.",
+        )
 
 
 def suggest_shift(
@@ -119,9 +179,14 @@ def suggest_shift(
     return Suggestion(env_name(env), gamma, probe)
 
 
-def code(shift: Shift) -> str:
-    """A shift as a line of Python, without numbers that are the usual ones."""
-    parts = [f"{shift.bias:.6g}"]
+def code(shift: Shift, bias: str | None = None) -> str:
+    """A shift as a line of Python, without numbers that are the usual ones.
+
+    Args:
+        shift: The shift.
+        bias: Words in the place of its bias.
+    """
+    parts = [f"{shift.bias:.6g}" if bias is None else bias]
     if shift.scale != 1:
         parts.append(f"scale={shift.scale:.6g}")
     if shift.gamma is not None:

@@ -55,9 +55,16 @@ def suggest(arguments: Sequence[str] = ()) -> None:
         return
     lasting = lifetime(gamma, target.tau, target.every)
     print(
-        f"\nIt lasts {lasting:,.0f} steps of training: then 1/e of it is left in the values of what"
-        " the agent has seen. Its effect on the end of a training shows after five times as many."
+        f"\nWith these target settings the shift fades over {lasting:,.0f} steps of training: then"
+        " 1/e of it is left."
     )
+    usual = TARGETS["dqn"]
+    faster = lifetime(gamma, usual.tau, usual.every)
+    if lasting > 10 * faster:
+        print(
+            f"If you train for less, use a faster target network: tau={usual.tau:g} with"
+            f" target_update_interval={usual.every} makes it {faster:,.0f}."
+        )
 
 
 def _parser() -> ArgumentParser:
@@ -108,6 +115,9 @@ def _for_environment(given: Namespace, gamma: float) -> Shift:
         print(f"  Gymnasium:          env = ShiftReward(env, {code(found.shift)})")
         print(f"  Stable-Baselines3:  venv = VecShiftReward(venv, {code(found.shift)})")
         print(f'  our agents:         DQN(shift="auto", gamma={gamma:g}), or --shift auto')
+    else:
+        print("  Stable-Baselines3:  doctor(model, env), of rewardshift.integrations.sb3_doctor")
+        print("  our agents:         rewardshift doctor RUN")
     return found.shift
 
 
