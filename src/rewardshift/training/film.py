@@ -41,7 +41,9 @@ def record_episode(policy: Policy, film: Path, episode: int) -> float:
     writable_folder(film.parent)
     if not {"MUJOCO_GL", "DISPLAY", "WAYLAND_DISPLAY"} & set(os.environ):
         os.environ["MUJOCO_GL"] = "egl"  # MuJoCo's own choice needs a screen
-    env = env_maker(policy.env, render_mode="rgb_array")()
+    with warnings.catch_warnings():  # of Gymnasium, about an environment that `_picture` refuses
+        warnings.simplefilter("ignore")
+        env = env_maker(policy.env, render_mode="rgb_array")()
     with blaming(f"the environment {env}, when reset,"):
         first, _ = env.reset(seed=derive_seed(policy.seed, 0, 1 + episode))
     frames = [_picture(env)]
