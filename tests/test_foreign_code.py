@@ -137,6 +137,10 @@ class Whole(gym.Env[Any, Any]):
         return 1.0, True, False
 
 
+def unpaired(_: Any, **options: Any) -> Any:
+    return np.zeros(2, np.float32)
+
+
 def longer(_: Any, **options: Any) -> Any:
     return np.zeros(3, np.float32), {}
 
@@ -148,6 +152,12 @@ def unclosed(_: Any) -> None:
 @pytest.mark.parametrize(
     ("wrong", "message"),
     [
+        ({"outcome": lambda _: ("1.0", True, False)}, "in step 1,.* number, got '1.0'"),
+        ({"outcome": lambda _: (None, True, False)}, "in step 1,.* number, got None"),
+        ({"outcome": lambda _: (1.0, None, False)}, "in step 1,.* True or False, got None"),
+        ({"outcome": lambda _: (1.0, False, "no")}, "in step 1,.* True or False, got 'no'"),
+        ({"outcome": lambda _: (1.0, 2, False)}, "in step 1,.* True or False, got 2"),
+        ({"reset": unpaired}, "when reset after step 0,.* an observation and an info, got array"),
         ({"reset": longer}, "when reset after step 0,.* must have 2 numbers, got array"),
         ({"seen": lambda _: np.zeros(1)}, "in step 1,.* must have 2 numbers, got array"),
         ({"seen": lambda _: 0.0}, r"in step 1,.* must have 2 numbers, got 0\.0"),

@@ -9,7 +9,7 @@ import gymnasium as gym
 import numpy as np
 import pytest
 
-from rewardshift import DQN, TD3, Hindsight, OnlineBudget, train
+from rewardshift import DQN, RND, TD3, Hindsight, OnlineBudget, train
 from rewardshift.agents.networks import MLP
 from rewardshift.envs import BIT_FLIP
 from rewardshift.envs.goals import BitFlip, goal_reward, probe_goals
@@ -168,3 +168,8 @@ def test_an_evaluation_without_end_is_told(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setattr(evaluation, "LONGEST_EPISODE", 30)
     with pytest.raises(TrainingError, match="after step 80 has not ended in 30 steps; does the"):
         train(BITS, partial(Line, REALS), budget=PLAIN)
+
+
+def test_hindsight_goes_with_no_intrinsic_reward() -> None:
+    with pytest.raises(InputError, match="an intrinsic reward belongs to the old goal"):
+        train(replace(BITS, intrinsic=RND()), BIT_FLIP, budget=ENDING)

@@ -2,6 +2,7 @@
 
 import copy
 import json
+import os
 import shutil
 import tempfile
 from pathlib import Path
@@ -207,6 +208,7 @@ def test_what_no_agent_takes_of_others(
 
 
 def test_an_empty_or_damaged_data_set(tmp_path: Path) -> None:
+    """A pipe is refused, because opening it would wait forever."""
     folder = foreign(tmp_path / "set", BOX, gym.spaces.Discrete(3), [])
     with pytest.raises(InputError, match="has no transitions"):
         load_dataset(folder)
@@ -221,6 +223,10 @@ def test_an_empty_or_damaged_data_set(tmp_path: Path) -> None:
         metadata.write_text(text)
         with pytest.raises(InputError, match=match):
             load_dataset(folder)
+    (folder / "data" / "main_data.hdf5").unlink()
+    os.mkfifo(folder / "data" / "main_data.hdf5")
+    with pytest.raises(InputError, match=r"main_data.hdf5 is no file, but a pipe, a device or"):
+        load_dataset(folder)
 
 
 def test_an_environment_with_other_settings_is_not_named(tmp_path: Path) -> None:

@@ -226,6 +226,14 @@ def test_what_is_no_agent_is_refused() -> None:
             r"must have the shape \(1, 1, 2\), got \(1, 1, 1\)",
         ),
         (choosing(draw=lambda *given: 0.5 * given[-1]), r"was int32\(\), is float32"),
+        (changed(draws=lambda *_: None), "draws of Broken must be a whole number of 0 or more"),
+        (choosing(draw=lambda *_: jnp.int32(2)), r"must return a member, from 0 to 1, got \[2"),
+        (choosing(draw=lambda *_: None), r"return a member, .* got \[None"),
+        (
+            choosing(weights=lambda _, shifts: shifts / 0 * 0),
+            "finite numbers, got .*nan",
+        ),
+        (choosing(weights=lambda *_: jnp.ones(3)), "one number for each of 2 members"),
         (
             DQN(intrinsic=changed(outside.Fading, bonus=column)),
             r"for 2 of them the shape \(2,\), got \(2, 1\)",

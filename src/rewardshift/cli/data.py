@@ -35,11 +35,11 @@ class Inspect:
             "observation": f"{dataset.observation.shape[1]} x {dataset.observation.dtype}",
             "action": action,
             **summarise(dataset),
+            "a shift for it": f"rewardshift suggest --data {shlex.quote(self.source)}",
         }
         for name, text in lines.items():
             if text:
                 print(f"{name:18} {plain(text)}")
-        print(f"a shift for it: rewardshift suggest --data {plain(shlex.quote(self.source))}")
 
 
 @dataclass(frozen=True)

@@ -14,6 +14,7 @@ from gymnasium.envs.registration import EnvSpec
 from rewardshift.data.dataset import Dataset, as_column
 from rewardshift.envs.tasks import check_imported, find_env
 from rewardshift.errors import InputError, one_line
+from rewardshift.files import NO_FILE
 from rewardshift.wrappers import recorded_shift
 
 if TYPE_CHECKING:  # minari is slow to import
@@ -76,6 +77,9 @@ def minari_dataset(source: str | Path, *, download: bool = True) -> "MinariDatas
             raise InputError(f"{what}: it is not here; to get it: minari download {source}")
         if not place.exists():
             minari.download_dataset(str(source))
+        for path in place.iterdir():
+            if not path.is_file():  # opening a pipe would block
+                raise InputError(f"{what}: {path.name} is no file, but {NO_FILE}")
         _check_entry_points(place, what)
         return minari.MinariDataset(place)
 

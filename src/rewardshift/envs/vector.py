@@ -1,12 +1,13 @@
 """Environments of one task side by side, one row for each seed."""
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+import gymnasium as gym
 import numpy as np
 
 from rewardshift.envs.tasks import MakeEnv, TaskSpec, env_maker, flatten, probe_spec
-from rewardshift.errors import blaming
+from rewardshift.errors import blaming, shown
 
 
 class Step(NamedTuple):
@@ -46,7 +47,14 @@ class Environments:
     def restart(self, seeds: Sequence[int]) -> np.ndarray:
         """Starts a new episode in every row, from that row's seed."""
         pairs = zip(self._envs, seeds, strict=True)
-        return np.stack([flatten(env.reset(seed=seed)[0], self.spec) for env, seed in pairs])
+        return np.stack([self._first(env, seed) for env, seed in pairs])
+
+    def _first(self, env: gym.Env[Any, Any], seed: int | None = None) -> np.ndarray:
+        """The first observation of a new episode."""
+        returned = env.reset(seed=seed)
+        if not (isinstance(returned, tuple) and len(returned) == 2):
+            raise TypeError(f"reset must return an observation and an info, got {shown(returned)}")
+        return flatten(returned[0], self.spec)
 
     def step(self, actions: np.ndarray) -> Step:
         """Takes one action in every row."""
@@ -59,11 +67,12 @@ class Environments:
         chosen = actions if self.spec.action_size else actions.tolist()
         for row, (env, action) in enumerate(zip(self._envs, chosen, strict=True)):
             raw, paid, ended, cut, info = env.step(action)
+            _check_types(paid, ended, cut)
             reward[row], terminated[row], truncated[row] = paid, ended, cut
             following[row] = flatten(raw, self.spec)
             success[row] = info.get("is_success", info.get("success", np.nan))
             if terminated[row] or truncated[row]:
-                restarted[row] = flatten(env.reset()[0], self.spec)
+                restarted[row] = self._first(env)
         observation = following
         if restarted:
             observation = following.copy()
@@ -75,3 +84,18 @@ class Environments:
         for env in self._envs:
             with blaming(f"the environment {env}, when closed,"):
                 env.close()
+
+
+def _check_types(reward: Any, *flags: Any) -> None:
+    """Raises TypeError for what NumPy would convert to a number or a flag, such as a text."""
+    is_number = isinstance(reward, float | int | np.number)
+    if not is_number and np.asarray(reward).dtype.kind not in "fiub":
+        raise TypeError(f"a reward must be a number, got {shown(reward)}")
+    for flag in flags:
+        if not (isinstance(flag, bool | np.bool_) or _is_flag(np.asarray(flag))):
+            raise TypeError(f"terminated and truncated must be True or False, got {shown(flag)}")
+
+
+def _is_flag(value: np.ndarray) -> bool:
+    """Whether an array is one truth value, or one number that stands for it."""
+    return value.size == 1 and value.dtype.kind in "biu" and value.item() in (0, 1)

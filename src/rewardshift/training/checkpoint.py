@@ -23,9 +23,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from rewardshift.checks import Natural, checked
 from rewardshift.errors import InputError, one_line, shown
 from rewardshift.files import (
     DAMAGE,
+    as_object,
     own_folder,
     read_array,
     read_arrays,
@@ -156,6 +158,9 @@ class Checkpoints:
         body = read_sealed(path, version=FORMAT)
         if body["config"] not in self.configs:
             raise ValueError("it belongs to a run with another configuration")
+        checked("step", Natural, body["step"])
+        for name in ("notes", "segments"):
+            as_object(body[name])
         return body
 
     def _arrays(self, body: dict[str, Any]) -> dict[str, np.ndarray]:

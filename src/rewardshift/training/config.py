@@ -36,6 +36,10 @@ from rewardshift.training.offline import OfflineBudget
 from rewardshift.training.online import OnlineBudget
 
 FORMAT = 9
+Lengths = Annotated[
+    tuple[Count, ...],
+    Must("up to 100 whole numbers of 1 or more", lambda lengths: len(lengths) <= 100),
+]
 PLAIN = (bool, int, float, str, type(None))
 LONGEST_NAME = 100  # file systems allow 255
 MOST_SEEDS = 2**16  # per run or figure
@@ -109,7 +113,7 @@ class RunConfig(Settings):
     seeds: Seeds
     budget: OnlineBudget | OfflineBudget
     data: DataConfig | None = None
-    earlier_steps: tuple[Count, ...] = ()
+    earlier_steps: Lengths = ()
     biases: tuple[Finite, ...] = ()
 
     def to_json(self) -> dict[str, Any]:

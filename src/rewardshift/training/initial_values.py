@@ -32,8 +32,8 @@ def write_initial_values(
     by then can add up to, and `optimism` is the place of each `initial` between them.
 
     There is no such file if the agent does not tell its values, if they contain an intrinsic
-    reward, or without a discount, where rewards add up to anything. A file that an earlier start of
-    the run has written stays.
+    reward, or without a discount, where rewards add up to anything. A whole file that an earlier
+    start of the run has written stays.
 
     Args:
         folder: The run's folder.
@@ -43,7 +43,7 @@ def write_initial_values(
     """
     agent = config.agent
     known = agent.tells_values and getattr(agent, "intrinsic", None) is None and agent.gamma < 1
-    if config.biases or not known or (folder / START).exists():
+    if config.biases or not known or read_initial_values(folder) is not None:
         return
     data = [trainer.transitions(row) for row in range(len(config.seeds))]
     seen = [np.asarray(one.observation) for one in data]

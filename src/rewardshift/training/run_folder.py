@@ -126,8 +126,15 @@ def run_in_folder(
     checkpoints = Checkpoints(folder / "checkpoints", config.digests, record)
     snapshot = None if is_new else checkpoints.newest(trainer.snapshot().arrays)
     if snapshot is not None:
-        trainer.restore(snapshot)
+        try:
+            trainer.restore(snapshot)
+        except DAMAGE as error:
+            raise InputError(
+                f"the last checkpoint in {str(folder)!r} cannot be used: {one_line(error)}"
+            ) from error
         _write_outcome(config, trainer, folder)  # the files may be lost or damaged
+        if trainer.rows:
+            write_initial_values(folder, config, trainer, untrained.pop())
     while trainer.step < config.budget.steps:
         before, clock = trainer.step, time.perf_counter()
         trainer.run_to_checkpoint(on_step)

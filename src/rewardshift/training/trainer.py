@@ -9,16 +9,17 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, get_type_hints
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
+from rewardshift.checks import checked
 from rewardshift.doctor import Transitions
 from rewardshift.envs.tasks import MakeEnv
-from rewardshift.errors import InputError, TrainingError
+from rewardshift.errors import InputError, TrainingError, shown
 from rewardshift.training.checkpoint import Snapshot
 from rewardshift.training.evaluation import Episodes, Evaluator
 from rewardshift.training.replay import Replay
@@ -72,20 +73,28 @@ class Columns:
         """Rows in the form that a checkpoint keeps."""
         return {"columns": list(self.names), "rows": [self.cells(row) for row in rows]}
 
-    def from_json(self, body: dict[str, Any]) -> list[Any]:
-        """The rows of a checkpoint; refused if the agent returned other metrics then."""
+    def from_json(self, body: Any) -> list[Any]:
+        """The rows of a checkpoint; raises ValueError for damaged ones, and for other columns."""
+        shape = isinstance(body, dict) and all(isinstance(part, list) for part in body.values())
+        if not shape or set(body) != {"columns", "rows"}:
+            raise ValueError(f"its rows must be lists under their columns, got {shown(body)}")
         if body["columns"] != list(self.names):
             raise InputError(
                 "the agent returns other metrics than when the run began: the columns were"
                 f" {', '.join(map(str, body['columns']))}, and are {', '.join(self.names)}"
             )
-        rows = []
-        for cells in body["rows"]:
-            named = dict(zip(self.names, cells, strict=True))
-            metrics = {name: named.pop(name) for name in self.metrics}
-            returned = {name: value for name, value in metrics.items() if value is not None}
-            rows.append(self.kind(**named, metrics=returned))
-        return rows
+        return [self._row(cells) for cells in body["rows"]]
+
+    def _row(self, cells: Any) -> Any:
+        if not isinstance(cells, list) or len(cells) != len(self.names):
+            raise ValueError(f"a row must have {len(self.names)} numbers, got {shown(cells)}")
+        kinds = get_type_hints(self.kind) | dict.fromkeys(self.metrics, float | None)
+        named = {
+            name: checked(name, kinds[name], cell)
+            for name, cell in zip(self.names, cells, strict=True)
+        }
+        metrics = {name: named[name] for name in self.metrics if named[name] is not None}
+        return self.kind(**{name: named[name] for name in self.fixed}, metrics=metrics)
 
 
 class Trainer(ABC):

@@ -5,6 +5,7 @@ without computing values, so it is quick. An agent that changes the type of an a
 for example, would train, but its run could never resume.
 """
 
+import math
 from pathlib import Path
 from typing import Any, cast
 
@@ -13,7 +14,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from rewardshift.agents.base import Agent
-from rewardshift.checks import checked
+from rewardshift.agents.selection import Drawing, Mixing
+from rewardshift.checks import Natural, checked
 from rewardshift.envs.goals import probe_goals
 from rewardshift.envs.tasks import MakeEnv, TaskSpec, env_name, probe_spec
 from rewardshift.errors import InputError, one_line, shown
@@ -78,17 +80,46 @@ def configured(
             f"{type(agent).__name__} needs {kinds[0]} actions, {env} has {kinds[1]} ones"
         )
     config = RunConfig(agent, env_name(env), spec, chosen_seeds(seeds), budget, data, (), biases)
+    _check_selection(agent)
     state = _trace_policy(agent, spec)
     if isinstance(budget, OnlineBudget):
-        _check_memory(config, min(budget.capacity, budget.steps))
         _trace_acting(agent, spec, state)
-    return config, _trace_updates(OfflineRow if data else OnlineRow, agent, spec, state)
+    columns = _trace_updates(OfflineRow if data else OnlineRow, agent, spec, state)
+    _check_memory(config, state)
+    return config, columns
+
+
+def _check_selection(agent: Any) -> None:
+    """Raises if the results of an agent's selection break the contract."""
+    members, selection = agent.members, getattr(agent, "selection", None)
+    if isinstance(selection, Drawing):
+        draws = jnp.linspace(0, 1, 9)[:-1]
+        drawn = np.array([selection.draw(jnp.zeros(len(members)), draw) for draw in draws])
+        is_number = drawn.ndim == 1 and drawn.dtype.kind in "iuf"
+        if not is_number or drawn.min() < 0 or drawn.max() >= len(members):
+            raise InputError(
+                f"draw of {shown(selection)} must return a member, from 0 to {len(members) - 1},"
+                f" got {shown(drawn.tolist())}"
+            )
+    elif isinstance(selection, Mixing):
+        biases = jnp.array([shift.bias / shift.scale for shift in members])
+        weights = np.asarray(selection.weights(biases))
+        if weights.shape != biases.shape or not np.isfinite(weights).all():
+            raise InputError(
+                f"weights of {shown(selection)} must return one number for each of {len(members)}"
+                f" members, all of them finite numbers, got {shown(weights)}"
+            )
 
 
 def _check_goals(hindsight: Hindsight, agent: Agent, env: str | MakeEnv) -> None:
     """Refuses settings and tasks that do not work with hindsight."""
     if agent.n_step != 1:
         raise InputError(f"hindsight needs n_step=1, got {agent.n_step}")
+    if getattr(agent, "intrinsic", None) is not None:
+        raise InputError(
+            "hindsight changes the goal of a transition, and an intrinsic reward belongs to the"
+            f" old goal: use one of the two, got {shown(agent)}"
+        )
     task = probe_goals(env)
     lowest, highest = task.rewards[0], task.rewards[-1]
     low, high = agent.reward_range or (lowest, highest)
@@ -106,14 +137,23 @@ def _check_goals(hindsight: Hindsight, agent: Agent, env: str | MakeEnv) -> None
         )
 
 
-def _check_memory(config: RunConfig, capacity: int) -> None:
-    """Refuses a replay that does not fit into the free memory.
+def _check_memory(config: RunConfig, state: Any) -> None:
+    """Refuses a run whose replay, batch and networks do not fit into the free memory.
 
     Linux promises memory that it does not have, and kills the process hours later.
+
+    Args:
+        config: The run.
+        state: The shapes of the agent's state.
     """
-    spec, rows = config.spec, len(config.seeds) * max(1, len(config.biases))
-    layout = RecordLayout(spec.features, spec.dtype, spec.action_size)
-    needed = rows * capacity * layout.record.itemsize
+    budget, spec = config.budget, config.spec
+    transitions = config.agent.batch_size
+    if isinstance(budget, OnlineBudget):
+        transitions += min(budget.capacity, budget.steps)
+    record = RecordLayout(spec.features, spec.dtype, spec.action_size).record.itemsize
+    networks = sum(math.prod(leaf.shape) * leaf.dtype.itemsize for leaf in jax.tree.leaves(state))
+    rows = len(config.seeds) * max(1, len(config.biases))
+    needed = rows * (transitions * record + networks)
     try:
         text = Path("/proc/meminfo").read_text()  # counts caches as free, and no swap
     except OSError:  # not Linux
@@ -121,8 +161,8 @@ def _check_memory(config: RunConfig, capacity: int) -> None:
     free = 1024 * int(text.partition("MemAvailable:")[2].split()[0])
     if needed > free:
         raise InputError(
-            f"the replay needs {needed / 1e9:,.1f} GB of memory, and {free / 1e9:,.1f} GB are"
-            " free: take a smaller capacity, or fewer seeds"
+            f"the run needs about {needed / 1e9:,.1f} GB of memory, and {free / 1e9:,.1f} GB are"
+            " free: take a smaller capacity, batch_size or network, or fewer seeds"
         )
 
 
@@ -172,12 +212,14 @@ def _trace_acting(agent: Agent, spec: TaskSpec, state: Any) -> None:
     if intrinsic is not None:
         several = jax.ShapeDtypeStruct((2, spec.features), jnp.float32)
         bonus = jax.eval_shape(intrinsic.bonus, state.intrinsic, several)
-        if bonus.shape != (2,):  # another axis would spread over the whole batch
+        shape = getattr(bonus, "shape", None)
+        if shape != (2,):  # another axis would spread over the whole batch
             raise InputError(
                 f"bonus of {shown(intrinsic)} must return one number for each observation, for 2 of"
-                f" them the shape (2,), got {bonus.shape}"
+                f" them the shape (2,), got {shown(bonus if shape is None else shape)}"
             )
-    draws = jax.ShapeDtypeStruct((agent.draws(spec),), jnp.float32)
+    count = checked(f"draws of {name}", Natural, agent.draws(spec))
+    draws = jax.ShapeDtypeStruct((count,), jnp.float32)
     action = jax.eval_shape(agent.act, state, observation, draws, agent.exploration(0, 1))
     _check_action(f"{name}.act", action, spec)
     _check_same(f"{name}.lead", state, jax.eval_shape(agent.lead, state, NUMBER, FLAG, NUMBER))
