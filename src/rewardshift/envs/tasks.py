@@ -199,7 +199,7 @@ def env_maker(env: str | MakeEnv, *, flat: bool = True, **options: Any) -> MakeE
                 f"the environment {name!r} cannot be made: {one_line(error)}"
             ) from error
         if not isinstance(one, gym.Env):
-            raise InputError(f"the {name} must make a gymnasium.Env, it made {shown(one)}")
+            raise InputError(f"env must make a gymnasium.Env, the {name} made {shown(one)}")
         return _flat(one) if flat else one
 
     return made
