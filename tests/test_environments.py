@@ -127,7 +127,7 @@ def test_too_little_memory_leaves_no_trace(
     run, many = tmp_path / "run", ("--capacity=2000000000", "--steps=2000000000")
     assert main(["train", "dqn", "--env=CartPole-v1", *many, f"--out={run}"]) == 2
     (line,) = capsys.readouterr().err.splitlines()
-    assert re.search(r"the replay needs .* GB of memory, and .* GB are free: take a", line)
+    assert re.search(r"the run needs about .* GB of memory, and .* GB are free: take a", line)
     assert not run.exists()
 
 
