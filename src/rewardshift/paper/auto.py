@@ -178,7 +178,7 @@ AUTO_TEST = replace(
         ),
     ),
     presets=_presets(
-        TEST_STEPS, (240, 10_000, 110_000), 0.03, "600 to 1,800 of 20,000 to 60,000 steps"
+        TEST_STEPS, (240, 3_700, 41_000), 0.03, "600 to 1,800 of 20,000 to 60,000 steps"
     ),
 )
 
