@@ -72,7 +72,7 @@ def test_the_rule_chooses_a_measured_shift_on_each_development_task(name: str) -
     assert (found.bias, found.scale) == (expected.bias, expected.scale)
 
 
-class Rewards(gym.Env[int, Any]):
+class Rewards(gym.Env[Any, Any]):
     """Pays these rewards in a circle; the last one ends the episode, or goes on."""
 
     observation_space = gym.spaces.Discrete(1)
@@ -81,7 +81,7 @@ class Rewards(gym.Env[int, Any]):
     def __init__(self, *rewards: float, ends: bool = False) -> None:
         self.rewards, self.ends, self.taken = rewards, ends, 0
 
-    def reset(self, *, seed: int | None = None, options: Any = None) -> tuple[int, dict[str, Any]]:
+    def reset(self, *, seed: int | None = None, options: Any = None) -> tuple[Any, dict[str, Any]]:
         super().reset(seed=seed)
         self.taken = 0
         return 0, {}

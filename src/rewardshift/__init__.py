@@ -22,7 +22,8 @@ if TYPE_CHECKING:
     from rewardshift.agents.td3 import TD3, ddpg
     from rewardshift.data import Dataset, Subset, load_dataset
     from rewardshift.lab.sweep.constants import Constants
-    from rewardshift.report.sweeps import Response, sweep
+    from rewardshift.report.response import Response
+    from rewardshift.report.sweeps import sweep
     from rewardshift.training.hindsight import Hindsight
     from rewardshift.training.offline import OfflineBudget
     from rewardshift.training.online import OnlineBudget
@@ -84,7 +85,8 @@ _BY_MODULE = {
     "agents.td3": ("TD3", "ddpg"),
     "data": ("Dataset", "Subset", "load_dataset"),
     "lab.sweep.constants": ("Constants",),
-    "report.sweeps": ("Response", "sweep"),
+    "report.response": ("Response",),
+    "report.sweeps": ("sweep",),
     "training.hindsight": ("Hindsight",),
     "training.offline": ("OfflineBudget",),
     "training.online": ("OnlineBudget",),

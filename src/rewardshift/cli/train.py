@@ -211,8 +211,7 @@ def _job_maker(kind: type[Any], default: Budget) -> Callable[..., Job]:
     return make
 
 
-@cache  # the same class for the same arguments: tyro reads the source of each new one for its help
-def unchecked(kind: type[Any], **changed: Any) -> type[Any]:
+def _unchecked(kind: type[Any], **changed: Any) -> type[Any]:
     """The dataclass as tyro reads it: without its checks, whose errors tyro would show as its own.
 
     Args:
@@ -233,6 +232,10 @@ def unchecked(kind: type[Any], **changed: Any) -> type[Any]:
     return make_dataclass(
         kind.__name__, flags, bases=(kind,), namespace=body, frozen=True, kw_only=True
     )
+
+
+# The same class for the same arguments: tyro reads the source of each new one for its help.
+unchecked: Callable[..., type[Any]] = cache(_unchecked)
 
 
 def checked(kind: type[Any], raw: Any) -> Any:

@@ -168,6 +168,7 @@ class Checkpoints:
 
     def _parts(self, body: dict[str, Any]) -> Iterator[np.ndarray]:
         """The transitions of a checkpoint, as in `transitions`."""
+        assert self.record is not None
         for name, digest in body["segments"].items():
             if not re.fullmatch(r"segment-\d+-\d+\.npy", name):
                 raise ValueError(f"it names a file of another folder or kind, {shown(name)}")
