@@ -152,7 +152,7 @@ def test_a_policy_acts_without_its_environment(kind: str, tmp_path: Path) -> Non
     assert values.shifted.shape == (1, 3)
     alone = gym.vector.SyncVectorEnv([make])
     assert np.shape(policy.act(alone.reset(seed=0)[0])) == (1,)
-    assert policy.evaluate(3, env=alone).lengths.tolist() == [1, 1, 1]
+    assert policy.evaluate(3, env=make).lengths.tolist() == [1, 1, 1]
 
 
 @pytest.mark.parametrize("env", [BIT_FLIP, four_rooms_id(7)])

@@ -96,10 +96,8 @@ def test_an_environment_at_hand_is_used_and_left_open(car: tuple[Path, Result]) 
     np.testing.assert_array_equal(found.returns, found.lengths)  # CartPole pays 1 for every step
     env.reset()
     env.step(0)
-    with (
-        as_installed(),
-        pytest.raises(InputError, match="because more than one is made, got <TimeLimit"),
-    ):
+    made = "a function that makes an environment, got <TimeLimit"
+    with as_installed(), pytest.raises(InputError, match=made):
         train(CARS, env, budget=BUDGET)  # type: ignore[arg-type]
 
 
@@ -112,6 +110,9 @@ def test_returns_stay_primal_and_tasks_the_policys(car: tuple[Path, Result]) -> 
     for other in ("MountainCar-v0", gym.make("MountainCar-v0")):
         with pytest.raises(InputError, match="was trained on CartPole-v1, with TaskSpec"):
             policy.evaluate(1, env=other)
+    many: Any = gym.make_vec("CartPole-v1", num_envs=2)
+    with as_installed(), pytest.raises(InputError, match="that makes an environment, got CartPole"):
+        policy.evaluate(1, env=many)
 
 
 def test_a_policy_file_imports_no_module(car: tuple[Path, Result], tmp_path: Path) -> None:
