@@ -17,6 +17,7 @@ from rewardshift.agents.base import Batch, Biases
 from rewardshift.agents.targets import member_targets, value_range
 from rewardshift.envs.goals import goal_reward
 from rewardshift.envs.tasks import TaskSpec
+from rewardshift.errors import InputError
 from rewardshift.training.hindsight import Hindsight, HindsightReplay, Strategy
 from rewardshift.training.replay import RecordLayout
 
@@ -35,6 +36,7 @@ def numbered(
     *,
     rows: int = 1,
     running: int = 0,
+    paid: float = -1.0,
 ) -> HindsightReplay:
     """Episodes of these lengths, and some steps of one more; every transition achieves its number.
 
@@ -52,7 +54,7 @@ def numbered(
             observation=before,
             next_observation=after,
             action=np.zeros(rows),
-            reward=np.full(rows, -1.0),
+            reward=np.full(rows, paid),
             terminated=np.zeros(rows, bool),
             ended=np.array([number + 1 in ends, number in ends or number + 1 == total][:rows]),
         )
@@ -161,6 +163,13 @@ def test_of_an_episode_longer_than_the_ring_what_is_kept_counts(strategy: Strate
     expected = {"future": {3, 4, 5, 6, 7, 8}, "final": {8}, "episode": {3, 4, 5, 6, 7, 8}}
     assert set(goal) == expected[strategy]
     assert strategy != "future" or (goal >= number).all()
+
+
+def test_rewards_that_steps_did_not_pay_are_refused() -> None:
+    sampled(numbered([9], 9, Hindsight(), paid=-1.00001), 500)
+    with pytest.raises(InputError, match="says -1 where a step paid 9, and it disagreed in"):
+        sampled(numbered([9], 9, Hindsight(), paid=9.0), 500)
+    sampled(numbered([9], 9, Hindsight(), paid=9.0), 20)  # so few may lie on a threshold
 
 
 @pytest.fixture(scope="module")

@@ -220,6 +220,8 @@ def test_what_is_no_agent_is_refused() -> None:
         (changed(init=lambda *_: {"weights": 0}), "of its state, a NamedTuple with the fields"),
         (changed(act=lambda *_: jnp.zeros(1, int)), r"act must return a whole number, got int32"),
         (changed(greedy=lambda *_: jnp.zeros(())), "greedy must return a whole number, got float"),
+        (changed(update=lambda _, state, *__: state), "must return the new state and a dict of"),
+        (changed(__hash__=lambda _: hash([])), "must be frozen dataclasses"),
         (changed(update=wide), r"\.weights was float32\(2, 4\), is int32\(2, 4\)"),
         (
             DQN(network=changed(outside.Fourier, apply=one_output)),

@@ -26,6 +26,7 @@ from rewardshift.errors import InputError, needs, shown
 
 Terminal = Literal["zero", "absorbing", "goal"]
 
+ROUNDING = 1e-6  # of numbers in single precision, with some room
 _LEAVES = ("bias", "scale", "gamma")
 
 
@@ -119,8 +120,8 @@ class Shift:  # noqa: PLW1641  the dataclass gets a hash of its fields
     def to_primal_reward(self, reward: Any, terminated: Any = False) -> Any:
         """The primal reward of a shifted one: the inverse of `reward`.
 
-        `terminal="goal"` needs a bias of 0 or less: above 0, two terminal rewards can have the same
-        shifted reward, one of a goal and one of another end.
+        With `terminal="goal"` and a bias above 0, two terminal rewards can have the same shifted
+        reward, one of a goal and one of another end. Such a reward is refused.
 
         Args:
             reward: The shifted reward, a number, a list or an array.
@@ -138,13 +139,9 @@ class Shift:  # noqa: PLW1641  the dataclass gets a hash of its fields
         check_shape("terminated", ended, "reward", reward)
         credit = like(self._credit / self.scale, primal)
         if self.terminal == "goal":
-            if not isinstance(self.bias, float) or self.bias > 0:
-                raise InputError(
-                    "terminal='goal' with a bias above 0 shifts the rewards of goals and of other"
-                    f" ends to the same numbers, so primal rewards are unknown, got {self}"
-                )
-            # A goal has no credit, so it is above 0 here. Other ends are at the credit or below:
-            # half of it tells the two apart, whatever the rounding.
+            _check_goals(primal, ended, credit, self.bias / self.scale)
+            # A goal has no credit, so it is above 0 here. With a bias below 0, other ends are at
+            # the credit or below: half of it tells the two apart, whatever the rounding.
             ended = like(ended, primal) * like(primal <= credit / 2, primal)
         paid = credit * like(ended, primal)
         return primal - like(paid, primal)
@@ -290,6 +287,27 @@ def _number(
     if not (np.all(np.isfinite(array)) and np.all(holds(array))):
         raise InputError(f"{name} must be {requirement}, got {number!r}")
     return number
+
+
+def _check_goals(primal: Any, ended: Any, credit: Any, bias: Any) -> None:
+    """Refuses concrete rewards of ends that a goal and another end can have.
+
+    Args:
+        primal: The rewards, with the credit of an end in those that got it.
+        ended: Whether each of them ended an episode.
+        credit: The credit of an end that is no goal, on the primal scale.
+        bias: The bias on the primal scale, which `primal` lost: its rounding is still in there.
+    """
+    try:
+        values, ends, most = as_numpy(primal), as_numpy(ended).astype(bool), as_numpy(credit)
+        most = np.where(most > 0, most + ROUNDING * (most + as_numpy(bias)), most)
+    except (TypeError, RuntimeError):  # arrays without numbers
+        return
+    if (ends & (values > 0) & (values <= most)).any():
+        raise InputError(
+            "terminal='goal' with a bias above 0 shifts the rewards of goals and of other ends to"
+            " the same numbers, so primal rewards are unknown"
+        )
 
 
 def _add(bias: float, reward: Any, _: Any) -> Any:

@@ -41,7 +41,8 @@ NEXT_STEP, SAME_STEP, DISABLED = AUTORESET_MODES = ("NextStep", "SameStep", "Dis
 PASSING = (VectorObservationWrapper, VectorActionWrapper, RecordEpisodeStatistics)
 UNREACHABLE = (
     "'auto' plays random actions in a copy of an environment, and these cannot be reached, or"
-    f" wrappers around them may change their rewards. {ELSEWHERE}"
+    f" wrappers around them may change their rewards. {ELSEWHERE}; Gymnasium's make_vec makes"
+    ' others with vectorization_mode="sync"'
 )
 
 

@@ -257,6 +257,14 @@ def flags(config: Any, usual: Any = None, without: tuple[str, ...] = ()) -> list
     return words
 
 
+def shift_flags(shift: Shift) -> list[str]:
+    """The flags of a shift's settings beside its bias."""
+    changed = [
+        name for name in ("scale", "terminal") if getattr(shift, name) != getattr(Shift, name)
+    ]
+    return [word for name in changed for word in (f"--{name}", str(getattr(shift, name)))]
+
+
 def _flag(name: str, value: Any, kind: Any) -> list[str]:
     if isinstance(value, bool):
         return [f"--{name}" if value else f"--no-{name}"]

@@ -13,7 +13,7 @@ from rich.table import Table
 import rewardshift.paper  # noqa: F401  registers the figures
 from rewardshift.agents.base import Agent
 from rewardshift.auto import AUTO
-from rewardshift.cli.parts import command, flags
+from rewardshift.cli.parts import command, flags, shift_flags
 from rewardshift.cli.reproduce import PlaceOptions, run_with_progress
 from rewardshift.cli.train import (
     AGENTS,
@@ -160,7 +160,8 @@ def _agent_file(
     sweep = Sweep.of(swept, constants)
     module = ("--import", name.partition(":")[0]) if ":" in name else ()
     settings = [
-        *flags(options, without=("out", "first_seed", "seeds")),
+        *flags(options, without=("out", "scale", "terminal", "first_seed", "seeds")),
+        *shift_flags(swept.shift),
         *flags(swept.agent, without=("shift",)),
         *flags(budget, usual_budget),
     ]

@@ -143,6 +143,11 @@ def _task(dataset: Dataset) -> tuple[Any, gym.Space[Any]]:
         return None, gym.spaces.Discrete(int(dataset.action.max()) + 1)
     check_imported(dataset.env)
     spec, space = check_env(dataset.env)
+    if space.shape != size:
+        raise InputError(
+            f"the data set {dataset.name!r} has actions of the shape {size}, {dataset.env} has"
+            f" {space}"
+        )
     if isinstance(space, gym.spaces.Box):
         low, high = (np.asarray(bound, np.float32) for bound in (space.low, space.high))
         return spec, gym.spaces.Box(low, high, size, np.float32)

@@ -66,12 +66,14 @@ class Checkpoints:
         configs: The digests of the configurations that a checkpoint may have; a new one has the
             first.
         record: The layout of a transition, if the run has a replay.
+        rows: The number of rows of the replay.
         segments: The files that hold the replay now, with their checksums; `newest` reads them.
     """
 
     folder: Path
     configs: tuple[str, ...]
     record: np.dtype[np.void] | None = None
+    rows: int = 0
     segments: dict[str, str] = field(default_factory=dict)
 
     def save(self, snapshot: Snapshot, capacity: int) -> None:
@@ -172,7 +174,10 @@ class Checkpoints:
         for name, digest in body["segments"].items():
             if not re.fullmatch(r"segment-\d+-\d+\.npy", name):
                 raise ValueError(f"it names a file of another folder or kind, {shown(name)}")
-            yield read_array(self._read_whole(name, digest)).view(self.record)
+            part = read_array(self._read_whole(name, digest))
+            if part.ndim != 2 or len(part) != self.rows:
+                raise ValueError(f"{name} has the shape {part.shape}")
+            yield part.view(self.record)
 
     def _read_whole(self, name: str, digest: str) -> bytes:
         """The contents of a file; ValueError if they have another checksum."""

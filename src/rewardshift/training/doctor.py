@@ -159,7 +159,8 @@ def _replay(folder: Path, config: RunConfig, row: int) -> Transitions:
     spec = config.spec
     record = RecordLayout(spec.features, spec.dtype, spec.action_size).record
     rng = np.random.default_rng(0)
-    checkpoints = Checkpoints(folder / "checkpoints", config.digests, record)
+    seeds = len(config.seeds)
+    checkpoints = Checkpoints(folder / "checkpoints", config.digests, record, seeds)
     parts = [part[row].copy() for part in checkpoints.transitions()]
     if not parts:
         raise InputError(f"the last checkpoint of the run in {str(folder)!r} has no replay")

@@ -1,5 +1,6 @@
 """Records an episode of a trained run as a film."""
 
+import errno
 import os
 import warnings
 from functools import partial
@@ -65,8 +66,18 @@ def record_episode(policy: Policy, film: Path, episode: int) -> float:
     with warnings.catch_warnings():  # the fork of ffmpeg is safe: JAX is not computing
         warnings.filterwarnings("ignore", "os.fork", RuntimeWarning)
         content = imageio.imwrite("<bytes>", np.stack(frames), extension=film.suffix, **options)
+        if film.suffix == ".mp4" and not _is_complete(content):
+            raise OSError(errno.ENOSPC, "ffmpeg could not write the whole film", str(film))
     write_atomic(film, content)
     return total
+
+
+def _is_complete(content: bytes) -> bool:
+    """Whether an MP4 has its index, which comes last; ffmpeg does not tell of a full disk."""
+    try:
+        return bool(imageio.immeta(content, extension=".mp4", plugin="FFMPEG"))
+    except OSError:  # imageio found no film
+        return False
 
 
 def _picture(env: gym.Env[Any, Any]) -> np.ndarray:
@@ -76,8 +87,10 @@ def _picture(env: gym.Env[Any, Any]) -> np.ndarray:
         if not isinstance(picture, np.ndarray):
             raise TypeError(f"its render() returned {shown(picture)}, not a picture")
     except (Exception, SystemExit) as error:  # of a graphics library, or of the task
-        raise InputError(
-            f"{env} cannot be drawn here: {one_line(error)}; for MuJoCo, try MUJOCO_GL=egl or"
-            " MUJOCO_GL=osmesa in the environment"
-        ) from error
+        hint = (
+            "; for MuJoCo, try MUJOCO_GL=egl or MUJOCO_GL=osmesa in the environment"
+            if hasattr(env.unwrapped, "mujoco_renderer")
+            else ""
+        )
+        raise InputError(f"{env} cannot be drawn here: {one_line(error)}{hint}") from error
     return picture

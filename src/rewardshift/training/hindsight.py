@@ -19,6 +19,8 @@ from rewardshift.training.replay import RecordLayout, Replay
 
 Strategy = Literal["future", "final", "episode"]
 RUNNING = np.iinfo(np.int64).max
+# The tolerated difference of paid and computed rewards; the number and share that may exceed it.
+TOLERANCE, FEWEST_WRONG, WRONG_SHARE = 1e-4, 20, 0.01
 
 
 @dataclass(frozen=True)
@@ -71,6 +73,8 @@ class HindsightReplay(Replay):
         self._start = np.zeros((rows, capacity), np.int64)
         self._stop = np.full((rows, capacity), RUNNING)
         self._began = np.zeros(rows, np.int64)
+        # The number of sampled real transitions, and of those whose paid reward differed.
+        self._compared = self._disagreed = 0
 
     def add(self, **fields: np.ndarray) -> None:
         """See `Replay`."""
@@ -120,7 +124,9 @@ class HindsightReplay(Replay):
             self.spec.desired(batch[name])[relabelled] = goal
         achieved = self.spec.achieved(batch["next_observation"])
         desired = self.spec.desired(batch["next_observation"])
-        batch["reward"] = self._rewards(achieved, desired)
+        rewards = self._rewards(achieved, desired)
+        self._compare(batch["reward"][~relabelled], rewards[~relabelled])
+        batch["reward"] = rewards
         if self.hindsight.success_ends:
             other_end = (batch["terminated"] != 0) & ~self._reached(achieved, before)
             batch["terminated"] = other_end | self._reached(achieved, desired)
@@ -140,6 +146,23 @@ class HindsightReplay(Replay):
             case "episode":
                 first = np.maximum(self._start.take(slots), self.added - self.size)
         return first + (pick * (stop - first)).astype(np.int64)
+
+    def _compare(self, paid: np.ndarray, computed: np.ndarray) -> None:
+        """Refuses a task whose `compute_reward` disagrees with the rewards of its steps.
+
+        A few may differ: goals are rounded to float32, which may carry them across a threshold.
+        """
+        wrong = np.abs(paid - computed) > TOLERANCE * (1 + np.abs(paid))
+        self._compared += wrong.size
+        if not wrong.any():
+            return
+        self._disagreed += int(np.count_nonzero(wrong))
+        if self._disagreed > max(FEWEST_WRONG, WRONG_SHARE * self._compared):
+            raise InputError(
+                f"compute_reward says {computed[wrong][0]:g} where a step paid"
+                f" {paid[wrong][0]:g}, and it disagreed in {self._disagreed} of {self._compared}"
+                " samples: does a wrapper change the rewards, or the goals, and not both?"
+            )
 
     def _reached(self, achieved: np.ndarray, desired: np.ndarray) -> np.ndarray:
         return self._rewards(achieved, desired) == self._rewards(desired, desired)

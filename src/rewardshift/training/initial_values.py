@@ -99,5 +99,5 @@ def read_initial_values(folder: Path) -> str | None:
             return f"{begun} every value is {low:.3g}."
         places = " and ".join(f"{optimism:.3g}" for optimism in body["optimism"])
         return f"{begun} values can lie between {low:.3g} and {high:.3g}: optimism {places}."
-    except (*DAMAGE, TypeError):
+    except (*DAMAGE, TypeError, OverflowError):
         return None

@@ -123,7 +123,8 @@ def run_in_folder(
 
     replay = trainer.replay
     record, capacity = (replay.records.dtype, replay.capacity) if replay else (None, 0)
-    checkpoints = Checkpoints(folder / "checkpoints", config.digests, record)
+    rows = len(config.seeds) * max(1, len(config.biases))
+    checkpoints = Checkpoints(folder / "checkpoints", config.digests, record, rows)
     snapshot = None if is_new else checkpoints.newest(trainer.snapshot().arrays)
     if snapshot is not None:
         try:
@@ -215,6 +216,8 @@ def load(path: Path | str, seed: int | None = None) -> Policy:
         if str(leaves.pop(leaf_name("config"))) not in config.digests:
             raise ValueError("it belongs to a run with another configuration")
         step = int(leaves.pop(leaf_name("step")))
+        if any(np.shape(leaf)[:1] != (len(config.seeds),) for leaf in leaves.values()):
+            raise ValueError("its arrays do not have a row for each seed")
         own = {name: leaf[row] for name, leaf in leaves.items()}
         return policy_of_arrays(config.agent, config.spec, own, config.env, config.seeds[row], step)
     except DAMAGE as error:

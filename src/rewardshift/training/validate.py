@@ -6,6 +6,8 @@ for example, would train, but its run could never resume.
 """
 
 import math
+import re
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, cast
 
@@ -33,7 +35,7 @@ FLAG = jax.ShapeDtypeStruct((), jnp.bool_)
 
 def check_online(agent: Agent, env: str | MakeEnv, budget: OnlineBudget) -> None:
     """Refuses an agent or a budget that does not suit a training in an environment."""
-    checked("agent", Agent, agent)
+    _check_agent(agent)
     checked("budget", OnlineBudget, budget)
     if not agent.online:
         raise InputError(f"{type(agent).__name__} learns from a data set, not from {env}")
@@ -53,7 +55,7 @@ def check_online(agent: Agent, env: str | MakeEnv, budget: OnlineBudget) -> None
 
 def check_offline(agent: Agent, budget: OfflineBudget) -> None:
     """Refuses an agent or a budget that does not suit a training on fixed data."""
-    checked("agent", Agent, agent)
+    _check_agent(agent)
     checked("budget", OfflineBudget, budget)
     for name in ("updates", "evaluate_every", "checkpoint_every"):
         if getattr(budget, name) % agent.period:
@@ -62,6 +64,18 @@ def check_offline(agent: Agent, budget: OfflineBudget) -> None:
                 f" {type(agent).__name__}, got {getattr(budget, name)}"
             )
     agent.check_offline(budget.updates)
+
+
+def _check_agent(agent: Agent) -> None:
+    """Refuses what is no agent, or has a part that cannot be hashed, as compiling needs it."""
+    checked("agent", Agent, agent)
+    try:
+        hash(agent)
+    except TypeError as error:
+        raise InputError(
+            "an agent and its parts must be frozen dataclasses, with settings such as numbers,"
+            f" texts and tuples: {error}, got {shown(agent)}"
+        ) from None
 
 
 def configured(
@@ -158,7 +172,8 @@ def _check_memory(config: RunConfig, state: Any) -> None:
         text = Path("/proc/meminfo").read_text()  # counts caches as free, and no swap
     except OSError:  # not Linux
         return
-    free = 1024 * int(text.partition("MemAvailable:")[2].split()[0])
+    found = re.search(r"MemAvailable:\s+(\d+)", text)
+    free = 1024 * int(found[1]) if found else math.inf  # older kernels do not tell
     if needed > free:
         raise InputError(
             f"the run needs about {needed / 1e9:,.1f} GB of memory, and {free / 1e9:,.1f} GB are"
@@ -182,6 +197,7 @@ def _trace_policy(agent: Agent, spec: TaskSpec) -> Any:
             agent.greedy, acting_state(state, policy_state(agent, state)), observation
         )
     except Exception as error:
+        jax.eval_shape(agent.greedy, state, observation)  # raises a mistake of the agent as it is
         raise InputError(
             f"{name}.greedy fails on the fields of the state that networks names,"
             f" {shown(agent.networks)}, without the others: {one_line(error)}"
@@ -238,15 +254,25 @@ def _trace_updates(kind: type, agent: Agent, spec: TaskSpec, state: Any) -> Colu
         state: The shapes of its state.
     """
     layout = RecordLayout(spec.features, spec.dtype, spec.action_size)
-    fixed = Columns(kind, ()).fixed
+    fixed, what = Columns(kind, ()).fixed, f"{type(agent).__name__}.update"
 
     def updates(state: Any, packed: Any) -> dict[str, Any]:
         found: dict[str, Any] = {}
         for turn in range(agent.period):
-            batch, key = layout.unpack(packed), jax.random.key(0)
-            after, metrics = agent.update(state, batch, key, turn)
-            _check_same(f"{type(agent).__name__}.update", state, after)
-            state, found = after, found | as_scalars(metrics)
+            returned = agent.update(state, layout.unpack(packed), jax.random.key(0), turn)
+            pair = isinstance(returned, tuple) and len(returned) == 2
+            if not (pair and isinstance(returned[1], Mapping)):
+                raise InputError(
+                    f"{what} must return the new state and a dict of metrics, got {shown(returned)}"
+                )
+            after, metrics = returned
+            _check_same(what, state, after)
+            try:
+                state, found = after, found | as_scalars(metrics)
+            except (TypeError, ValueError) as error:
+                raise InputError(
+                    f"the metrics of {what} must be real numbers: {one_line(error)}"
+                ) from error
         return found
 
     words = (agent.batch_size, layout.record.itemsize // 4)
