@@ -128,7 +128,7 @@ UNTESTED = """### What is not tested, and why
 It takes more computing time than we had. `rewardshift reproduce FIGURE` runs what `quick` runs;
 for the tasks that it leaves out, [change the figure](your-own.md#a-figure-of-the-paper-changed).
 Approximate core-hours are in brackets. One run tests the paper's claims and ours, so the hours of
-`control` and `fetch` stand in both tables above. A quarter of `humanoid` is run
+`control` and `fetch` stand in both tables above. A third of `humanoid` is run
 (`results/unfinished/`); it decides nothing.
 """
 ABSORBING = """## With absorbing terminal states
