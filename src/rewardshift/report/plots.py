@@ -67,7 +67,7 @@ def new_canvas(plots: int, columns: int, height: float = 0.0) -> tuple[Canvas, l
     Args:
         plots: The number of plots.
         columns: The most that are side by side.
-        height: Of a plot in inches; by default from the number side by side.
+        height: The height of a plot in inches; by default from the number side by side.
     """
     columns = min(plots, columns)
     rows = -(-plots // columns)
