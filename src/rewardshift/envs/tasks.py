@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable
 from functools import partial
 from types import FunctionType
-from typing import Any, Literal, NamedTuple, get_type_hints
+from typing import Any, Literal, NamedTuple, TypeGuard, get_type_hints
 
 import gymnasium as gym
 import numpy as np
@@ -222,13 +222,14 @@ def _flat(env: gym.Env[Any, Any]) -> gym.Env[Any, Any]:
             )
         if not is_array:
             env = FlatObservation(env)
-    if (
-        isinstance(actions, gym.spaces.Box)
-        and (actions.dtype.kind == "f" and actions.is_bounded())
-        and not ((actions.low == -1).all() and (actions.high == 1).all())
-    ):
+    if _is_continuous(actions) and not ((actions.low == -1).all() and (actions.high == 1).all()):
         return UnitBox(env, np.float32(-1), np.float32(1))
     return env
+
+
+def _is_continuous(space: gym.Space[Any]) -> TypeGuard[gym.spaces.Box]:
+    """Whether a space is a box of floating point numbers with finite bounds."""
+    return isinstance(space, gym.spaces.Box) and space.dtype.kind == "f" and space.is_bounded()
 
 
 def plain_env(env: str | MakeEnv) -> gym.Env[Any, Any]:
@@ -289,7 +290,7 @@ def task_spec(env: gym.Env[Any, Any]) -> TaskSpec:
             if n >= 2**31:
                 raise InputError(f"there must be fewer than 2^31 actions; {env} has {n}")
             return spec._replace(num_actions=int(n))
-        case gym.spaces.Box(shape=(size,)) as box if box.dtype.kind == "f" and box.is_bounded():
+        case gym.spaces.Box(shape=(size,)) as box if _is_continuous(box):
             own = env.env.action_space if isinstance(env, UnitBox) else box
             assert isinstance(own, gym.spaces.Box)
             return spec._replace(
