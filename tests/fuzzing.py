@@ -44,3 +44,11 @@ def run(line: list[str]) -> tuple[int, str, bool]:
             return main(line), told.getvalue(), False
         except SystemExit as end:
             return int(end.code or 0), told.getvalue(), True
+
+
+def refused(*line: str) -> str:
+    """What a command says that must be refused as bad input, without the frame of the parser."""
+    code, told, _ = run(list(line))
+    assert code == 2
+    assert "Traceback" not in told
+    return " ".join(told.translate(dict.fromkeys(map(ord, "│╭╮╰╯─"))).split())

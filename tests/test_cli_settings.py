@@ -7,7 +7,7 @@ from typing import Any
 import outside
 import pytest
 import tyro
-from fuzzing import as_installed
+from fuzzing import as_installed, refused
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -27,22 +27,22 @@ from rewardshift import (
 from rewardshift.agents.intrinsic import Intrinsic
 from rewardshift.agents.networks import Network
 from rewardshift.agents.selection import Drawing, Optimistic, ProgressSoftmax
-from rewardshift.cli import FlagError, main
-from rewardshift.cli.parts import SLOTS, Slot, part_from_text, part_to_text
-from rewardshift.cli.train import AGENTS, Job, jobs
+from rewardshift.cli import main
+from rewardshift.cli.parts import FLAGS, SLOTS, Slot, part_from_text, part_to_text
+from rewardshift.cli.train import AGENTS, Job, by_agent
 from rewardshift.errors import InputError
 
 SHORT = {"dqn": "--env=CartPole-v1", "td3": "--env=Pendulum-v1", "sac": "--env=Pendulum-v1"}
 agents = pytest.mark.parametrize("name", AGENTS)
 
 
-def parse(*arguments: str) -> Job:
-    """What a command line asks for, without doing it."""
+def parse(*arguments: str) -> tuple[Any, Any]:
+    """The agent and the budget that a command line asks for."""
     markers = (tyro.conf.OmitArgPrefixes, tyro.conf.OmitSubcommandPrefixes)
-    kind = jobs(["train", *arguments])
-    with as_installed():
-        job: Job = tyro.cli(kind, args=arguments, config=markers)
-    return job
+    kind = by_agent(Job, arguments[0] if ":" in arguments[0] else None)
+    with as_installed(), FLAGS:
+        job: Job[Any, Any, Any] = tyro.cli(kind, args=arguments, config=markers)
+    return job.shift.given_to(job.agent), job.budget
 
 
 def needed(name: str) -> str:
@@ -73,30 +73,29 @@ def test_every_setting_has_a_flag_with_a_help(name: str, monkeypatch: Any, capsy
 @agents
 def test_no_flag_gives_the_defaults(name: str) -> None:
     kind, budget = AGENTS[name]
-    job = parse(name, needed(name))
-    assert (job.agent, job.budget) == (kind(), budget)
+    assert parse(name, needed(name)) == (kind(), budget)
 
 
 def test_flags_give_what_python_gives() -> None:
-    job = parse(
+    agent, budget = parse(
         *("dqn", "--env=CartPole-v1", "--shift", "-0.5", "0.5", "--scale=2", "--no-double"),
         *("--terminal=absorbing", "--network=mlp(hidden=(8, 4), input_range=((-1, 1), (0, 2)))"),
         *("--intrinsic", "rnd(shift=-1, clear_gradients=False)", "--steps=7", "--diagnose"),
         "--selection=progress-softmax(temperature=0.5)",
     )
     shift = tuple(Shift(bias, 2.0, None, "absorbing") for bias in (-0.5, 0.5))
-    assert job.agent == DQN(
+    assert agent == DQN(
         shift=shift,
         network=MLP((8, 4), input_range=((-1.0, 1.0), (0.0, 2.0))),
         intrinsic=RND(-1.0, clear_gradients=False),
         selection=ProgressSoftmax(0.5),
     )
-    assert job.budget == OnlineBudget(steps=7, diagnose=True)
-    smooth = parse("td3", "--env=Pendulum-v1", "--target-noise-clip=0.3", "--shift=1").agent
+    assert budget == OnlineBudget(steps=7, diagnose=True)
+    smooth, _ = parse("td3", "--env=Pendulum-v1", "--target-noise-clip=0.3", "--shift=1")
     assert smooth == TD3(shift=1.0, target_noise_clip=0.3)
-    soft = parse("sac", "--env=Pendulum-v1", "--temperature=0.2").agent
+    soft, _ = parse("sac", "--env=Pendulum-v1", "--temperature=0.2")
     assert soft == SAC(temperature=0.2)
-    tuned = parse("sac", "--env=Pendulum-v1", "--temperature=None", "--hindsight=none").agent
+    tuned, _ = parse("sac", "--env=Pendulum-v1", "--temperature=None", "--hindsight=none")
     assert tuned == SAC()
 
 
@@ -160,13 +159,18 @@ def test_a_part_of_ones_own() -> None:
 def test_a_text_that_is_no_part_is_refused(text: str, message: str) -> None:
     with pytest.raises(InputError, match=message):
         part_from_text(text, slot(Intrinsic))
-    with pytest.raises(FlagError, match=message):
-        parse("dqn", "--env=CartPole-v1", "--intrinsic", text)
+
+
+def test_a_part_that_is_refused_names_its_flag() -> None:
+    line = ("train", "dqn", "--env=CartPole-v1", "--intrinsic")
+    told = refused(*line, "rnd(wide=3)")
+    assert "Error parsing --intrinsic: intrinsic rnd got an unexpected keyword" in told
+    assert "Error parsing --intrinsic: width must be a whole" in refused(*line, "rnd(width=0)")
 
 
 def test_a_part_for_another_slot_is_refused() -> None:
-    with pytest.raises(InputError, match="intrinsic must be an Intrinsic or None, got Alternating"):
-        parse("dqn", "--env=CartPole-v1", "--intrinsic=outside:Alternating")
+    told = refused("train", "dqn", "--env=CartPole-v1", "--intrinsic=outside:Alternating")
+    assert "intrinsic must be an Intrinsic or None, got Alternating" in told
 
 
 @dataclass(frozen=True)
@@ -197,32 +201,31 @@ class FromData(outside.Linear):
 
 
 def test_an_own_agent_without_act_learns_from_data() -> None:
-    assert parse(f"{__name__}:FromData", "--data=a.npz").budget == OfflineBudget()
+    assert parse(f"{__name__}:FromData", "--data=a.npz")[1] == OfflineBudget()
 
 
 def test_an_agent_of_ones_own() -> None:
     name = f"{__name__}:Needy"
     arguments = (name, "--env=CartPole-v1", "--helper=outside:Fading(speed=2)")
-    made = parse(*arguments, "--seed-of-doubt=2")
-    assert made.agent == Needy(seed_of_doubt=2, helper=outside.Fading(speed=2))
-    assert made.budget == OnlineBudget()
-    with pytest.raises(InputError, match="seed_of_doubt must be at most 3"):
-        parse(*arguments, "--seed-of-doubt=4")
-    with pytest.raises(InputError, match="which is no Shift, or 'auto'"):
-        parse(*arguments, "--scale=2")
-    with pytest.raises(InputError, match=r"the setting 'steps' of .*:Clashing has the name of"):
-        parse(f"{__name__}:Clashing", "--env=CartPole-v1")
-    for wrong, message in (("nowhere:X", "not imported"), (f"{__name__}:parse", "no dataclass")):
-        with pytest.raises(InputError, match=message):
-            parse(wrong, "--env=CartPole-v1")
+    needy = Needy(seed_of_doubt=2, helper=outside.Fading(speed=2))
+    assert parse(*arguments, "--seed-of-doubt=2") == (needy, OnlineBudget())
+    told = refused("train", *arguments, "--seed-of-doubt=4")
+    assert "Error parsing job.agent: seed_of_doubt must be at most 3" in told
+    assert "which is no Shift, or 'auto'" in refused("train", *arguments, "--scale=2")
+    for wrong, message in (
+        (f"{__name__}:Clashing", "the setting 'steps' of"),
+        ("nowhere:X", "not imported"),
+        (f"{__name__}:parse", "no dataclass"),
+    ):
+        assert message in refused("train", wrong, "--env=CartPole-v1")
 
 
 def test_one_shift_for_an_agent_with_one() -> None:
-    assert parse("bcq", "--data=a.npz", "--shift=8").agent == AGENTS["bcq"][0](shift=8.0)
-    assert parse("bcq", "--data=a.npz", "--shift=auto").agent == AGENTS["bcq"][0](shift="auto")
+    for text, shift in (("8", 8.0), ("auto", "auto")):
+        agent, _ = parse("bcq", "--data=a.npz", f"--shift={text}")
+        assert agent == AGENTS["bcq"][0](shift=shift)
     for wrong in (("1", "2"), ("auto", "1"), ("automatic",)):
-        words = f"number or auto on a data set, got {' '.join(wrong)}"
-        with pytest.raises(FlagError, match=words):
-            parse("bcq", "--data=a.npz", "--shift", *wrong)
-    with pytest.raises(FlagError, match="or one for each member, got 1 auto"):
-        parse("dqn", "--env=CartPole-v1", "--shift", "1", "auto")
+        told = refused("train", "bcq", "--data=a.npz", "--shift", *wrong)
+        assert f"number or auto on a data set, got {' '.join(wrong)}" in told
+    told = refused("train", "dqn", "--env=CartPole-v1", "--shift", "1", "auto")
+    assert "or one for each member, got 1 auto" in told

@@ -14,7 +14,7 @@ from stable_baselines3.her import HerReplayBuffer
 import rewardshift
 from rewardshift import BCQ, CQL, DQN, TD3, Hindsight, OfflineBudget, OnlineBudget
 from rewardshift.cli import COMMANDS
-from rewardshift.cli.train import OfflineOptions, OnlineOptions
+from rewardshift.cli.train import OfflineTask, OnlineTask, RunOptions, ShiftOptions
 
 DOCS = Path(__file__).parents[1] / "docs"
 MIGRATING = (DOCS / "migrating.md").read_text()
@@ -74,7 +74,7 @@ def test_settings_of_ours_go_by_their_names(title: str) -> None:
 
 
 def test_options_that_take_the_place_of_the_authors_are_options() -> None:
-    kinds = (*OURS, OnlineOptions, OfflineOptions)
+    kinds = (*OURS, OnlineTask, OfflineTask, RunOptions, ShiftOptions)
     options = {f"--{field.name.replace('_', '-')}" for kind in kinds for field in fields(kind)}
     options |= {"--noise", "--random-actions"}  # of collect
     named = re.findall(

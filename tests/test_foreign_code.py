@@ -185,12 +185,6 @@ def test_actions_beyond_number_are_refused() -> None:
         train(DQN(), task)
 
 
-def test_the_next_start_tells_of_one_that_an_environment_ended(tmp_path: Path) -> None:
-    line = ("train", "dqn", "--env=faulty_tasks:Left-v0", *TINY, f"--out={tmp_path / 'run'}")
-    assert "did not end" not in call(command, line).said
-    assert f"The last start of {tmp_path / 'run'} did not end" in call(command, line).said
-
-
 @pytest.mark.parametrize("how", ["--env", "--import"])
 @pytest.mark.parametrize(
     ("module", "kind"),

@@ -20,7 +20,6 @@ from rewardshift.lab.runner import gather, pending_units
 from rewardshift.lab.sweep.agents import SweptAgent
 from rewardshift.lab.sweep.declaration import (
     Sweep,
-    SweepFile,
     figures_in,
     plan_sweep,
     sweep_folder,
@@ -35,11 +34,7 @@ TINY: dict[str, Any] = {"network": MLP((4,)), "batch_size": 2}
 BUDGET = OnlineBudget(
     steps=4, capacity=4, evaluate_every=2, evaluation_episodes=1, checkpoint_every=2
 )
-KEPT = SweepFile(
-    Sweep(SweptAgent(DQN(**TINY), "CartPole-v1", BUDGET), ("auto", -0.5)),
-    "rewardshift sweep",
-    {},
-)
+KEPT = Sweep(SweptAgent(DQN(**TINY), "CartPole-v1", BUDGET), ("auto", -0.5))
 SEALED = ("sweep.json", "units")
 WRITTEN = ("provenance.json", "claims.json")
 
@@ -48,7 +43,7 @@ WRITTEN = ("provenance.json", "claims.json")
 def swept(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A finished sweep with curves of no account."""
     out = tmp_path_factory.mktemp("swept") / "out"
-    plan = plan_sweep(KEPT, 1, out, 1)
+    plan = plan_sweep(KEPT, "rewardshift sweep", 1, out, 1)
     with sweep_folder(out, KEPT) as folder:
         for unit in pending_units(plan):
             digest = plan.declared.digest(plan.preset, plan.terminal, (unit.tasks, unit.methods))
@@ -61,7 +56,7 @@ def swept(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def go_on(out: Path) -> None:
     """What the same sweep does with a folder before and after its trainings."""
-    plan = plan_sweep(KEPT, 1, out, 1)
+    plan = plan_sweep(KEPT, "rewardshift sweep", 1, out, 1)
     with sweep_folder(out, KEPT):
         pending_units(plan)
         gather(plan)

@@ -142,10 +142,9 @@ CONSTANTS = st.lists(
     st.one_of(NUMBER, st.sampled_from(["auto", "auto(optimism=2)", ""])), max_size=3
 )
 SWEPT = {
-    "--shift": CONSTANTS.map(tuple), "--optimism": CONSTANTS.map(tuple),
-    "--values": st.tuples(NUMBER, NUMBER), "--rewards": st.tuples(NUMBER, NUMBER),
-    "--seeds": NUMBER, "--jobs": NUMBER, "--on": st.sampled_from(["here", "x"]), "--address": ANY,
-    "--scale": NUMBER, "--terminal": ANY, "--out": ANY,
+    "--shift": CONSTANTS.map(tuple), "--seeds": NUMBER, "--jobs": NUMBER,
+    "--on": st.sampled_from(["here", "x"]), "--address": ANY, "--scale": NUMBER,
+    "--terminal": ANY, "--out": ANY,
 }  # fmt: skip
 OPTIONS: dict[str, dict[str, st.SearchStrategy[Any]]] = {
     "suggest": {

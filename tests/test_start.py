@@ -11,7 +11,6 @@ from data_makers import random_data, save_npz
 from probes import Aim, Probe, stop_at
 
 from rewardshift import DQN, MLP, RND, SAC, TD3, Auto, OnlineBudget, train, train_offline
-from rewardshift.cli import main
 from rewardshift.training.doctor import doctor
 from rewardshift.training.initial_values import START, read_initial_values
 from rewardshift.training.offline import OfflineBudget
@@ -107,25 +106,3 @@ def test_offline_the_range_is_that_of_the_data(tmp_path: Path) -> None:
     start = start_of(tmp_path / "run")
     assert (start["step"], start["possible"]) == (2, [0.0, 2.0])
     assert start["initial"] == pytest.approx([5.0])
-
-
-def test_the_command_tells_it_once_and_follows_no_link(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    folder = tmp_path / "run"
-    flags = ("--network=mlp(hidden=(8,))", "--batch-size=8", "--evaluation-episodes=1")
-    command = ["train", "dqn", "--env=CartPole-v1", "--steps=60", "--evaluate-every=30", *flags]
-    assert main([*command, f"--out={folder}"]) == 0
-    said = capsys.readouterr().out
-    assert said.count("The networks begin at ") == 1
-    assert str(read_initial_values(folder)) in said
-    (folder / START).rename(tmp_path / "outside")
-    (folder / START).symlink_to(tmp_path / "outside")
-    assert read_initial_values(folder) is None
-    before = (tmp_path / "outside").read_bytes()
-    assert main(["resume", str(folder), "--steps=90"]) == 0
-    assert (tmp_path / "outside").read_bytes() == before
-    (folder / START).unlink()
-    for text in ('{"step": 1}', "[]"):
-        (folder / START).write_text(text)
-        assert read_initial_values(folder) is None

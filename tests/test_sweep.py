@@ -18,7 +18,6 @@ from rewardshift import (
     CQL,
     DQN,
     MLP,
-    Constants,
     InputError,
     OfflineBudget,
     OnlineBudget,
@@ -27,7 +26,6 @@ from rewardshift import (
 )
 from rewardshift.cli import main
 from rewardshift.lab.results import read_results
-from rewardshift.lab.sweep.declaration import read_sweep
 from rewardshift.report import write_report
 
 TINY: dict[str, Any] = {"network": MLP((8,)), "batch_size": 8}
@@ -39,15 +37,14 @@ BUDGET = OnlineBudget(
 @pytest.fixture(scope="module")
 def swept(tmp_path_factory: pytest.TempPathFactory) -> Path:
     out = tmp_path_factory.mktemp("sweep") / "out"
-    constants = Constants(optimism=(0.5, 2.0), values=(0.0, 100.0))
-    found = sweep(DQN(**TINY), "CartPole-v1", constants, folder=out, seeds=2, budget=BUDGET)
+    found = again(out)
     assert [point.method for point in found.points] == ["none", "-0.5", "-2"]
-    assert [point.optimism for point in found.points] == pytest.approx([0.0, 0.5, 2.0])
     assert [one.metric for one in found.findings] == ["auc", "final"]
     assert "Inconclusive: 2 seeds; a verdict needs 8." in found.findings[0].words or (
         "No constant has a higher mean than none" in found.findings[0].words
     )
-    assert found.findings[0].training.startswith("train(DQN(")
+    best_is_none = all(one.best.method == "none" for one in found.findings)
+    assert best_is_none or "seeds=range(100, 102)" in found.advice
     assert found.page == out / "report.html"
     return out
 
@@ -58,8 +55,7 @@ def contents(out: Path) -> dict[str, bytes]:
 
 def again(out: Path, **changes: Any) -> Any:
     settings = {"subject": DQN(**TINY), "env": "CartPole-v1", "seeds": 2, "budget": BUDGET}
-    constants = Constants(optimism=(0.5, 2.0), values=(0.0, 100.0))
-    return sweep(**{**settings, "constants": constants, "folder": out, **changes})
+    return sweep(**{**settings, "constants": [-0.5, -2], "folder": out, **changes})
 
 
 def test_a_sweep_is_a_figure_on_disk(swept: Path) -> None:
@@ -71,7 +67,7 @@ def test_a_sweep_is_a_figure_on_disk(swept: Path) -> None:
     ]
     assert {row["seeds"] for row in rows} == {"2"}
     provenance = json.loads((folder / "provenance.json").read_text())
-    assert provenance["command"].startswith("sweep(DQN(batch_size=8, network=MLP(hidden=(8,)))")
+    assert provenance["command"] == "sweep(DQN, 'CartPole-v1', [0.0, -0.5, -2.0], seeds=2)"
     assert (folder / "response.png").read_bytes().startswith(b"\x89PNG")
     claims = json.loads((folder / "claims.json").read_text())
     assert [(claim["better"], claim["worse"]) for claim in claims] == [
@@ -116,8 +112,6 @@ def test_another_sweep_in_the_same_folder_is_refused(swept: Path) -> None:
     for other in others:
         with pytest.raises(InputError, match="holds a sweep with another configuration"):
             again(swept, **other)
-    with pytest.raises(InputError, match="holds a sweep"):
-        _ = again(swept / "sweep" / "..", subject=DQN(gamma=0.9, **TINY))
     assert main(["reproduce", "figure1", "--preset", "smoke", "--out", str(swept)]) == 2
     assert contents(swept) == before
 
@@ -148,7 +142,6 @@ def test_a_sweep_on_a_data_set(tmp_path: Path) -> None:
     where: dict[str, Any] = {"data": str(file), "folder": tmp_path / "out"}
     found = sweep(agent, "Pendulum-v1", [4.0], seeds=1, budget=budget, **where)
     assert [point.constant for point in found.points] == [4.0, 0.0]
-    assert found.findings[0].training.startswith("train_offline(CQL(")
 
 
 def make_cart_pole() -> gym.Env[Any, Any]:
@@ -185,6 +178,7 @@ def test_no_constant_is_best_among_equals(tmp_path: Path) -> None:
         "No best constant at its end: the mean return of each is -200.",
     ]
     assert {one.best.method for one in found.findings} == {"none"}
+    assert found.advice == ""
 
 
 @pytest.fixture(scope="module")
@@ -193,7 +187,7 @@ def ruled(tmp_path_factory: pytest.TempPathFactory) -> Path:
     out = tmp_path_factory.mktemp("ruled") / "out"
     found = again(out, constants=["auto", -0.5, 0.0])
     assert [point.constant for point in found.points] == [0.0, -0.5, "auto"]
-    assert [point.label for point in found.points] == ["none", "b = -0.5", "auto (terminal goal)"]
+    assert [point.label for point in found.points] == ["none", "b = -0.5", "auto"]
     return out
 
 
@@ -205,10 +199,6 @@ def test_auto_is_one_more_candidate(ruled: Path) -> None:
         rows = list(csv.DictReader(lines))
     assert [row["constant"] for row in rows] == ["0", "0", "-0.5", "-0.5", "auto", "auto"]
     assert "<!-- auto -->" in (folder / "response.svg").read_text()
-    assert "auto (terminal goal)" in (ruled / "report.html").read_text()
-    kept = read_sweep(folder)
-    assert kept.training["auto"].startswith("train(DQN(shift=Auto(), ")
-    assert "constants=[0.0, -0.5, 'auto']" in kept.command
 
 
 def test_auto_learns_as_its_agent_does_alone(ruled: Path) -> None:

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from rewardshift.agents.sac import SAC
     from rewardshift.agents.td3 import TD3, ddpg
     from rewardshift.data import Dataset, Subset, load_dataset
-    from rewardshift.lab.sweep.constants import Constants
     from rewardshift.report.response import Response
     from rewardshift.report.sweeps import sweep
     from rewardshift.training.hindsight import Hindsight
@@ -44,7 +43,6 @@ __all__ = [
     "Agent",
     "Auto",
     "Cautious",
-    "Constants",
     "Convolution",
     "Dataset",
     "Hindsight",
@@ -84,7 +82,6 @@ _BY_MODULE = {
     "agents.sac": ("SAC",),
     "agents.td3": ("TD3", "ddpg"),
     "data": ("Dataset", "Subset", "load_dataset"),
-    "lab.sweep.constants": ("Constants",),
     "report.response": ("Response",),
     "report.sweeps": ("sweep",),
     "training.hindsight": ("Hindsight",),

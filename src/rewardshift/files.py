@@ -232,16 +232,3 @@ def held(folder: Path) -> Iterator[None]:
             yield
         finally:
             file.truncate(0)
-
-
-def was_cut_off(folder: Path) -> bool:
-    """Whether the last process that held a folder ended within, as one that was killed does."""
-    path = folder / LOCK
-    if not path.exists():
-        return False
-    with opened(path, "rb") as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
-        except BlockingIOError:  # it lives
-            return False
-        return file.read(1) != b""

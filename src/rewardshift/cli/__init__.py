@@ -4,12 +4,14 @@
 suggest | doctor`.
 """
 
+import contextlib
 import errno
 import io
 import os
+import shlex
 import signal
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from pkgutil import resolve_name
 from typing import Any, NoReturn
@@ -34,28 +36,23 @@ PATH_ERRORS = (
 # The function of each command. Its module is imported only when the command is named, or for the
 # list of all of them.
 COMMANDS = {
-    "train": "rewardshift.cli.train:train_agent",
+    "train": "rewardshift.cli.train:train",
     "resume": "rewardshift.cli.train:resume_run",
     "evaluate": "rewardshift.cli.evaluate:evaluate",
     "play": "rewardshift.cli.play:play",
     "collect": "rewardshift.cli.collect:collect_data",
     "data": "rewardshift.cli.data:data",
-    "sweep": "rewardshift.cli.sweeps:sweep_constants",
+    "sweep": "rewardshift.cli.sweeps:sweep",
     "list": "rewardshift.cli.figures:list_figures",
     "reproduce": "rewardshift.cli.reproduce:reproduce",
     "report": "rewardshift.cli.report:report",
     "suggest": "rewardshift.cli.suggest:suggest",
     "doctor": "rewardshift.cli.doctor:examine",
 }
-JOBS = {
-    "train": "rewardshift.cli.train:jobs",
-    "sweep": "rewardshift.cli.sweeps:sweep_jobs",
-}  # make the flags of each agent
+# The commands with flags of agents, and tyro's rules for these flags. Their functions make the
+# command, because the next word may name an agent, or a trial, of the user's own.
+BY_AGENT = {"train": "rewardshift.cli.parts:FLAGS", "sweep": "rewardshift.cli.sweeps:FLAGS"}
 RESUMABLE = ("train", "resume", "sweep", "reproduce")
-
-
-class FlagError(Exception):
-    """A bad value of a flag. It is not a `ValueError`, which tyro would show in its own form."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -74,16 +71,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
             raise InputError("an argument contains a NUL character")
         if (here := str(Path.cwd())) not in sys.path:
             sys.path.append(here)  # last: no file here hides an installed module
+        typed = shlex.join(("rewardshift", *arguments))
         arguments = _import_modules(arguments)
-        _run(arguments)
+        _run(arguments, typed)
     except BrokenPipeError:  # nobody reads the output
         raise
-    except (FlagError, InputError, TrainingError, OSError) as error:
+    except (InputError, TrainingError, OSError) as error:
         print(f"rewardshift: {one_line(error)}", file=sys.stderr)
         if isinstance(error, ForeignError):
             print(error.details, file=sys.stderr)
-        given = isinstance(error, FlagError | InputError)
-        return 2 if given or getattr(error, "errno", None) in PATH_ERRORS else 1
+        given = isinstance(error, InputError) or getattr(error, "errno", None) in PATH_ERRORS
+        return 2 if given else 1
     except KeyboardInterrupt:
         hint = "; the same command goes on from here" if arguments[0] in RESUMABLE else ""
         print(f"rewardshift: stopped{hint}", file=sys.stderr)
@@ -105,28 +103,48 @@ def _import_modules(arguments: Sequence[str]) -> Sequence[str]:
     return arguments
 
 
-def _run(arguments: Sequence[str]) -> None:
-    """Parses the arguments and runs their command."""
+def _run(arguments: Sequence[str], typed: str) -> None:
+    """Parses the arguments and runs their command.
+
+    Args:
+        arguments: The name of the command, and its arguments.
+        typed: The whole command line.
+    """
     if arguments[:1] == ["suggest"]:  # works without the extras
         suggest(arguments[1:])
         return
+    name, subject = "".join(arguments[:1]), "".join(arguments[1:2])
     # A module that is interrupted while it is imported may fail in another way.
     with stop_requests(), needs("agents"):
         import tyro  # noqa: PLC0415  an extra
 
-        named = [name for name in arguments[:1] if name in COMMANDS] or list(COMMANDS)
-        commands = {name: resolve_name(COMMANDS[name]) for name in named}
-        for name in named:
-            if name in JOBS:
-                commands[name].__annotations__["job"] = resolve_name(JOBS[name])(arguments)
-    tyro.extras.subcommand_cli_from_dict(
-        commands,
+        commands: dict[str, Callable[..., None]] = {}
+        for known in [name] if name in COMMANDS else COMMANDS:
+            found = resolve_name(COMMANDS[known])
+            commands[known] = found(subject, typed) if known in BY_AGENT else found
+        flags = resolve_name(BY_AGENT[name]) if name in BY_AGENT else contextlib.nullcontext()
+    markers = (tyro.conf.OmitArgPrefixes, tyro.conf.OmitSubcommandPrefixes)
+    if name in COMMANDS:
+        with flags:
+            tyro.cli(commands[name], prog=f"rewardshift {name}", args=arguments[1:], config=markers)
+        return
+    tyro.extras.subcommand_cli_from_dict(  # the list of all of them
+        {known: _without_flags(command) for known, command in commands.items()},
         prog="rewardshift",
         description="Reward shifting for value-based agents, r' = k r + b. Agents, parts and"
         " environments of your own are found with: rewardshift --import MODULE COMMAND ...",
         args=arguments,
-        config=(tyro.conf.OmitArgPrefixes, tyro.conf.OmitSubcommandPrefixes),
     )
+
+
+def _without_flags(command: Callable[..., None]) -> Callable[[], None]:
+    """A command that has nothing but its help."""
+
+    def listed() -> None:
+        raise AssertionError
+
+    listed.__doc__ = command.__doc__
+    return listed
 
 
 def console() -> NoReturn:

@@ -10,21 +10,19 @@ import contextlib
 import re
 import shlex
 from collections.abc import Callable
-from dataclasses import MISSING, fields, is_dataclass
+from dataclasses import is_dataclass
 from functools import partial
 from inspect import signature
-from types import NoneType
-from typing import Annotated, Any, NamedTuple, get_args, get_origin, get_type_hints
+from types import NoneType, UnionType
+from typing import Any, NamedTuple, Union, get_args, get_origin
 
-from tyro.constructors import PrimitiveConstructorSpec
+from tyro.constructors import ConstructorRegistry, PrimitiveConstructorSpec, PrimitiveTypeInfo
 
 from rewardshift.agents.intrinsic import RND, Intrinsic
 from rewardshift.agents.networks import MLP, Convolution, Network
 from rewardshift.agents.selection import SELECTIONS, Drawing
 from rewardshift.auto import AUTO, Auto, Cautious, Rule
-from rewardshift.cli import FlagError
-from rewardshift.errors import InputError, one_line, shown
-from rewardshift.lab.sweep.constants import Constant, Members
+from rewardshift.errors import InputError, shown
 from rewardshift.shift import Shift
 from rewardshift.training.config import find_part
 from rewardshift.training.hindsight import Hindsight
@@ -32,8 +30,6 @@ from rewardshift.training.hindsight import Hindsight
 TEXT = re.compile(r"(?P<name>[\w.:-]+)\s*(\((?P<settings>.*)\))?", re.DOTALL)
 NONE = "none"
 OWN = "MODULE:CLASS(...)"
-
-Makers = dict[str, Callable[..., Any]]
 
 
 class Slot(NamedTuple):
@@ -46,7 +42,7 @@ class Slot(NamedTuple):
     """
 
     name: str
-    makers: Makers
+    makers: dict[str, Callable[..., Any]]
     optional: bool
 
     @property
@@ -60,7 +56,7 @@ class Slot(NamedTuple):
 
 
 # The slots by type. A slot of any other type takes users' own parts only.
-SLOTS: dict[Any, tuple[str, Makers]] = {
+SLOTS: dict[Any, tuple[str, dict[str, Callable[..., Any]]]] = {
     Intrinsic: ("intrinsic", {"rnd": RND}),
     Drawing: ("selection", dict(SELECTIONS)),
     Network: ("network", {"mlp": MLP, "convolution": Convolution}),
@@ -70,73 +66,38 @@ SLOTS: dict[Any, tuple[str, Makers]] = {
     ),
 }
 CHOOSING = Slot("shift", {AUTO: Auto}, optional=False)
+FLAGS = ConstructorRegistry()
 
 
-def slot_of(kind: Any) -> Slot | None:
-    """The slot of a type; None if its values are no parts."""
-    kinds = get_args(kind) or (kind,)
-    parts = [one for one in kinds if one is not NoneType]
-    nested = is_dataclass(kind) and kind not in SLOTS  # tyro makes flags of its fields
-    are_parts = all(is_dataclass(one) or getattr(one, "_is_protocol", False) for one in parts)
-    if nested or not parts or Shift in parts or not are_parts:
-        return None
-    name, makers = next((SLOTS[one] for one in parts if one in SLOTS), ("a part", {}))
-    return Slot(name, makers, NoneType in kinds)
-
-
-def flag_type(kind: Any) -> Any:
-    """The type of a setting for tyro, which reads parts and shifts as texts."""
-    kinds, slot = get_args(kind) or (kind,), slot_of(kind)
+@FLAGS.primitive_rule
+def flag(info: PrimitiveTypeInfo) -> PrimitiveConstructorSpec[Any] | None:
+    """How tyro reads and shows a setting that is a shift or a part; it knows the others."""
+    union = get_origin(info.type) in (Union, UnionType)
+    kinds = get_args(info.type) if union else (info.type,)
     if Shift in kinds:
         several, rule = any(get_origin(one) is tuple for one in kinds), Cautious in kinds
         single = f"FLOAT | {AUTO}" if rule else "FLOAT"
-        spec = _texts(
-            f"FLOAT [FLOAT ...] | {CHOOSING.metavar}" if several else single,
-            lambda texts: _shift_from_texts(texts, several, rule),
-            _shift_to_texts,
-            number="*",
+        return PrimitiveConstructorSpec(
+            nargs="*",
+            metavar=f"FLOAT [FLOAT ...] | {CHOOSING.metavar}" if several else single,
+            instance_from_str=lambda texts: _shift_from_texts(texts, several, rule),
+            is_instance=lambda _: True,
+            str_from_instance=_shift_to_texts,
         )
-    elif slot is not None:
-        spec = _texts(
-            slot.metavar,
-            lambda texts: part_from_text(texts[0], slot),
-            lambda part: [part_to_text(part, slot)],
-        )
-    elif any(Members in get_args(one) for one in kinds):
-        spec = _texts(f"FLOAT|{AUTO}|FLOAT,FLOAT,...", lambda texts: _constant(texts[0]), _as_texts)
-        return tuple[Annotated[kinds[0], spec], ...]  # type: ignore[valid-type]
-    else:
-        return kind
-    return Annotated[kind, spec]
-
-
-def _texts(
-    metavar: str,
-    read: Callable[[list[str]], Any],
-    write: Callable[[Any], list[str]],
-    number: Any = 1,
-) -> PrimitiveConstructorSpec[Any]:
-    """A setting that tyro reads and shows as texts."""
-
-    def instance(texts: list[str]) -> Any:
-        try:
-            return read(texts)
-        except ValueError as error:
-            raise FlagError(one_line(error)) from error
-
-    return PrimitiveConstructorSpec(number, metavar, instance, lambda _: True, write)
-
-
-def _constant(text: str) -> Constant:
-    """A constant of a sweep: a number, auto, or the numbers of members with commas between them."""
-    if text == AUTO:
-        return "auto"
-    biases = tuple(map(float, text.split(",")))
-    return biases[0] if len(biases) == 1 else biases
-
-
-def _as_texts(constant: Constant) -> list[str]:
-    return [",".join(map(str, constant)) if isinstance(constant, tuple) else str(constant)]
+    parts = [one for one in kinds if one is not NoneType]
+    are_parts = all(is_dataclass(one) or getattr(one, "_is_protocol", False) for one in parts)
+    nested = is_dataclass(info.type) and info.type not in SLOTS  # tyro makes flags of its fields
+    if nested or not parts or not are_parts:
+        return None
+    name, makers = next((SLOTS[one] for one in parts if one in SLOTS), ("a part", {}))
+    slot = Slot(name, makers, NoneType in kinds)
+    return PrimitiveConstructorSpec(
+        nargs=1,
+        metavar=slot.metavar,
+        instance_from_str=lambda texts: part_from_text(texts[0], slot),
+        is_instance=lambda _: True,
+        str_from_instance=lambda part: [part_to_text(part, slot)],
+    )
 
 
 def part_from_text(text: str, slot: Slot) -> Any:
@@ -235,42 +196,3 @@ def _shift_to_texts(shift: Any) -> list[str]:
 def command(*words: str) -> str:
     """A command line."""
     return shlex.join(("rewardshift", *words))
-
-
-def flags(config: Any, usual: Any = None, without: tuple[str, ...] = ()) -> list[str]:
-    """The flags of the settings that differ from their defaults.
-
-    Args:
-        config: A dataclass whose fields are flags.
-        usual: The same dataclass with the defaults; by default those of its fields.
-        without: Fields to leave out.
-    """
-    hints = get_type_hints(type(config))
-    words: list[str] = []
-    for field in fields(config):
-        value = getattr(config, field.name)
-        default = field.default if usual is None else getattr(usual, field.name)
-        if default is MISSING and field.default_factory is not MISSING:
-            default = field.default_factory()
-        if field.init and field.name not in without and value != default:
-            words += _flag(field.name.replace("_", "-"), value, hints[field.name])
-    return words
-
-
-def shift_flags(shift: Shift) -> list[str]:
-    """The flags of a shift's settings beside its bias."""
-    changed = [
-        name for name in ("scale", "terminal") if getattr(shift, name) != getattr(Shift, name)
-    ]
-    return [word for name in changed for word in (f"--{name}", str(getattr(shift, name)))]
-
-
-def _flag(name: str, value: Any, kind: Any) -> list[str]:
-    if isinstance(value, bool):
-        return [f"--{name}" if value else f"--no-{name}"]
-    slot = slot_of(kind)
-    if slot is not None:
-        return [f"--{name}", part_to_text(value, slot)]
-    each = value if isinstance(value, tuple) else (value,)
-    # The constants of members are one word.
-    return [f"--{name}", *(word for one in each for word in _as_texts(one))]

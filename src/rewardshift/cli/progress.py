@@ -1,19 +1,12 @@
-"""Progress bars of a training and of other long work."""
+"""The progress bar of a training and of other long work."""
 
 import contextlib
 import time
 from collections.abc import Callable, Iterator, Sequence
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
-
-from rewardshift.files import was_cut_off
-from rewardshift.training.initial_values import read_initial_values
-from rewardshift.training.run_folder import how_to_resume
-from rewardshift.training.trainer import OnProgress
 
 SECONDS = 0.5  # between two updates of a bar
 
@@ -56,41 +49,3 @@ def counting_bar(name: str, total: int, unit: str) -> Iterator[Count]:
             last, clock = done, now
 
         yield count
-
-
-@contextlib.contextmanager
-def training_bar(folder: Path, steps: int) -> Iterator[OnProgress]:
-    """A bar with the returns of the last evaluation, and a line about where the networks begin.
-
-    An interrupt says how to continue.
-    """
-    reached, started = 0, False
-
-    def on_progress(step: int, rows: Sequence[Any]) -> None:
-        nonlocal reached, started
-        reached = step
-        if rows and not started:  # the file is there by the first evaluation
-            started, values = True, read_initial_values(folder)
-            if values is not None:
-                print(values)
-        count(step, lambda: [row.evaluation_return for row in last_rows(rows)])
-
-    if was_cut_off(folder):
-        print(
-            f"The last start of {folder} did not end: its process was killed, or the environment"
-            " ended it. It goes on from its last checkpoint."
-        )
-    try:
-        with counting_bar(folder.name, steps, "steps") as count:
-            yield on_progress
-    except KeyboardInterrupt:
-        print(
-            f"stopped at step {reached}; go on from the last checkpoint with:"
-            f" {how_to_resume(folder)}"
-        )
-        raise
-
-
-def last_rows(rows: Sequence[Any]) -> list[Any]:
-    """The rows of the last evaluation, one for each seed."""
-    return [row for row in rows if row.step == rows[-1].step]

@@ -40,8 +40,6 @@ class Trial:
     Trial(DQN, 'MlpPolicy', steps=50000, evaluations=25, learning_starts=1000)
     """
 
-    shift_line = "venv = VecShiftReward(venv, {})"  # what gives a training of one's own the shift
-
     def __init__(
         self,
         agent: type[OffPolicyAlgorithm],

@@ -63,9 +63,9 @@ def write_figure(folder: Path) -> list[dict[str, Any]]:
 
 def _write_response(folder: Path, curves: list[Curve], claims: list[dict[str, Any]]) -> None:
     """Writes a sweep's `response.csv`, `response.png` and `response.svg`."""
-    sweep = read_sweep(folder).sweep
+    sweep = read_sweep(folder)
     points = points_of(sweep, curves, claims)
-    treated = treatments(sweep.figure(), sweep.subject.shift.terminal)
+    treated = treatments(sweep.figure(), sweep.subject.terminal)
     caption = f"mean of the seeds and its 95% interval, {treated}; dashed: none"
     for kind, content in draw_response(points, sweep.figure().title, caption).items():
         write_atomic(folder / f"response.{kind}", content)

@@ -9,15 +9,15 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from rewardshift.lab.figure import Curve, Metric, Style
-from rewardshift.lab.sweep.constants import METRICS, NONE, Constant, method_name
-from rewardshift.lab.sweep.declaration import Sweep, SweepFile
+from rewardshift.lab.sweep.constants import METRICS, NONE, Constant, in_words, method_name
+from rewardshift.lab.sweep.declaration import Sweep
 from rewardshift.pictures import BLUE, GREY, ORANGE, as_file, drawing
 from rewardshift.report.plots import Points, draw_points, finish, new_canvas
 from rewardshift.report.statistics import MIN_SEEDS, Interval, mean_interval
 from rewardshift.report.verdicts import reason, score
 
 HEADS = ("constant", "whole training", "its end", "better than none, whole", "and at the end?")
-COLUMNS = ("constant", "optimism", "metric", "seeds", "mean", "low", "high", "verdict")
+COLUMNS = ("constant", "metric", "seeds", "mean", "low", "high", "verdict")
 
 
 class Point(NamedTuple):
@@ -27,7 +27,6 @@ class Point(NamedTuple):
         method: The name of its method.
         label: The constant in words.
         constant: The constant, `"auto"`, or those of members.
-        optimism: Its optimism, if it is a number and the range of values is known.
         seeds: The number of seeds.
         returns: The mean of the seeds with its 95% interval, for each of `METRICS`.
         verdicts: The verdict on "better than none" for each of `METRICS`; empty for none itself.
@@ -36,7 +35,6 @@ class Point(NamedTuple):
     method: str
     label: str
     constant: Constant
-    optimism: float | None
     seeds: int
     returns: Mapping[Metric, Interval]
     verdicts: Mapping[Metric, str]
@@ -49,13 +47,11 @@ class Finding(NamedTuple):
         metric: The metric.
         best: The constant with the highest mean.
         words: What was found, in a few sentences.
-        training: The command, or the call, that trains with it.
     """
 
     metric: Metric
     best: Point
     words: str
-    training: str
 
 
 class Response(NamedTuple):
@@ -84,9 +80,17 @@ class Response(NamedTuple):
         ]
 
     @property
-    def training(self) -> list[str]:
-        """The commands, or the calls, that train with the best constants."""
-        return [text for text in dict.fromkeys(one.training for one in self.findings) if text]
+    def advice(self) -> str:
+        """A sentence about a confirmation, if a constant is best; otherwise an empty text."""
+        if all(one.best.method == NONE for one in self.findings):
+            return ""
+        most = max(point.seeds for point in self.points)
+        first = max(100, most)
+        return (
+            "The best of several is partly luck: to confirm it, train with it and with none on"
+            f" seeds that the sweep has not seen: --first-seed {first}, or in Python"
+            f" seeds=range({first}, {first + most})."
+        )
 
     @property
     def warning(self) -> str:
@@ -101,11 +105,11 @@ class Response(NamedTuple):
 
 
 def response_of(
-    file: SweepFile, curves: Sequence[Curve], claims: Sequence[Mapping[str, Any]], page: Path
+    sweep: Sweep, curves: Sequence[Curve], claims: Sequence[Mapping[str, Any]], page: Path
 ) -> Response:
     """The answer of a sweep with these results and judged claims."""
-    points = points_of(file.sweep, curves, claims)
-    return Response(points, [_finding(file, points, claims, metric) for metric in METRICS], page)
+    points = points_of(sweep, curves, claims)
+    return Response(points, [_finding(points, claims, metric) for metric in METRICS], page)
 
 
 def points_of(
@@ -126,9 +130,8 @@ def points_of(
             points.append(
                 Point(
                     name,
-                    sweep.label(constant),
+                    in_words(constant),
                     constant,
-                    sweep.optimism(constant),
                     len(mine),
                     {metric: mean_interval(values) for metric, values in scores.items()},
                     {m: verdicts[name, m] for m in METRICS if (name, m) in verdicts},
@@ -138,7 +141,7 @@ def points_of(
 
 
 def _finding(
-    file: SweepFile, points: Sequence[Point], claims: Sequence[Mapping[str, Any]], metric: Metric
+    points: Sequence[Point], claims: Sequence[Mapping[str, Any]], metric: Metric
 ) -> Finding:
     means = {point.method: point.returns[metric].mean for point in points}
     best = max(points, key=lambda point: (means[point.method], point.method == NONE))
@@ -157,7 +160,7 @@ def _finding(
             f" Better than none? {str(claim['verdict']).capitalize()}:"
             f" {reason(dict(claim), labels)}"
         )
-    return Finding(metric, best, words, file.training.get(best.method, ""))
+    return Finding(metric, best, words)
 
 
 def _said(interval: Interval) -> str:
@@ -173,22 +176,17 @@ def as_csv(points: Iterable[Point]) -> str:
     writer.writerow(COLUMNS)
     for point in points:
         for metric in METRICS:
-            numbers = (point.optimism, *point.returns[metric])
-            optimism, mean, low, high = ("" if n is None else f"{n:.7g}" for n in numbers)
+            numbers = ("" if n is None else f"{n:.7g}" for n in point.returns[metric])
             bias = point.constant
             constant = f"{bias:.7g}" if isinstance(bias, float) else point.method
-            first = (constant, optimism, metric, point.seeds)
-            writer.writerow((*first, mean, low, high, point.verdicts.get(metric, "")))
+            verdict = point.verdicts.get(metric, "")
+            writer.writerow((constant, metric, point.seeds, *numbers, verdict))
     return text.getvalue()
 
 
 def draw_response(points: Sequence[Point], title: str, caption: str) -> dict[str, bytes]:
     """The picture as the bytes of a PNG and an SVG; the same points give the same bytes."""
-    known = any(point.optimism is not None for point in points)
-    ticks = [
-        point.method if point.optimism is None else f"{point.method}\n({point.optimism:.3g})"
-        for point in points
-    ]
+    ticks = [point.method for point in points]
     with drawing("response"):
         canvas, axes = new_canvas(len(METRICS), 2)
         axes[1].sharey(axes[0])
@@ -201,7 +199,7 @@ def draw_response(points: Sequence[Point], title: str, caption: str) -> dict[str
             lines = [Points("_", Style(BLUE, "-"), line), Points("_", Style(ORANGE, ""), others)]
             draw_points(axis, ticks, lines)
             axis.set_title(when)
-            axis.set_xlabel("constant b (optimism)" if known else "constant b")
+            axis.set_xlabel("constant b")
             for point in points:
                 if point.method == NONE:
                     level = point.returns[metric].mean

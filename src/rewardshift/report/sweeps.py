@@ -1,7 +1,6 @@
 """`sweep`: what several constants would do for an agent, or a training of your own, on a task."""
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import fields, is_dataclass
 from pathlib import Path
 from typing import Any
 
@@ -16,18 +15,12 @@ from rewardshift.lab.processes import Processes
 from rewardshift.lab.results import read_results
 from rewardshift.lab.runner import Outcome, Place, Plan, gather, pending_units, run_units
 from rewardshift.lab.sweep.agents import SweptAgent
-from rewardshift.lab.sweep.constants import Constant, Constants, method_name
-from rewardshift.lab.sweep.declaration import (
-    Sweep,
-    SweepFile,
-    plan_sweep,
-    sweep_folder,
-    unseen_seeds,
-)
+from rewardshift.lab.sweep.constants import Constant
+from rewardshift.lab.sweep.declaration import Sweep, plan_sweep, sweep_folder
 from rewardshift.lab.sweep.trials import SweptTrial, TrialFunction
 from rewardshift.report import write_figure, write_page
 from rewardshift.report.response import Response, response_of
-from rewardshift.shift import Shift, Terminal
+from rewardshift.shift import Terminal
 from rewardshift.training.offline import OfflineBudget
 from rewardshift.training.online import OnlineBudget
 
@@ -38,7 +31,7 @@ Work = Callable[[Plan, list[Unit], Place], Sequence[Outcome]]
 def sweep(  # noqa: PLR0913  the settings have names
     subject: Agent | TrialFunction,
     env: str | MakeEnv | None,
-    constants: Sequence[Constant] | Constants,
+    constants: Sequence[Constant],
     *,
     folder: Path | str,
     seeds: int = 8,
@@ -63,8 +56,8 @@ def sweep(  # noqa: PLR0913  the settings have names
         subject: The agent, for example `DQN()`, whose own bias does not matter; or a trial. A trial
             is defined at the top of a module or script.
         env: A registered environment, or a function of a module that makes one.
-        constants: The constants, numbers and `"auto"`, and for members tuples of numbers; or
-            `Constants`, for example with optimisms. 0, no shift, is always among them.
+        constants: The constants: numbers, `"auto"`, and for members tuples of numbers. 0, no shift,
+            is always among them.
         folder: The folder for results. The same sweep there continues, also with more seeds; a
             folder with another sweep is refused.
         seeds: The number of seeds. A verdict needs eight.
@@ -82,26 +75,22 @@ def sweep(  # noqa: PLR0913  the settings have names
     """
     seeds, jobs = checked("seeds", Count, seeds), checked("jobs", Count, jobs)
     place = as_path("folder", folder)
-    given = constants
-    if not isinstance(given, Constants):
-        given = Constants(shift=tuple(given) if isinstance(given, Iterable) else given)
     of_agent = {"budget": budget, "data": data, "subset": subset}
-    of_trial: dict[str, Any] = {
-        "gamma": gamma,
-        "terminal": terminal,
-        "evaluation_episodes": evaluation_episodes,
-    }
+    of_trial = {"gamma": gamma, "terminal": terminal, "evaluation_episodes": evaluation_episodes}
+    chosen: SweptAgent | SweptTrial
     if isinstance(subject, Agent):
         _refuse(of_trial, "a trial")
         usual = OnlineBudget() if data is None else OfflineBudget()
-        made = env if callable(env) else None
+        make = env if callable(env) else None
         name = env_name(env) if callable(env) else env
-        chosen = SweptAgent(subject, name, usual if budget is None else budget, data, subset, made)
-        file = _agent_file(Sweep.of(chosen, given), seeds)
+        chosen = SweptAgent(subject, name, usual if budget is None else budget, data, subset, make)
     else:
         _refuse(of_agent, "an agent of rewardshift")
-        file = trial_file(subject, env, given, **of_trial)
-    return answer(file, seeds, place, Processes(jobs))
+        chosen = SweptTrial.of(subject, env, gamma, terminal, evaluation_episodes)
+    given: Any = tuple(constants) if isinstance(constants, Iterable) else constants
+    whole = Sweep(chosen, given)
+    words = f"sweep({chosen.name}, {chosen.task!r}, {list(whole.constants)}, seeds={seeds})"
+    return answer(whole, words, seeds, place, Processes(jobs))
 
 
 def _refuse(settings: dict[str, Any], of: str) -> None:
@@ -111,89 +100,25 @@ def _refuse(settings: dict[str, Any], of: str) -> None:
             raise InputError(f"{name} is a setting for {of}, got {shown(value)}")
 
 
-def trial_file(
-    trial: TrialFunction,
-    env: Any,
-    constants: Constants,
-    command: str | None = None,
-    **settings: Any,
-) -> SweepFile:
-    """The sweep of a trial.
-
-    Args:
-        trial: The trial.
-        env: The environment.
-        constants: The constants.
-        command: The command that runs it; by default the call in Python.
-        **settings: The settings of `SweptTrial.of`.
-    """
-    given = {name: value for name, value in settings.items() if value is not None}
-    swept = SweptTrial.of(trial, env, **given)
-    sweep = Sweep.of(swept, constants)
-    words = "".join(f", {name}={value!r}" for name, value in given.items())
-    return SweepFile(
-        sweep,
-        command or f"sweep({swept.trial}, {swept.env!r}, {list(sweep.constants)}{words})",
-        {method_name(constant): swept.training(constant) for constant in sweep.constants},
-    )
-
-
-def _agent_file(sweep: Sweep, seeds: int) -> SweepFile:
-    """The sweep of an agent, with the calls in Python that run it and train with each constant."""
-    swept = sweep.subject
-    assert isinstance(swept, SweptAgent)
-    train = "train" if swept.data is None else "train_offline"
-    where = ", ".join(repr(name) for name in (swept.data, swept.env) if name is not None)
-    part = "" if swept.subset is None else f", subset={swept.subset!r}"
-    budget = f"{part}, budget={_source(swept.budget)}"
-    unseen = f"seeds={unseen_seeds(seeds)}"
-    return SweepFile(
-        sweep,
-        f"sweep({_source(swept.agent)}, {where}{budget}, seeds={seeds},"
-        f" constants={list(sweep.constants)})",
-        {
-            method_name(one): f"{train}({_source(swept.with_constant(one))}, {where}, {unseen}"
-            f"{budget})"
-            for one in sweep.constants
-        },
-    )
-
-
-def _source(part: Any) -> str:
-    """A part of a configuration as Python source, without its defaults."""
-    if isinstance(part, tuple):
-        return _source(part[0]) if len(part) == 1 and isinstance(part[0], Shift) else repr(part)
-    if part == Shift(getattr(part, "bias", 0.0)):
-        return repr(part.bias)
-    if not is_dataclass(part) or isinstance(part, Shift):
-        return repr(part)
-    kind: Any = type(part)
-    required = any(one.default is one.default_factory for one in fields(part))
-    usual = None if required else kind()
-    given = [
-        f"{field.name}={_source(getattr(part, field.name))}"
-        for field in fields(part)
-        if getattr(part, field.name) != getattr(usual, field.name, None)
-    ]
-    return f"{kind.__name__}({', '.join(given)})"
-
-
 def _work(plan: Plan, units: list[Unit], place: Place) -> list[Outcome]:
     return [outcome for outcome in run_units(plan, units, place) if outcome.error is not None]
 
 
-def answer(file: SweepFile, seeds: int, out: Path, place: Place, work: Work = _work) -> Response:
+def answer(
+    sweep: Sweep, command: str, seeds: int, out: Path, place: Place, work: Work = _work
+) -> Response:
     """Runs what is left of a sweep, reports it, and returns its answer.
 
     Args:
-        file: The sweep.
+        sweep: The sweep.
+        command: The command, or the call in Python, that runs it.
         seeds: The number of seeds.
         out: The folder for results.
         place: The place that performs the units of work.
         work: A function that runs units of work.
     """
-    plan = plan_sweep(file, seeds, out, place.slots() or seeds)
-    with sweep_folder(out, file):
+    plan = plan_sweep(sweep, command, seeds, out, place.slots() or seeds)
+    with sweep_folder(out, sweep):
         failed = work(plan, pending_units(plan), place)
         claims = write_figure(plan.folder) if gather(plan) else []
     if failed:
@@ -204,4 +129,4 @@ def answer(file: SweepFile, seeds: int, out: Path, place: Place, work: Work = _w
         for outcome in failed:
             error.add_note(f"{outcome.unit.methods}, seeds {outcome.unit.seeds}: {outcome.error}")
         raise error
-    return response_of(file, read_results(plan.folder), claims, write_page(out))
+    return response_of(sweep, read_results(plan.folder), claims, write_page(out))

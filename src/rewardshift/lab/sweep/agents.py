@@ -10,7 +10,7 @@ import jax
 from rewardshift.agents.base import Agent
 from rewardshift.agents.offline import Offline
 from rewardshift.agents.online import Online
-from rewardshift.auto import AUTO, Auto, Cautious, Rule, rule_on_data
+from rewardshift.auto import AUTO, Auto, Cautious, Rule
 from rewardshift.checks import check
 from rewardshift.data.dataset import Subset
 from rewardshift.envs.tasks import MakeEnv
@@ -18,7 +18,7 @@ from rewardshift.errors import InputError, shown
 from rewardshift.lab.figure import Curve, Figure, Unit
 from rewardshift.lab.sweep.constants import Constant
 from rewardshift.lab.trainings import curves_of
-from rewardshift.shift import Shift, as_shift
+from rewardshift.shift import Shift, Terminal, as_shift
 from rewardshift.training.config import part_to_json
 from rewardshift.training.evaluation import policy_state
 from rewardshift.training.offline import OfflineBudget
@@ -71,8 +71,13 @@ class SweptAgent:
         return str(self.env if self.data is None else self.data)
 
     @property
-    def shift(self) -> Shift:
-        """The agent's only shift, with its discount."""
+    def terminal(self) -> Terminal:
+        """The treatment of terminal states by numbers."""
+        return self._shift.terminal
+
+    @property
+    def _shift(self) -> Shift:
+        """The agent's only shift."""
         given = self.agent.shift
         if isinstance(given, Rule | Cautious):
             raise InputError(
@@ -85,12 +90,12 @@ class SweptAgent:
                 "a sweep gives its agent the shift, and members may be among its constants: give"
                 f" the agent one shift, got {shown(given)}"
             )
-        return replace(as_shift(members[0]), gamma=self.agent.gamma)
+        return as_shift(members[0])
 
     def with_constant(self, constant: Constant) -> Agent:
         """The agent with another constant; its scale and its treatment of terminal states stay."""
         agent: Any = self.agent  # a dataclass, which its base class does not say
-        shift = replace(self.shift, gamma=None)
+        shift = self._shift
         if isinstance(constant, tuple):
             if not isinstance(agent, Online):
                 raise InputError(
@@ -114,7 +119,7 @@ class SweptAgent:
         Like `rewardshift train --shift auto`, it takes over any treatment of terminal states but
         the default one.
         """
-        shift = self.shift
+        shift = self._shift
         if not isinstance(self.agent, Online | Offline):
             raise InputError(
                 "'auto' is for agents whose shift may depend on rewards, such as DQN and BCQ;"
@@ -126,17 +131,6 @@ class SweptAgent:
             )
         kind = Cautious if isinstance(self.agent, Offline) else Auto
         return kind() if shift.terminal == Shift.terminal else kind(terminal=shift.terminal)
-
-    @property
-    def rule_words(self) -> str:
-        """The treatment of terminal states by `"auto"`."""
-        rule = self._rule
-        return f"terminal {((self.data is not None and rule_on_data(rule)) or rule).terminal}"
-
-    @property
-    def x_label(self) -> str:
-        """The label of the steps."""
-        return "environment steps" if self.data is None else "updates"
 
     def fits_rows(self, constants: Sequence[Constant]) -> bool:
         """Whether all numbers are rows of one program; raises if a training would be refused."""

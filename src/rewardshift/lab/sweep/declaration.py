@@ -8,13 +8,12 @@ import contextlib
 import json
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from hashlib import sha256
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
-from rewardshift.auto import AUTO
-from rewardshift.checks import Finite, check
+from rewardshift.checks import check
 from rewardshift.errors import InputError, one_line
 from rewardshift.files import (
     DAMAGE,
@@ -35,16 +34,17 @@ from rewardshift.lab.sweep.constants import (
     METRICS,
     NONE,
     Constant,
-    Constants,
     in_order,
+    in_words,
     method_name,
 )
 from rewardshift.lab.sweep.trials import SweptTrial
 from rewardshift.training.config import build, part_from_json, part_to_json
+from rewardshift.training.offline import OfflineBudget
 
 SWEEP = "sweep"  # the name of the figure, of its preset and of its folder
 DECLARATION = "sweep.json"
-FORMAT = 4
+FORMAT = 5
 
 
 @dataclass(frozen=True)
@@ -54,46 +54,16 @@ class Sweep:
     Args:
         subject: What is trained.
         constants: The constants. 0, no shift, is added if it is missing.
-        values: The lowest and the highest discounted return of the task, if they are known.
     """
 
     subject: SweptAgent | SweptTrial
     constants: tuple[Constant, ...]
-    values: tuple[Finite, Finite] | None = None
 
     def __post_init__(self) -> None:
         check(self)
         object.__setattr__(self, "constants", in_order(self.constants))
         for constant in self.constants:
             self.subject.with_constant(constant)  # refuses one that the agent does not take
-        if self.values is not None:
-            self.subject.shift.optimism(*self.values)  # refuses an empty range
-
-    @classmethod
-    def of(cls, subject: SweptAgent | SweptTrial, constants: Constants) -> "Sweep":
-        """The sweep of these constants."""
-        shift = subject.shift
-        assert shift.gamma is not None
-        return cls(subject, constants.as_shifts(shift), constants.range_of_values(shift.gamma))
-
-    def optimism(self, constant: Constant) -> float | None:
-        """The optimism of a number, if the range of the values is known."""
-        if self.values is None or not isinstance(constant, float):
-            return None
-        return float(replace(self.subject.shift, bias=constant).optimism(*self.values))
-
-    def label(self, constant: Constant) -> str:
-        """A constant in words, with its optimism if it is known."""
-        optimism = self.optimism(constant)
-        known = "" if optimism is None else f" (optimism {optimism:.3g})"
-        return self._words(constant) + known
-
-    def _words(self, constant: Constant) -> str:
-        if constant == AUTO:
-            return f"auto ({self.subject.rule_words})"
-        if isinstance(constant, tuple):
-            return f"members {method_name(constant).replace(',', ', ')}"
-        return NONE if constant == 0 else f"b = {constant:.6g}"
 
     def figure(self, seeds: int = 1, jobs: int = 1, *, rows: bool = False) -> Figure:
         """The sweep as a figure.
@@ -112,7 +82,7 @@ class Sweep:
             methods=tuple(
                 Method(
                     method_name(constant),
-                    self._words(constant),
+                    in_words(constant),
                     subject.with_constant(constant),
                     apart=not isinstance(constant, float),
                 )
@@ -132,7 +102,7 @@ class Sweep:
                 for metric, when in METRICS.items()
             ),
             presets={SWEEP: Preset(seeds=seeds, budget=subject.budget, seconds=0.0)},
-            x_label=subject.x_label,
+            x_label="updates" if isinstance(subject.budget, OfflineBudget) else "environment steps",
             run=subject.run,
             unit_spans=("method",) if rows else (),
             seeds_per_unit=math.ceil(seeds / jobs) if rows else subject.seeds_together,
@@ -143,8 +113,10 @@ class Sweep:
         """The declaration in `sweep.json`."""
         kept = [one.name for one in fields(self.subject) if one.compare]
         given = {name: getattr(self.subject, name) for name in kept}
-        given |= {"constants": self.constants, "values": self.values}
-        return {name: part_to_json(value) for name, value in given.items()}
+        return {
+            name: part_to_json(value)
+            for name, value in (given | {"constants": self.constants}).items()
+        }
 
     @property
     def digest(self) -> str:
@@ -155,36 +127,13 @@ class Sweep:
     @classmethod
     def from_json(cls, body: dict[str, Any]) -> "Sweep":
         """The sweep from the result of `to_json`. A trial comes without its function."""
-        subject = {name: body[name] for name in body if name not in ("constants", "values")}
-        return cls(
-            build(SweptTrial if "trial" in body else SweptAgent, subject),
-            part_from_json(body["constants"]),
-            part_from_json(body["values"]),
-        )
-
-
-class SweepFile(NamedTuple):
-    """The contents of `sweep.json`: a sweep, and the texts about it.
-
-    Args:
-        sweep: The sweep.
-        command: The command, or the call in Python, that runs it.
-        training: The commands, or calls, that train with each constant, by the method's name.
-    """
-
-    sweep: Sweep
-    command: str
-    training: Mapping[str, str]
-
-
-def unseen_seeds(count: int) -> range:
-    """As many seeds that a sweep with so many has not seen, for a repetition of its best."""
-    first = 100 * math.ceil(count / 100)
-    return range(first, first + count)
+        subject = {name: value for name, value in body.items() if name != "constants"}
+        kind = SweptAgent if "agent" in body else SweptTrial
+        return cls(build(kind, subject), part_from_json(body["constants"]))
 
 
 @contextlib.contextmanager
-def sweep_folder(out: Path, file: SweepFile) -> Iterator[Path]:
+def sweep_folder(out: Path, sweep: Sweep) -> Iterator[Path]:
     """The folder of a sweep within `out`, held by this process.
 
     It refuses a folder with another sweep, with results of figures, or with something else.
@@ -198,14 +147,9 @@ def sweep_folder(out: Path, file: SweepFile) -> Iterator[Path]:
             raise InputError(f"the folder {str(folder)!r} is not empty and holds no sweep")
     with held(writable_folder(folder)):
         if not (folder / DECLARATION).exists():
-            body = {
-                "format": FORMAT,
-                "declaration": file.sweep.to_json(),
-                "command": file.command,
-                "training": dict(file.training),
-            }
+            body = {"format": FORMAT, "declaration": sweep.to_json()}
             write_sealed(folder / DECLARATION, body)
-        elif read_sweep(folder).sweep != file.sweep:
+        elif read_sweep(folder) != sweep:
             raise InputError(
                 f"the folder {str(out)!r} holds a sweep with another configuration; choose another"
                 " folder"
@@ -219,13 +163,12 @@ def _holds_sweep(out: Path) -> bool:
     return (out / SWEEP / DECLARATION).exists()
 
 
-def read_sweep(folder: Path) -> SweepFile:
+def read_sweep(folder: Path) -> Sweep:
     """The sweep in its folder, `OUT/sweep`."""
     path = folder / DECLARATION
     try:
         body = read_sealed(path, version=FORMAT)
-        sweep = Sweep.from_json(as_object(body["declaration"]))
-        return SweepFile(sweep, str(body["command"]), as_object(body["training"]))
+        return Sweep.from_json(as_object(body["declaration"]))
     except DAMAGE as error:
         raise InputError(f"{str(path)!r} cannot be read: {one_line(error)}") from error
 
@@ -233,7 +176,7 @@ def read_sweep(folder: Path) -> SweepFile:
 def figures_in(out: Path) -> Mapping[str, Figure]:
     """The figures that a folder of results is about: its sweep, or else all that are known."""
     if _holds_sweep(out):
-        return {SWEEP: read_sweep(out / SWEEP).sweep.figure()}
+        return {SWEEP: read_sweep(out / SWEEP).figure()}
     return FIGURES
 
 
@@ -243,19 +186,19 @@ def refuse_sweep(out: Path) -> None:
         raise InputError(f"the folder {str(out)!r} holds a sweep; choose another one for figures")
 
 
-def plan_sweep(file: SweepFile, seeds: int, out: Path, jobs: int) -> Plan:
+def plan_sweep(sweep: Sweep, command: str, seeds: int, out: Path, jobs: int) -> Plan:
     """The plan of a sweep; raises if a training would be refused.
 
     Args:
-        file: The sweep.
+        sweep: The sweep.
+        command: The command, or the call in Python, that runs it.
         seeds: The number of seeds.
         out: The folder for results.
         jobs: The number of units of work that run at once.
     """
-    sweep, subject = file.sweep, file.sweep.subject
+    subject = sweep.subject
     figure = sweep.figure(seeds, jobs, rows=subject.fits_rows(sweep.constants))
     module = None
     if isinstance(subject, SweptTrial):
         module = getattr(subject.function, "func", subject.function).__module__  # of a partial
-    made = Made(figure, file.command, module)
-    return Plan(SWEEP, SWEEP, seeds, subject.shift.terminal, out, made)
+    return Plan(SWEEP, SWEEP, seeds, subject.terminal, out, Made(figure, command, module))

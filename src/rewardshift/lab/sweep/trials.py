@@ -36,7 +36,7 @@ class SweptTrial:
     """A trial, its environment, and what its shifts need to know about its agent.
 
     Args:
-        trial: The name of the trial, or its repr if it is an object.
+        name: The name of the trial, or its repr if it is an object.
         source: A digest of the source of a function, so that results of two versions do not mix.
             What it calls is not part of it.
         env: The name of the environment.
@@ -47,7 +47,7 @@ class SweptTrial:
         make: The function that makes the environment, if it has no registered name.
     """
 
-    trial: str
+    name: str
     source: str | None
     env: str
     gamma: Discount
@@ -59,7 +59,6 @@ class SweptTrial:
     # What a figure asks of `SweptAgent`, too.
     budget: ClassVar[None] = None  # the trial's own
     seeds_together: ClassVar[int] = 1
-    x_label: ClassVar[str] = "environment steps"
 
     def __post_init__(self) -> None:
         check(self)
@@ -68,10 +67,10 @@ class SweptTrial:
     def of(
         cls,
         function: TrialFunction,
-        env: str | MakeEnv,
+        env: str | MakeEnv | None,
         gamma: float | None = None,
         terminal: Terminal | None = None,
-        evaluation_episodes: int = 10,
+        evaluation_episodes: int | None = None,
     ) -> "SweptTrial":
         """The trial, checked; see `sweep`."""
         own = getattr(function, "gamma", None)
@@ -96,41 +95,22 @@ class SweptTrial:
             env if isinstance(env, str) else _importable("a function that makes an", env),
             chosen,
             terminal or "zero",
-            evaluation_episodes,
+            10 if evaluation_episodes is None else evaluation_episodes,
             function,
             None if isinstance(env, str) else env,
         )
-
-    @property
-    def name(self) -> str:
-        """The name of the trial."""
-        return self.trial
 
     @property
     def task(self) -> str:
         """The environment."""
         return self.env
 
-    @property
-    def shift(self) -> Shift:
-        """The shift of 0."""
-        return Shift(0.0, gamma=self.gamma, terminal=self.terminal)
-
-    @property
-    def rule_words(self) -> str:
-        """What `"auto"` is taken to be."""
-        return f"terminal {self._rule.terminal}, gamma {self.gamma:g}"
-
-    @property
-    def _rule(self) -> Auto:
-        return Auto() if self.terminal == Shift.terminal else Auto(terminal=self.terminal)
-
     def with_constant(self, constant: Constant) -> Shift | Auto | tuple[Shift, ...]:
         """The shift of the environment, or the shifts of the members of the trial's agent."""
         if isinstance(constant, tuple):
             return tuple(Shift(bias, gamma=self.gamma, terminal=self.terminal) for bias in constant)
         if constant == AUTO:
-            return self._rule
+            return Auto() if self.terminal == Shift.terminal else Auto(terminal=self.terminal)
         return Shift(float(constant), gamma=self.gamma, terminal=self.terminal)
 
     def fits_rows(self, constants: Sequence[Constant]) -> bool:
@@ -143,7 +123,7 @@ class SweptTrial:
             if isinstance(constant, tuple) and not takes_members:
                 raise InputError(
                     "members need a trial whose agent applies the shifts itself, with a parameter"
-                    f" called shifts: trial(env, seed, shifts), got {self.trial}"
+                    f" called shifts: trial(env, seed, shifts), got {self.name}"
                 )
             self._environment(self.with_constant(constant)).close()
         return False
@@ -164,7 +144,7 @@ class SweptTrial:
         assert function is not None
         steps: list[int] = []
         values: list[float] = []
-        what = f"the trial {self.trial} with {name} and seed {seed}"
+        what = f"the trial {self.name} with {name} and seed {seed}"
         with (
             contextlib.closing(self._environment(shift)) as env,
             blaming(what, (InputError, TrainingError)),
@@ -204,19 +184,6 @@ class SweptTrial:
                     )
                 total += sum(one.reward for one in taken)
         return total / self.evaluation_episodes
-
-    def training(self, constant: Constant) -> str:
-        """The line of Python that gives a training of your own this constant; empty for none."""
-        if constant == 0:
-            return ""
-        found = self.with_constant(constant)
-        if isinstance(found, tuple):
-            return f"shifts={constant if self.terminal == Shift.terminal else found}"
-        gamma = f", gamma={self.gamma}" if isinstance(found, Auto) else ""
-        given = AUTO if found == Auto() else found
-        plain = isinstance(found, Shift) and found.terminal == "zero"
-        line = getattr(self.function, "shift_line", "env = ShiftReward(env, {})")
-        return str(line).format(f"{found.bias if plain else repr(given)}{gamma}")  # type: ignore[union-attr]
 
 
 def _pair(pair: Any) -> tuple[int, Any]:
