@@ -28,7 +28,7 @@ from rewardshift.agents.intrinsic import Intrinsic
 from rewardshift.agents.networks import Network
 from rewardshift.agents.selection import Drawing, Optimistic, ProgressSoftmax
 from rewardshift.cli import main
-from rewardshift.cli.parts import FLAGS, SLOTS, Slot, part_from_text, part_to_text
+from rewardshift.cli.parts import EMPTY, FLAGS, SLOTS, Slot, part_from_text, part_to_text
 from rewardshift.cli.train import AGENTS, Job, by_agent
 from rewardshift.errors import InputError
 
@@ -99,8 +99,10 @@ def test_flags_give_what_python_gives() -> None:
     assert tuned == SAC()
 
 
-def slot(kind: Any, optional: bool = True) -> Slot:
-    return Slot(*SLOTS[kind], optional)
+def slot(kind: Any) -> Slot:
+    """The slot of a setting that may be empty."""
+    name, makers = SLOTS[kind]
+    return Slot(name, EMPTY | makers)
 
 
 numbers = st.floats(-5, 5)
@@ -143,7 +145,7 @@ def test_a_part_of_ones_own() -> None:
     ("text", "message"),
     [
         ("", r"intrinsic must be none \| rnd\(shift=0.0, width=512, .* got ''"),
-        ("rdn", r"intrinsic must be one of none, rnd, MODULE:CLASS\(...\), got 'rdn'"),
+        ("rdn", r"intrinsic must be none \| rnd\(.*\) \| MODULE:CLASS\(...\), got 'rdn'"),
         ("rnd(wide=3)", "intrinsic rnd got an unexpected .*'wide'; its settings are: shift, width"),
         ("rnd(width=0)", "width must be a whole number of 1 or more, below 2.31, got 0"),
         ("rnd(3)", r"settings of intrinsic rnd must be like \(name=value, ...\), .* got '3'"),
@@ -153,7 +155,7 @@ def test_a_part_of_ones_own() -> None:
         ("rnd(width=1)(2)", "must be like"),
         ("os:system(command='true')", "the module 'os' has no dataclass 'system'"),
         ("no_such_module:X", "'no_such_module', which is not imported"),
-        ("none()", r"intrinsic must be one of none, rnd, .* got 'none'"),
+        ("none(1)", r"settings of intrinsic none must be like"),
     ],
 )
 def test_a_text_that_is_no_part_is_refused(text: str, message: str) -> None:
@@ -220,12 +222,14 @@ def test_an_agent_of_ones_own() -> None:
         assert message in refused("train", wrong, "--env=CartPole-v1")
 
 
-def test_one_shift_for_an_agent_with_one() -> None:
+def test_a_shift_is_a_number_or_a_rule_or_several_for_members() -> None:
     for text, shift in (("8", 8.0), ("auto", "auto")):
         agent, _ = parse("bcq", "--data=a.npz", f"--shift={text}")
         assert agent == AGENTS["bcq"][0](shift=shift)
-    for wrong in (("1", "2"), ("auto", "1"), ("automatic",)):
-        told = refused("train", "bcq", "--data=a.npz", "--shift", *wrong)
-        assert f"number or auto on a data set, got {' '.join(wrong)}" in told
-    told = refused("train", "dqn", "--env=CartPole-v1", "--shift", "1", "auto")
-    assert "or one for each member, got 1 auto" in told
+    for agent, wrong, message in (
+        ("bcq", "1 2", "shift must be FLOAT | auto("),
+        ("bcq", "auto 1", "got auto 1"),
+        ("bcq", "automatic", "a shift that is no number must be auto("),
+        ("dqn", "1 auto", "shift must be FLOAT [FLOAT ...] | auto("),
+    ):
+        assert message in refused("train", agent, needed(agent), "--shift", *wrong.split())
