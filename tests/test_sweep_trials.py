@@ -116,49 +116,32 @@ def test_seeds_that_yield_at_other_steps_are_told(tmp_path: Path) -> None:
     assert len(list((tmp_path / "out" / "sweep" / "units").iterdir())) == 2
 
 
-def test_stable_baselines3_from_the_command_line(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    out = tmp_path / "out"
-    command = ["sweep", f"{HERE / 'trials.py'}:model", "--env", "CartPole-v1", "--shift", "-0.5"]
-    settings = ["--evaluation-episodes", "1", "--seeds", "1", "--jobs", "2", "--out", str(out)]
-    assert main([*command, *settings]) == 0
-    said = capsys.readouterr().out
-    assert "1 seed: too few for a verdict" in said
-    curves = read_results(out / "sweep")
-    assert [(curve.method, list(curve.steps)) for curve in curves] == [
-        ("none", [60, 120]),
-        ("-0.5", [60, 120]),
-    ]
-    assert (
-        "Trial(DQN, 'MlpPolicy', steps=120, evaluations=2"
-        in (out / "sweep" / "sweep.json").read_text()
-    )
-    assert main([*command, *settings]) == 0
-    assert "no unit of work is left to do" in capsys.readouterr().out
-
-
-def test_a_unit_knows_the_environments_of_the_file_of_its_trial(tmp_path: Path) -> None:
+def test_stable_baselines3_from_the_command_line(tmp_path: Path) -> None:
+    """With an environment that the file of the trial registers, for every unit of work."""
     (tmp_path / "own_task.py").write_text(
         "import gymnasium\n"
         "from stable_baselines3 import DQN\n"
         "from rewardshift.integrations.sb3 import Trial\n"
         "gymnasium.register('OwnTask-v0', 'gymnasium.envs.classic_control:CartPoleEnv',"
         " max_episode_steps=9)\n"
-        "trial = Trial(DQN, 'MlpPolicy', steps=40, evaluations=1, buffer_size=50)\n"
+        "trial = Trial(DQN, 'MlpPolicy', steps=40, evaluations=2, buffer_size=50)\n"
     )
     command = ["sweep", f"{tmp_path / 'own_task.py'}:trial", "--env", "OwnTask-v0", "--shift", "-1"]
     few = ["--seeds", "1", "--evaluation-episodes", "1", "--jobs", "2"]
+    out = tmp_path / "out"
     done = subprocess.run(
-        [*COMMAND, *command, *few, "--out", str(tmp_path / "out")],
-        capture_output=True,
-        text=True,
-        check=False,
+        [*COMMAND, *command, *few, "--out", str(out)], capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stderr
+    assert "1 seed: too few for a verdict" in done.stdout
     assert "leaked" not in done.stderr  # of semaphores, by Python's own tracker
-    curves = read_results(tmp_path / "out" / "sweep")
-    assert [list(curve.steps) for curve in curves] == [[40], [40]]
+    curves = read_results(out / "sweep")
+    assert [(curve.method, list(curve.steps)) for curve in curves] == [
+        ("none", [20, 40]),
+        ("-1", [20, 40]),
+    ]
+    declared = (out / "sweep" / "sweep.json").read_text()
+    assert "Trial(DQN, 'MlpPolicy', steps=40, evaluations=2" in declared
 
 
 def parameters(model: Any) -> np.ndarray:

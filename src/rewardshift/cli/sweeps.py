@@ -36,7 +36,7 @@ from rewardshift.lab.sweep.constants import Constant
 from rewardshift.lab.sweep.declaration import Sweep
 from rewardshift.lab.sweep.trials import SweptTrial, load_trial
 from rewardshift.shift import Shift, Terminal
-from rewardshift.training.config import chosen_seeds, plain_name
+from rewardshift.training.config import plain_name
 
 FLAGS = ConstructorRegistry()
 FLAGS.primitive_rule(flag)
@@ -155,7 +155,6 @@ def sweep(subject: str, typed: str) -> Callable[..., None]:
         with needs("paper"):  # before any work
             from rewardshift.report.response import HEADS  # noqa: PLC0415
             from rewardshift.report.sweeps import answer  # noqa: PLC0415
-        chosen_seeds(job.sweep.seeds)
         swept: SweptTrial | SweptAgent
         if isinstance(job, TrialJob):
             swept = SweptTrial.of(load_trial(subject), job.task.env, **vars(job.trial))
