@@ -79,16 +79,11 @@ class SweptAgent:
     def _shift(self) -> Shift:
         """The agent's only shift."""
         given = self.agent.shift
-        if isinstance(given, Rule | Cautious):
-            raise InputError(
-                "a sweep gives its agent the shift, and 'auto' may be among its constants: leave"
-                f" out the agent's own rule, got {given}"
-            )
         members = given if isinstance(given, tuple) else (given,)
-        if len(members) != 1:
+        if len(members) != 1 or isinstance(given, Rule | Cautious):
             raise InputError(
-                "a sweep gives its agent the shift, and members may be among its constants: give"
-                f" the agent one shift, got {shown(given)}"
+                "a sweep gives its agent the shift, and 'auto' and members may be among its"
+                f" constants: give the agent one number, got {shown(given)}"
             )
         return as_shift(members[0])
 
