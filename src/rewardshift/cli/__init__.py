@@ -50,7 +50,8 @@ COMMANDS = {
     "doctor": "rewardshift.cli.doctor:examine",
 }
 # The commands with flags of agents, and tyro's rules for these flags. Their functions make the
-# command, because the next word may name an agent, or a trial, of the user's own.
+# command of its next word, which may name an agent or a trial of the user's own, and of the whole
+# line as it was typed.
 BY_AGENT = {"train": "rewardshift.cli.parts:FLAGS", "sweep": "rewardshift.cli.sweeps:FLAGS"}
 RESUMABLE = ("train", "resume", "sweep", "reproduce")
 

@@ -187,7 +187,7 @@ def _own_agent(job: type[Any], name: str) -> tuple[type[Any], Budget]:
     return kind, budget
 
 
-def train(subject: str, _: str = "") -> Callable[..., None]:
+def train(subject: str, _: str) -> Callable[..., None]:
     """The command `train`, with a subcommand for each agent.
 
     Args:
@@ -204,8 +204,7 @@ def train(subject: str, _: str = "") -> Callable[..., None]:
         Args:
             job: The agent: its name, or your own as MODULE:CLASS.
         """
-        first, count = job.run.first_seed, len(chosen_seeds(job.run.seeds))
-        seeds = tuple(range(first, first + count))
+        seeds = tuple(job.run.first_seed + seed for seed in chosen_seeds(job.run.seeds))
         agent, task = job.shift.given_to(job.agent), job.task
         with stop_requests():
             if isinstance(task, OnlineTask):
