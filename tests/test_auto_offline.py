@@ -197,7 +197,7 @@ def test_a_sweep_has_auto_on_a_data_set(agent: Any, swings: Dataset, tmp_path: P
     where: dict[str, Any] = {"data": str(file), "folder": out}
     found = sweep(agent, "Pendulum-v1", [1.0, "auto"], seeds=1, budget=BUDGET, **where)
     labels = [point.label for point in found.points]
-    assert labels == ["b = 1", "none", "auto (terminal absorbing)"]
+    assert labels == ["b = 1", "none", "auto"]
     shifted = replace(agent, shift=Cautious().shift(swings.reward, swings.terminated, 0.99))
     alone = train_offline(shifted, file, "Pendulum-v1", budget=BUDGET)
     (curve,) = [c for c in read_results(out / "sweep") if c.method == "auto"]
