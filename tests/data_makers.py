@@ -9,8 +9,9 @@ import h5py
 import numpy as np
 from hypothesis import strategies as st
 
-from rewardshift.data import Dataset, write_minari
+from rewardshift.data import Dataset
 from rewardshift.data.dataset import FIELDS
+from rewardshift.data.writing import write_minari
 
 Arrays = dict[str, np.ndarray]
 
@@ -62,6 +63,7 @@ def datasets(draw: st.DrawFn) -> Dataset:
         next_observation=np.concatenate(following),
         terminated=flags[0],
         truncated=flags[1],
+        env="CartPole-v1" if discrete else "Pendulum-v1",
     )
 
 
@@ -94,7 +96,7 @@ def write(dataset: Dataset, name: str, **options: Any) -> Path:
     )
 
 
-def small(env: str | None = None, *, ended: bool = True) -> Dataset:
+def small(env: str = "Pendulum-v1", *, ended: bool = True) -> Dataset:
     """Five transitions: a terminated episode of three and a cut one of two."""
     seen = np.arange(7, dtype=np.float32)[:, None] * floats(1, 2, 3)
     return Dataset(

@@ -155,7 +155,6 @@ OPTIONS: dict[str, dict[str, st.SearchStrategy[Any]]] = {
     "list": {"--cost": st.just(())},
     "report": {},
     "data inspect": {},
-    "data list": {},
     "train dqn": {**ONLINE, "--intrinsic": PART, "--input-range": NUMBER, "--epsilon": ANY},
     "train td3": {**ONLINE, "--noise": NUMBER, "--twins": NUMBER},
     "train sac": {**ONLINE, "--temperature": NUMBER, "--target-entropy": NUMBER},

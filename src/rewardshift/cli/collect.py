@@ -40,7 +40,7 @@ def collect_data(
         random_actions: The probability of a random action.
         seed: The seed of the episodes, the noise and the random actions.
         run_seed: The run's seed whose policy acts; by default its first.
-        folder: A new or empty folder for the data set; by default Minari's own place.
+        folder: A new folder for the data set; by default Minari's own place.
     """
     config, policy = read_config(run), load(run, run_seed)
     check_target(id, folder)
@@ -71,10 +71,8 @@ def collect_data(
     place = write_minari(
         dataset, id, algorithm=algorithm, description=description, recipe=recipe, folder=folder
     )
-    source = id if folder is None else str(folder)
     print(f"data set: {place}")
-    episodes = f"{len(dataset.episodes)} episode{'s' * (len(dataset.episodes) > 1)}"
     print(
-        f"{len(dataset)} transitions, mean return {dataset.returns.mean():.2f} over {episodes};"
-        f" use it as: --data {shlex.quote(source)}"
+        f"{len(dataset)} transitions, mean return {dataset.returns.mean():.2f};"
+        f" use it as: --data {shlex.quote(id if folder is None else str(folder))}"
     )

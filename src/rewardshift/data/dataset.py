@@ -127,6 +127,24 @@ class Dataset:
         """The primal return of each episode."""
         return np.array([self.reward[rows].sum(dtype=np.float64) for rows in self.episodes])
 
+    def summary(self) -> dict[str, str]:
+        """The numbers of the data set as text, by name.
+
+        An unfinished episode is neither terminated nor truncated: the data end within it.
+        """
+        ends = [rows.stop - 1 for rows in self.episodes]
+        terminated = self.terminated[ends].sum()
+        truncated = (self.truncated & ~self.terminated)[ends].sum()
+        unfinished = len(ends) - terminated - truncated
+        return {
+            "transitions": str(len(self)),
+            "episodes": f"{len(ends)}: {terminated} terminated, {truncated} truncated"
+            + (f", {unfinished} unfinished" if unfinished else ""),
+            "return": _spread(self.returns),
+            "episode length": _spread(np.diff([-1, *ends])),
+            "reward": _spread(self.reward.astype(np.float64)),
+        }
+
     def subset(self, part: Subset) -> "Dataset":
         """A part of the data set."""
         if not isinstance(part, Subset):
@@ -148,6 +166,10 @@ class Dataset:
         cut = np.append(np.diff(rows) != 1, True)  # another episode follows there
         columns["truncated"] = columns["truncated"] | (cut & ~columns["terminated"])
         return replace(self, **columns, parts=(*self.parts, part))
+
+
+def _spread(values: np.ndarray) -> str:
+    return f"mean {values.mean():.6g}, from {values.min():.6g} to {values.max():.6g}"
 
 
 def as_column(field: str, values: np.ndarray, where: str, key: str) -> np.ndarray:

@@ -7,8 +7,8 @@ observation never comes from another episode.
 import errno
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
+import h5py
 import numpy as np
 
 from rewardshift.data.dataset import Dataset, Subset, as_column
@@ -42,19 +42,16 @@ def load_dataset(
         subset: The part to load; by default all of it.
         download: Whether Minari may download a data set that is missing.
     """
-    path, name = as_path("source", source), repr(str(source))
+    path = as_path("source", source)
     if str(source).startswith(PREFIX) or holds_minari(path):
         dataset = read_minari(source, download)
     elif path.suffix.lower() in ENDINGS:
-        if not path.is_file():
-            raise InputError(f"there is no file {name}")
         dataset = read_file(path)
-    elif path.is_file():
-        raise InputError(f"the file {name} cannot be read: it must end in {', '.join(ENDINGS)}")
-    elif path.is_dir():
-        raise InputError(f"the folder {name} holds no Minari data set")
-    elif path.is_absolute():  # so it is not an id
-        raise InputError(f"there is no folder {name}")
+    elif path.exists() or path.is_absolute():  # so it is not an id
+        raise InputError(
+            f"{str(source)!r} is neither the folder of a Minari data set nor a file that ends in"
+            f" {', '.join(ENDINGS)}"
+        )
     else:
         dataset = read_minari(source, download)
     return dataset if subset is None else dataset.subset(subset)
@@ -81,6 +78,8 @@ def read_file(path: Path) -> Dataset:
     Without `timeouts`, an episode ends where a row's observation is not the next observation of the
     row before.
     """
+    if not path.is_file():
+        raise InputError(f"there is no file {str(path)!r}")
     where = f"the file {str(path)!r}"
     columns = {
         key: as_column(D4RL_FIELDS[key], values, where, key)
@@ -130,7 +129,8 @@ def _transitions(columns: Mapping[str, np.ndarray], name: str, where: str) -> Da
 def _read(path: Path, where: str) -> dict[str, np.ndarray]:
     """The arrays of the known keys."""
     try:
-        with _opened(path) as file:
+        is_npz = path.suffix.lower() == ".npz"
+        with arrays_in(path.open("rb")) if is_npz else h5py.File(path, "r") as file:
             there = set(file)
             columns = {key: np.asarray(file[key][()]) for key in D4RL_FIELDS if key in there}
     except HDF5_DAMAGE as error:  # also a group, or objects that would need a pickle
@@ -148,12 +148,3 @@ def _read(path: Path, where: str) -> dict[str, np.ndarray]:
             " off cannot be known; add one of the two"
         )
     return columns
-
-
-def _opened(path: Path) -> Any:
-    """The open file, as a mapping."""
-    if path.suffix.lower() == ".npz":
-        return arrays_in(path.open("rb"))
-    import h5py  # noqa: PLC0415  slow to import
-
-    return h5py.File(path, "r")
