@@ -123,7 +123,6 @@ def test_a_shift_is_a_pytree_in_either_order_of_imports(imports: str) -> None:
         ("jax", "import rewardshift.envs.tabular", "agents"),
         ("jaxtyping", "import rewardshift.data", "agents"),
         ("minigrid", "import rewardshift.envs.minigrid", "agents"),
-        ("mujoco", "import rewardshift.envs.control", "agents"),
         ("matplotlib", "import rewardshift.report", "paper"),
         ("minari", "import rewardshift.integrations.minari", "minari"),
         ("stable_baselines3", "import rewardshift.integrations.sb3", "sb3"),
