@@ -150,7 +150,7 @@ SWEPT = {
 OPTIONS: dict[str, dict[str, st.SearchStrategy[Any]]] = {
     "suggest": {
         "--env": st.sampled_from(["CartPole-v1", "x"]), "--data": ANY, "--steps": NUMBER,
-        "--gamma": NUMBER, "--tau": NUMBER, "--every": NUMBER, "--seconds": NUMBER,
+        "--gamma": NUMBER, "--agent": ANY, "--seconds": NUMBER,
     },
     "list": {"--cost": st.just(())},
     "report": {},
