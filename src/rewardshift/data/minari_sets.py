@@ -15,7 +15,8 @@ from minari import EpisodeData, MinariDataset
 from minari.dataset.minari_dataset import parse_dataset_id
 from minari.storage import get_dataset_path
 
-from rewardshift.data.dataset import Dataset, as_column
+from rewardshift.data.columns import D4RL_FIELDS, from_columns
+from rewardshift.data.dataset import Dataset
 from rewardshift.envs.tasks import check_imported, find_env
 from rewardshift.errors import InputError, one_line
 from rewardshift.wrappers import recorded_shift
@@ -63,27 +64,18 @@ def read_minari(source: str | Path, download: bool) -> Dataset:
     """A data set of Minari as a `Dataset`; see `minari_dataset` for the sources.
 
     Observations must be a Box, actions a Box of floating point numbers or Discrete from 0 on;
-    both are flattened. An episode without an end counts as truncated, unless it is the last
-    one.
+    both are flattened. An episode without an end counts as truncated.
     """
     found = minari_dataset(source, download=download)
     where = f"the Minari data set {str(source)!r}"
     _check_primal(found, where)
     _check_spaces(found, where)
-    episodes = []
-    for number in range(found.total_episodes):
-        with _minari_errors(f"{where} cannot be read, its episode {number}"):
-            if len(episode := found[number]):
-                episodes.append(_episode(episode, where))
+    with _minari_errors(f"{where} cannot be read"):
+        episodes = [_columns(episode, where) for episode in found if len(episode)]
     if not episodes:
         raise InputError(f"{where} has no transitions")
-    for episode in episodes[:-1]:
-        episode["truncated"][-1] |= not episode["terminated"][-1]
-    env, note = _environment(found)
-    columns: dict[str, Any] = {
-        key: np.concatenate([episode[key] for episode in episodes]) for key in episodes[0]
-    }
-    return Dataset(name=str(source), **columns, env=env, note=note)
+    columns = {key: np.concatenate([each[key] for each in episodes]) for key in D4RL_FIELDS}
+    return from_columns(columns, str(source), where, *_environment(found))
 
 
 def check_id(dataset_id: str) -> None:
@@ -149,30 +141,23 @@ def _check_spaces(found: MinariDataset, where: str) -> None:
         )
 
 
-def _episode(episode: EpisodeData, where: str) -> dict[str, np.ndarray]:
-    """The transitions of an episode, which has one more observation than actions in Minari."""
-    place, count = f"{where}, episode {episode.id}", len(episode)
-    actions = np.asarray(episode.actions)
-    others = (actions, episode.terminations, episode.truncations, episode.observations[1:])
-    if any(len(values) != count for values in others):
-        raise InputError(f"{place} has {count} rewards, and not as many of everything else")
-    if actions.dtype.kind == "f":
-        actions = actions.reshape(count, -1)
+def _columns(episode: EpisodeData, where: str) -> dict[str, np.ndarray]:
+    """An episode, which has one more observation than actions in Minari, as columns."""
+    count, actions = len(episode), np.asarray(episode.actions)
+    columns = (actions, episode.terminations, episode.truncations, episode.observations[1:])
+    if any(len(values) != count for values in columns):
+        raise InputError(
+            f"{where}, episode {episode.id}, has {count} rewards, and not as many of everything"
+            " else"
+        )
     flat = np.asarray(episode.observations).reshape(count + 1, -1)
-    observations = as_column("observation", flat, place, "observations")
-    columns = {
-        "action": (actions, "actions"),
-        "reward": (episode.rewards, "rewards"),
-        "terminated": (episode.terminations, "terminations"),
-        "truncated": (episode.truncations, "truncations"),
-    }
     return {
-        "observation": observations[:-1],
-        "next_observation": observations[1:],
-        **{
-            field: as_column(field, np.asarray(values), place, key)
-            for field, (values, key) in columns.items()
-        },
+        "observations": flat[:-1],
+        "next_observations": flat[1:],
+        "actions": actions.reshape(count, -1) if actions.dtype.kind == "f" else actions,
+        "rewards": np.asarray(episode.rewards),
+        "terminals": np.asarray(episode.terminations),
+        "timeouts": np.append(episode.truncations[:-1], True),
     }
 
 
