@@ -124,15 +124,6 @@ def test_a_data_set_may_end_with_an_episode(cartpole: Path) -> None:
     assert not dataset.truncated.any()
 
 
-def test_progress_is_told(cartpole: Path) -> None:
-    told: list[tuple[int, int]] = []
-    dataset = collect(
-        load(cartpole), 50, random_actions=1.0, on_progress=lambda n, r: told.append((n, len(r)))
-    )
-    assert [count for count, _ in told] == list(range(1, 51))
-    assert told[-1] == (50, len(dataset.episodes))
-
-
 @pytest.mark.parametrize(
     ("options", "message"),
     [
