@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from rewardshift.data import Dataset
 from rewardshift.data.dataset import FIELDS
-from rewardshift.data.writing import write_minari
+from rewardshift.data.writing import check_env, check_target, write_minari
 
 Arrays = dict[str, np.ndarray]
 
@@ -90,10 +90,12 @@ def write_npz(path: Path, arrays: Arrays) -> Path:
     return path
 
 
-def write(dataset: Dataset, name: str, **options: Any) -> Path:
-    return write_minari(
-        dataset, name, algorithm="Chance", description="Noise.", recipe={"seed": 1}, **options
-    )
+def write(dataset: Dataset, name: str, folder: Path | None = None) -> Path:
+    """A Minari data set, written with the checks of `rewardshift collect`."""
+    target, spec = check_target(name, folder), check_env(str(dataset.env))
+    about = {"dataset_id": name, "description": "Noise.", "recipe": {"seed": 1}}
+    write_minari(dataset, target, spec, {**about, "algorithm_name": "Chance"})
+    return target
 
 
 def small(env: str = "Pendulum-v1", *, ended: bool = True) -> Dataset:

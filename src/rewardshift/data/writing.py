@@ -55,33 +55,19 @@ def check_env(env: str) -> EnvSpec:
     return spec
 
 
-def write_minari(
-    dataset: Dataset,
-    dataset_id: str,
-    *,
-    algorithm: str,
-    description: str,
-    recipe: Mapping[str, Any],
-    folder: Path | None = None,
-) -> Path:
+def write_minari(dataset: Dataset, target: Path, spec: EnvSpec, about: Mapping[str, Any]) -> None:
     """Writes a Minari data set with a README.md beside it; it overwrites nothing.
 
     Reading it gives the same transitions, bit for bit.
 
     Args:
-        dataset: The data set of a registered environment. Each row of an episode must continue the
-            row before: Minari stores each observation once.
-        dataset_id: The id of the new data set.
-        algorithm: The algorithm that collected the data.
-        description: A description in one line.
-        recipe: The record of how it was made, written as JSON.
-        folder: See `check_target`.
-
-    Returns:
-        The folder of the data set.
+        dataset: The data set. Each row of an episode must continue the row before: Minari stores
+            each observation once.
+        target: Its folder; see `check_target`.
+        spec: Its environment; see `check_env`.
+        about: Minari's metadata: the `dataset_id`, a `description` in one line, and a `recipe`, the
+            record of how it was made.
     """
-    assert dataset.env is not None
-    target, spec = check_target(dataset_id, folder), check_env(dataset.env)
     is_bytes, shape = dataset.observation.dtype == np.uint8, dataset.observation.shape[1:]
     flat = (0, 255, shape, np.uint8) if is_bytes else (-np.inf, np.inf, shape, np.float32)
     target.parent.mkdir(parents=True, exist_ok=True)
@@ -90,19 +76,10 @@ def write_minari(
         whole = Path(beside) / "whole"
         whole.mkdir()
         storage = MinariStorage.new(whole / "data", gym.spaces.Box(*flat), env_spec=spec)
-        storage.update_metadata(
-            {
-                "dataset_id": dataset_id,
-                "algorithm_name": algorithm,
-                "description": description,
-                "minari_version": minari.__version__,
-                "recipe": dict(recipe),
-            }
-        )
+        storage.update_metadata({**about, "minari_version": minari.__version__})
         storage.update_episodes(_buffer(dataset, rows) for rows in dataset.episodes)
-        (whole / "README.md").write_text(_card(dataset, dataset_id, description, recipe))
+        (whole / "README.md").write_text(_card(dataset, about))
         whole.rename(target)
-    return target
 
 
 def _buffer(dataset: Dataset, rows: slice) -> EpisodeBuffer:
@@ -118,13 +95,13 @@ def _buffer(dataset: Dataset, rows: slice) -> EpisodeBuffer:
     )
 
 
-def _card(dataset: Dataset, dataset_id: str, description: str, recipe: Mapping[str, Any]) -> str:
+def _card(dataset: Dataset, about: Mapping[str, Any]) -> str:
     """The README.md of a data set."""
     rows = {"environment": dataset.env, **dataset.summary(), "digest": dataset.digest}
     table = "\n".join(f"| {name} | {text} |" for name, text in rows.items())
-    return f"""# {dataset_id}
+    return f"""# {about["dataset_id"]}
 
-{description}
+{about["description"]}
 
 | | |
 | --- | --- |
@@ -135,6 +112,6 @@ Rewards are primal. Actions are on the environment's own scale.
 ## How it was made
 
 ```json
-{json.dumps(recipe, indent=2)}
+{json.dumps(about["recipe"], indent=2)}
 ```
 """
