@@ -54,4 +54,4 @@ def minari_root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def shipped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A package with one embedded data set."""
     monkeypatch.setattr("rewardshift.data.minari_sets.EMBEDDED", tmp_path / "embedded")
-    return write(small("Pendulum-v1"), "rewardshift/few-v0", folder=tmp_path / "embedded" / "few")
+    return write(small(), "rewardshift/few-v0", folder=tmp_path / "embedded" / "few")

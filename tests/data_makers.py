@@ -9,8 +9,9 @@ import h5py
 import numpy as np
 from hypothesis import strategies as st
 
-from rewardshift.data import Dataset, write_minari
+from rewardshift.data import Dataset
 from rewardshift.data.dataset import FIELDS
+from rewardshift.data.writing import check_env, check_target, write_minari
 
 Arrays = dict[str, np.ndarray]
 
@@ -62,6 +63,7 @@ def datasets(draw: st.DrawFn) -> Dataset:
         next_observation=np.concatenate(following),
         terminated=flags[0],
         truncated=flags[1],
+        env="CartPole-v1" if discrete else "Pendulum-v1",
     )
 
 
@@ -88,13 +90,15 @@ def write_npz(path: Path, arrays: Arrays) -> Path:
     return path
 
 
-def write(dataset: Dataset, name: str, **options: Any) -> Path:
-    return write_minari(
-        dataset, name, algorithm="Chance", description="Noise.", recipe={"seed": 1}, **options
-    )
+def write(dataset: Dataset, name: str, folder: Path | None = None) -> Path:
+    """A Minari data set, written with the checks of `rewardshift collect`."""
+    target, spec = check_target(name, folder), check_env(str(dataset.env))
+    about = {"dataset_id": name, "description": "Noise.", "recipe": {"seed": 1}}
+    write_minari(dataset, target, spec, {**about, "algorithm_name": "Chance"})
+    return target
 
 
-def small(env: str | None = None, *, ended: bool = True) -> Dataset:
+def small(env: str = "Pendulum-v1", *, ended: bool = True) -> Dataset:
     """Five transitions: a terminated episode of three and a cut one of two."""
     seen = np.arange(7, dtype=np.float32)[:, None] * floats(1, 2, 3)
     return Dataset(

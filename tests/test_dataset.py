@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 
 from rewardshift.cli import main
 from rewardshift.data import Dataset, Subset, load_dataset
-from rewardshift.data.card import summarise
 from rewardshift.data.dataset import FIELDS, Pick
 from rewardshift.errors import InputError
 
@@ -80,12 +79,12 @@ def test_what_cannot_be_learned_from_is_no_data_set() -> None:
 
 
 def test_the_numbers_of_a_data_set() -> None:
-    summary = summarise(small(ended=False))
+    summary = small(ended=False).summary()
     assert summary["episodes"] == "2: 1 terminated, 0 truncated, 1 unfinished"
 
 
 def test_inspecting_a_data_set(capsys: pytest.CaptureFixture[str]) -> None:
-    write(small("Pendulum-v1"), "pendulum/noise-v0")
+    write(small(), "pendulum/noise-v0")
     assert main(["data", "inspect", "pendulum/noise-v0"]) == 0
     text = capsys.readouterr().out
     for line in (
@@ -105,34 +104,6 @@ def test_inspecting_a_data_set_of_no_environment(
 ) -> None:
     assert main(["data", "inspect", str(write_npz(tmp_path / "a.npz", ROWS))]) == 0
     assert "environment        not known" in capsys.readouterr().out
-
-
-def test_listing_data_sets(
-    shipped: Path, minari_root: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    write(small(), "ab/x-v0")
-    assert main(["data", "list"]) == 0
-    assert capsys.readouterr().out.splitlines() == [
-        "embedded/few  5 transitions, 2 episodes, Pendulum-v1",
-        "ab/x-v0  5 transitions, 2 episodes, unknown task",
-    ]
-    (minari_root / "ab" / "y-v0" / "data").mkdir(parents=True)
-    assert main(["data", "list"]) == 0
-    seen = capsys.readouterr()
-    assert len(seen.out.splitlines()) == 2
-    assert "Misconfigured dataset named ab/y-v0" in seen.err
-    (minari_root / "odd" / "data").mkdir(parents=True)
-    assert main(["data", "list"]) == 2
-    assert "Minari cannot list its data sets" in capsys.readouterr().err
-
-
-@pytest.mark.usefixtures("minari_root")
-def test_an_empty_list_says_what_to_do(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setattr("rewardshift.data.minari_sets.EMBEDDED", tmp_path / "embedded")
-    assert main(["data", "list"]) == 0
-    assert capsys.readouterr().out.startswith("no data sets; make one with: rewardshift collect")
 
 
 @pytest.mark.parametrize(

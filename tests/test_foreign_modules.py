@@ -25,8 +25,6 @@ import gymnasium
 from gymnasium.envs.classic_control import PendulumEnv
 pathlib.Path({trace!r}).touch()
 class Env(PendulumEnv): pass
-class Wrapper(gymnasium.Wrapper): pass
-def harm(**_): pathlib.Path({harm!r}).touch()
 gymnasium.register("Chain-v0", "gymnasium.envs.classic_control:CartPoleEnv", max_episode_steps=9)
 gymnasium.register("Swing-v0", "mymod:Env", max_episode_steps=9)
 """
@@ -36,7 +34,7 @@ gymnasium.register("Swing-v0", "mymod:Env", max_episode_steps=9)
 def trace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """The file that importing `mymod`, which could be imported, makes."""
     path = tmp_path / "imported"
-    text = MODULE.format(trace=str(path), harm=str(tmp_path / "harm"))
+    text = MODULE.format(trace=str(path))
     (tmp_path / "mymod.py").write_text(text)
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(tmp_path)
@@ -89,7 +87,7 @@ def test_a_run_folder_names_an_environment(tmp_path: Path, trace: Path) -> None:
 
 def test_a_module_of_the_present_folder_is_found_and_hides_none(tmp_path: Path) -> None:
     """As the installed command, which does not look there by itself: `-P`."""
-    text = MODULE.format(trace=str(tmp_path / "trace"), harm="")
+    text = MODULE.format(trace=str(tmp_path / "trace"))
     (tmp_path / "mymod.py").write_text(text)
     (tmp_path / "optax.py").write_text("raise SystemExit('the wrong optax')")
     line = (sys.executable, "-P", "-c", "from rewardshift.cli import console; console()")
@@ -100,59 +98,21 @@ def test_a_module_of_the_present_folder_is_found_and_hides_none(tmp_path: Path) 
     assert (tmp_path / "trace").exists()
 
 
-def data_set(folder: Path, **changes: Any) -> Path:
-    """A data set of Pendulum-v1 with another environment in its metadata."""
-    place = write(small("Pendulum-v1"), "pendulum/noise-v0", folder=folder / "set")
-    path = place / "data" / "metadata.json"
-    metadata = json.loads(path.read_text())
-    if not changes.pop("spaces", True):
-        del metadata["observation_space"]
-    metadata["env_spec"] = json.dumps({**json.loads(metadata["env_spec"]), **changes})
-    path.write_text(json.dumps(metadata))
-    return place
-
-
 TRAIN = (
     *("--network=mlp(hidden=(4,))", "--proposer=mlp(hidden=(4,))", "--candidates=1"),
     "--acting-candidates=1",
     *("--batch-size=2", "--updates=2", "--evaluate-every=2", "--evaluation-episodes=1"),
 )
-WRAPPER = {"name": "Wrapper", "entry_point": "mymod:Wrapper", "kwargs": {}}
 
 
 def test_a_data_set_names_an_environment(tmp_path: Path, trace: Path) -> None:
-    place = data_set(tmp_path, id="mymod:Swing-v0", max_episode_steps=9)
+    place = write(small(), "pendulum/noise-v0", folder=tmp_path / "set")
+    path = place / "data" / "metadata.json"
+    metadata = json.loads(path.read_text())
+    spec = {**json.loads(metadata["env_spec"]), "id": "mymod:Swing-v0", "max_episode_steps": 9}
+    path.write_text(json.dumps({**metadata, "env_spec": json.dumps(spec)}))
     bcq = ("train", "bcq", "--data", place, *TRAIN, "--out", tmp_path / "run")
     assert_refused(command(*bcq), trace)
     assert load_dataset(place).env == "mymod:Swing-v0"
     assert command(*bcq, "--env=Pendulum-v1") == (0, ANY)
     assert not trace.exists()
-
-
-@pytest.mark.parametrize(
-    "changes",
-    [
-        {"entry_point": "mymod:Env"},
-        {"additional_wrappers": [WRAPPER]},
-        {"id": "Swing-v0", "entry_point": "mymod:Env"},
-    ],
-)
-def test_a_data_set_without_spaces_names_what_makes_it(
-    changes: dict[str, Any], tmp_path: Path, trace: Path
-) -> None:
-    place = data_set(tmp_path, spaces=False, **changes)
-    assert_refused(command("data", "inspect", place), trace)
-    assert command("--import", "mymod", "data", "inspect", place) == (0, "")
-
-
-def test_a_data_set_calls_no_function(tmp_path: Path, trace: Path) -> None:
-    """Of an imported module neither: an entry point may be any name in it."""
-    place = data_set(tmp_path, spaces=False, entry_point="mymod:harm", kwargs={})
-    assert command("--import", "mymod", "data", "inspect", place) == (2, ANY)
-    assert trace.exists()
-    assert not (tmp_path / "harm").exists()
-
-
-def test_a_data_set_without_spaces_of_a_registered_environment(tmp_path: Path) -> None:
-    place = data_set(tmp_path, spaces=False)
-    assert command("data", "inspect", place) == (0, "")

@@ -15,7 +15,6 @@ from hypothesis import strategies as st
 import rewardshift.paper  # noqa: F401  registers the figures
 from rewardshift import DQN, OnlineBudget, load_dataset, train
 from rewardshift.agents.networks import MLP
-from rewardshift.data.card import summarise
 from rewardshift.errors import InputError
 from rewardshift.lab import FIGURES
 from rewardshift.lab.figure import Curve
@@ -137,14 +136,14 @@ def damaged(path: Path, damage: Damage, read: Callable[[], Any], named: str = ""
 
 def loads_or_refuses(path: Path, damage: Damage, source: Path) -> None:
     dataset = damaged(path, damage, lambda: load_dataset(source), str(source))
-    assert dataset is None or summarise(dataset)["transitions"] == str(len(dataset))
+    assert dataset is None or dataset.summary()["transitions"] == str(len(dataset))
 
 
 @pytest.fixture(scope="module")
 def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     """Data sets of every kind."""
     folder = tmp_path_factory.mktemp("data")
-    write(small("Pendulum-v1"), "ab/x-v0", folder=folder / "minari")
+    write(small(), "ab/x-v0", folder=folder / "minari")
     return {
         "npz": write_npz(folder / "a.npz", ROWS),
         "hdf5": write_hdf5(folder / "a.hdf5", ROWS),

@@ -149,12 +149,11 @@ SWEPT = {
 OPTIONS: dict[str, dict[str, st.SearchStrategy[Any]]] = {
     "suggest": {
         "--env": st.sampled_from(["CartPole-v1", "x"]), "--data": ANY, "--steps": NUMBER,
-        "--gamma": NUMBER, "--tau": NUMBER, "--every": NUMBER, "--seconds": NUMBER,
+        "--gamma": NUMBER, "--agent": ANY, "--seconds": NUMBER,
     },
     "list": {"--cost": st.just(())},
     "report": {},
     "data inspect": {},
-    "data list": {},
     "train dqn": {**ONLINE, "--intrinsic": PART, "--input-range": NUMBER, "--epsilon": ANY},
     "train td3": {**ONLINE, "--noise": NUMBER, "--twins": NUMBER},
     "train sac": {**ONLINE, "--temperature": NUMBER, "--target-entropy": NUMBER},

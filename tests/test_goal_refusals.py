@@ -160,7 +160,7 @@ def test_success_cannot_end_what_pays_more_than_two_values() -> None:
 
 def test_a_threshold_that_rounding_crosses_is_told_as_such() -> None:
     """From -0.3 it is 4.3 to the goal, just near enough; in float32 it is a little more."""
-    with pytest.raises(InputError, match="are rounded to float32 here, and some lie right on"):
+    with pytest.raises(InputError, match="are rounded to float32 here, so none may lie right on"):
         probe_goals(lambda: Line(REALS, width=np.float64(4.3)))
 
 

@@ -125,6 +125,11 @@ def lend(package: str, commands: Path, folder: Path) -> None:
                 (folder / top).symlink_to(Path(str(found.locate_file(top))))
 
 
+def missing(extra: str) -> str:
+    """The end of the error without an extra."""
+    return f"add the extra '{extra}', as in pip install '.[{extra}]' in a clone of rewardshift"
+
+
 def test_the_plug_in_needs_numpy_and_gymnasium_alone(wheel: Path, tmp_path: Path) -> None:
     commands = install(wheel, "", tmp_path / "env")
     assert installed(commands) == {"rewardshift", *LIGHT}
@@ -134,15 +139,15 @@ def test_the_plug_in_needs_numpy_and_gymnasium_alone(wheel: Path, tmp_path: Path
     told = run(commands / "rewardshift", "suggest", "--env", "CartPole-v1", folder=tmp_path)
     assert "does not learn: Shift(-0.5, gamma=0.99, terminal='goal')" in told
     told = run(commands / "rewardshift", "suggest", "--data", "x.npz", folder=tmp_path, code=2)
-    assert told.endswith(f"pip install '{wheel}[agents]'")
+    assert told.endswith(missing("agents"))
     told = run(commands / "rewardshift", "train", "dqn", folder=tmp_path, code=2)
     assert re.fullmatch(r"rewardshift: this needs \w+, .*", told)
-    assert told.endswith(f"pip install '{wheel}[agents]'")
+    assert told.endswith(missing("agents"))
 
     lend("torch", commands, tmp_path / "torch")
     run(*python, TORCH, folder=tmp_path)
     told = run(*python, SB3, folder=tmp_path, code=1).splitlines()[-1]
-    assert told.endswith(f"pip install '{wheel}[sb3]'")
+    assert told.endswith(missing("sb3"))
     lend("stable-baselines3", commands, tmp_path / "sb3")
     run(*python, SB3, folder=tmp_path)
 
@@ -160,5 +165,5 @@ def test_the_extra_of_the_agents_trains(wheel: Path, tmp_path: Path) -> None:
         run(command, "train", agent, *task, *budget, "--out", out, folder=tmp_path)
         assert (out / "metrics.csv").exists()
     told = run(command, "reproduce", "figure1", "--preset", "smoke", folder=tmp_path, code=2)
-    assert told.endswith(f"pip install '{wheel}[paper]'")
+    assert told.endswith(missing("paper"))
     assert not (tmp_path / "out").exists()

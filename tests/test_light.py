@@ -2,7 +2,6 @@
 
 import ast
 import importlib
-import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -124,7 +123,6 @@ def test_a_shift_is_a_pytree_in_either_order_of_imports(imports: str) -> None:
         ("jax", "import rewardshift.envs.tabular", "agents"),
         ("jaxtyping", "import rewardshift.data", "agents"),
         ("minigrid", "import rewardshift.envs.minigrid", "agents"),
-        ("mujoco", "import rewardshift.envs.control", "agents"),
         ("matplotlib", "import rewardshift.report", "paper"),
         ("minari", "import rewardshift.integrations.minari", "minari"),
         ("stable_baselines3", "import rewardshift.integrations.sb3", "sb3"),
@@ -142,19 +140,13 @@ except ImportError as error:
     print(error)
 """
     assert run(code) == (
-        f"this needs {package}, which is not installed: {errors.install_command(extra)}"
+        f"this needs {package}, which is not installed: add the extra '{extra}', as in"
+        f" pip install '.[{extra}]' in a clone of rewardshift"
     )
 
 
-def test_the_hint_names_the_clone_that_is_installed() -> None:
-    command, editable, source = shlex.split(errors.install_command("agents"))[1:]
-    assert (command, editable) == ("install", "--editable")
-    clone = Path(source.removesuffix("[agents]"))
-    assert 'name = "rewardshift"' in (clone / "pyproject.toml").read_text()
-
-
 def test_a_missing_extra_is_bad_input_and_a_failed_import() -> None:
-    with pytest.raises(rewardshift.InputError, match=r"pip install .*\[some\]'"):
+    with pytest.raises(rewardshift.InputError, match=r"pip install '\.\[some\]'"):
         errors.require("no_such_package", "some")
     with pytest.raises(ImportError), errors.needs("some"):
         importlib.import_module("no_such_package")

@@ -13,7 +13,6 @@ import numpy as np
 import pytest
 import torch
 from hypothesis import assume, given
-from hypothesis.extra import numpy as hnp
 
 from rewardshift import Shift
 from rewardshift.errors import InputError
@@ -185,14 +184,6 @@ def test_discounts_are_an_axis(kind: str) -> None:
         np.testing.assert_allclose(result, expected, rtol=1e-12 if kind == "numpy64" else 1e-5)
 
 
-def test_gradients_flow_through_torch_and_jax() -> None:
-    reward = torch.ones(2, requires_grad=True)
-    zero.reward(reward).sum().backward()
-    assert reward.grad is not None
-    assert reward.grad.tolist() == [2.0, 2.0]
-    assert jax.grad(zero.reward)(1.0) == 2.0
-
-
 def test_members_are_an_axis() -> None:
     rewards = jnp.arange(4.0)
     biases = jnp.array([-0.5, 0.0, 0.5])
@@ -216,6 +207,7 @@ def test_a_shift_is_a_pytree_with_named_leaves_and_a_static_terminal() -> None:
     assert jax.tree.map(lambda x: x, absorbing) == absorbing
     assert jax.jit(lambda s: s.initial_value)(absorbing) == pytest.approx(absorbing.initial_value)
     assert jax.tree.map(type, absorbing).terminal == "absorbing"
+    assert jax.grad(zero.reward)(1.0) == 2.0
 
 
 def test_a_shift_is_frozen_hashable_and_prints_itself() -> None:
@@ -273,13 +265,6 @@ def test_the_value_maps_undo_each_other(b: float, k: float, gamma: float, q: flo
         0, abs=1e-9 * (1 + abs(shift.value_offset))
     )
     assert shift.initial_value == pytest.approx(-b / ((1 - gamma) * k))
-
-
-@given(hnp.arrays(np.float64, 5, elements=st.floats(-1e3, 1e3)), biases, scales)
-def test_a_shift_keeps_the_order_of_rewards(rewards: np.ndarray, b: float, k: float) -> None:
-    shifted = Shift(b, k).reward(rewards)
-    order = np.argsort(rewards, kind="stable")
-    assert np.all(np.diff(shifted[order]) >= 0)
 
 
 def test_a_shift_comes_from_a_number_a_dict_or_a_shift() -> None:

@@ -95,16 +95,13 @@ class Rewards(gym.Env[Any, Any]):
 WRONG = "This guess is wrong if steps can pay far more"
 COUNTS = "It counts as 1"
 KEEP = "If your agent learns, keep it as it is."
-ALONE = "rests on a single reward"
-SAFE = "does not teach falling"
+FALL = "if they are failures, such as a fall"
 
 
 @pytest.mark.parametrize(
     ("rewards", "ends", "said", "unsaid"),
     [
-        ((1.0,), False, (KEEP,), (ALONE, WRONG, "times that", "a fall?")),
-        ((1.0, -3.0), False, (KEEP, ALONE), ("times that",)),
-        ((1.0, -3.0, 40.0), False, (KEEP, ALONE, "The largest is 40 times that."), (WRONG,)),
+        ((1.0,), False, (KEEP,), (WRONG, FALL)),
         (
             (0.0, 0.0, 1.0),
             False,
@@ -120,9 +117,8 @@ SAFE = "does not teach falling"
             ("optimism of",),
         ),
         ((-1.0, -1.0, 20.0), True, ("5 times a goal of 20.",), (KEEP,)),
-        ((1.0, 1.0, 1.0), True, (KEEP, "a fall?", SAFE), ()),
-        ((1.0, -2.0, 1.0), True, (KEEP, "If they are failures, say terminal='absorbing'"), (SAFE,)),
-        ((1.0, 1.0, 9.0), True, (KEEP,), ("a fall?",)),
+        ((1.0, 1.0, 1.0), True, (KEEP, FALL), ()),
+        ((1.0, 1.0, 9.0), True, (KEEP,), (FALL,)),
     ],
 )
 def test_it_says_what_would_make_it_wrong(
@@ -190,7 +186,7 @@ def test_the_command_tells_the_lines_and_the_lifetime(capsys: pytest.CaptureFixt
     assert "ShiftReward(env, Shift(-0.5, gamma=0.99, terminal='goal'))" in said
     assert "fades over 1,000,000 steps of training" in said
     assert "tau=0.005 with target_update_interval=1 makes it 20,000." in said
-    assert main(["suggest", "--env", "CartPole-v1", "--tau", "0.005", "--every", "2"]) == 0
+    assert main(["suggest", "--env", "CartPole-v1", "--agent", "td3"]) == 0
     said = capsys.readouterr().out
     assert "fades over 40,000 steps" in said
     assert "faster" not in said

@@ -66,15 +66,6 @@ def test_the_vector_wrapper_agrees_with_a_vector_of_wrapped_environments(
     inside.close()
 
 
-def test_rows_that_are_only_reset_are_left_alone() -> None:
-    envs = VectorShiftReward(
-        SyncVectorEnv([lambda: TimeLimit(gym.make("CartPole-v1").unwrapped, 2)] * 2), -0.5
-    )
-    envs.reset(seed=0)
-    seen = [envs.step(np.array([0, 1]))[1].tolist() for _ in range(4)]
-    assert seen == [[0.5, 0.5], [0.5, 0.5], [0.0, 0.0], [0.5, 0.5]]
-
-
 def test_a_reset_forgets_the_rows_that_it_resets() -> None:
     make = lambda: TimeLimit(gym.make("CartPole-v1").unwrapped, 1)  # noqa: E731
     envs = VectorShiftReward(SyncVectorEnv([make] * 3), -0.5)
@@ -85,30 +76,6 @@ def test_a_reset_forgets_the_rows_that_it_resets() -> None:
     assert envs.step(actions)[1].tolist() == [0.5, 0.0, 0.0]
     envs.reset(seed=0)
     assert envs.step(actions)[1].tolist() == [0.5, 0.5, 0.5]
-
-
-def test_vector_statistics_inside_stay_primal() -> None:
-    inner = gym.wrappers.vector.RecordEpisodeStatistics(SyncVectorEnv([short_cartpole] * 2))
-    envs = VectorShiftReward(inner, -10.0)
-    envs.reset(seed=0)
-    for _ in range(12):
-        *_, infos = envs.step(np.zeros(2, int))
-        if "episode" in infos:
-            row = infos["_episode"]
-            np.testing.assert_array_equal(infos["episode"]["r"][row], infos["episode"]["l"][row])
-    assert len(inner.return_queue) >= 2
-
-
-class Float32Rewards(gym.vector.VectorWrapper[Any, Any, Any, Any, Any]):
-    def step(self, actions: Any) -> Any:
-        observations, rewards, *rest = self.env.step(actions)
-        return observations, rewards.astype(np.float32), *rest
-
-
-def test_float32_rewards_stay_float32() -> None:
-    envs = VectorShiftReward(Float32Rewards(SyncVectorEnv([short_cartpole] * 2)), EXACT)
-    envs.reset(seed=0)
-    assert {envs.step(np.zeros(2, int))[1].dtype for _ in range(15)} == {np.dtype(np.float32)}
 
 
 def test_an_unsaid_autoreset_mode_is_taken_as_next_step() -> None:

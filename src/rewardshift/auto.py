@@ -210,15 +210,6 @@ def _known(reward: Any, terminated: Any) -> tuple[np.ndarray, np.ndarray]:
     return numbers, np.asarray(terminated, bool)
 
 
-def as_rule(value: Any) -> Rule | None:
-    """The rule that a shift stands for: `"auto"`, or a rule; None if it is a number."""
-    if isinstance(value, str):
-        if value != AUTO:
-            raise InputError(f"a shift must be a number, a Shift or 'auto', got {value!r}")
-        return Auto()
-    return value if isinstance(value, Rule) else None
-
-
 def rule_on_data(shift: Any) -> Cautious | None:
     """The rule by which a data set chooses an agent's shift; None if it does not.
 
@@ -231,28 +222,28 @@ def rule_on_data(shift: Any) -> Cautious | None:
 
 
 def chosen_shift(
-    rule: Auto | Cautious | None,
     shift: Any,
     gamma: float | None,
     rewards: Callable[[], tuple[np.ndarray, np.ndarray]],
+    auto: Auto | Cautious,
 ) -> Shift:
-    """A shift as it is given, or as its rule chooses it from rewards that are all known.
+    """A shift as it is given, or as a rule chooses it from rewards that are all known.
 
-    `rewards` finds these and the terminal flags; it is called for a choice only.
+    Args:
+        shift: A bias, a `Shift` or its dict, `"auto"`, or a rule of the kind of `auto`.
+        gamma: The agent's discount, for a rule alone.
+        rewards: Finds the rewards and the terminal flags; called for a rule alone.
+        auto: The rule that `"auto"` stands for.
     """
-    if rule is None:
+    if isinstance(shift, str) and shift != AUTO:
+        raise InputError(f"a shift must be a number, a Shift or 'auto', got {shift!r}")
+    rule = auto if isinstance(shift, str) else shift
+    if not isinstance(rule, type(auto)):
+        given = as_single_shift(shift)
         if gamma is not None:
-            raise InputError(f"gamma is for shift='auto'; a Shift has its own, got {shift!r}")
-        return as_single_shift(shift)
+            raise InputError(f"gamma is for shift='auto'; a Shift has its own, got {given!r}")
+        return given
     if gamma is None:
         raise InputError(f"{shift!r} needs the agent's discount, as in gamma=0.99, got gamma=None")
     checked("gamma", Discount, gamma)  # before the search, which may take a while
     return rule.shift(*rewards(), gamma)
-
-
-def shift_on_data(
-    shift: Any, gamma: float | None, data: Callable[[], tuple[np.ndarray, np.ndarray]]
-) -> Shift:
-    """A shift as it is given, or as `"auto"` or a `Cautious` chooses it; see `chosen_shift`."""
-    rule = shift if isinstance(shift, Cautious) else rule_on_data(as_rule(shift))
-    return chosen_shift(rule, shift, gamma, data)

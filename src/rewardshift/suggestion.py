@@ -1,6 +1,6 @@
 """The shift for an environment, from a few thousand random steps, and the reasons for it."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -67,62 +67,55 @@ class Suggestion:
         """Whether it is one of many: most steps that go on pay or cost something."""
         return self._often and bool((self.probe.reward[~self.probe.terminated] != 0).mean() > 0.5)
 
-    def _here(self) -> tuple[str, ...]:
+    def _here(self) -> Iterator[str]:
         """What kind of task this is, and what would make the answer wrong."""
         first, least = self._first, Auto().least
         if first is not None:
-            paid = self.probe.reward[first]
-            found = f"Here the first positive reward, {paid:.4g} at step {first + 1:,},"
-            if self._often:
-                return (f"{found} did not end its episode.", *self._every_step(paid))
-            counted = (
-                f"It counts as {least:g}, because a goal that is found late may pay less. If all"
-                " your rewards are far below 1, give Auto(least=...)."
+            paid, ended = self.probe.reward[first], "did not end" if self._often else "ended"
+            yield (
+                f"Here the first positive reward, {paid:.4g} at step {first + 1:,}, {ended} its"
+                " episode."
             )
-            return (
-                f"{found} ended its episode.",
-                *([counted] if paid < least else []),
-                "This guess is wrong if ends that pay more than 0 are failures, such as a fall:"
-                " then say terminal='absorbing'.",
-            )
-        if self.shift.bias:
-            return (
-                f"Here nothing has paid yet, so the rule expects a goal that pays {least:g}, once.",
+            yield from self._every_step() if self._often else self._goal(paid < least)
+        elif self.shift.bias:
+            yield f"Here nothing has paid yet, so the rule expects one goal that pays {least:g}."
+            yield (
                 "This guess is wrong if the goal pays far more or less: then multiply the bias by"
-                " what it pays.",
-                f"If the episode goes on there, give {self._half()} for a reward of r.",
+                " what it pays."
             )
-        return (
-            "Here every step costs something.",
-            "This guess is wrong if a goal that random play does not find pays far more than 0.",
+            yield f"If the episode goes on there, give {self._half()} for a reward of r."
+        else:
+            yield "Here every step costs something."
+            yield "This guess is wrong if a goal that random play misses pays far more than 0."
+
+    def _goal(self, small: bool) -> Iterator[str]:
+        """What would make the answer wrong where a reward ends the episode."""
+        if small:
+            yield (
+                f"It counts as {Auto().least:g}, because a goal that is found late may pay less. If"
+                " all your rewards are far below 1, give Auto(least=...)."
+            )
+        yield (
+            "This guess is wrong if ends that pay more than 0 are failures, such as a fall: then"
+            " say terminal='absorbing'."
         )
 
-    def _every_step(self, paid: float) -> tuple[str, ...]:
+    def _every_step(self) -> Iterator[str]:
         """What would make the answer wrong where a step pays and the episode goes on."""
-        ended = self.probe.terminated
-        going, last = self.probe.reward[~ended], self.probe.reward[ended]
-        told = []
-        if going.max() > 10 * paid:
-            told.append(f"The largest is {going.max() / paid:,.0f} times that.")
+        going, last = (self.probe.reward[self.probe.terminated == end] for end in (False, True))
         if self._dense:
-            alone = ": this one rests on a single reward" if np.ptp(going) else ""
-            told.append("Most steps already pay something. If your agent learns, keep it as it is.")
-            told.append(f"If you try a shift, compare it with none in a sweep{alone}.")
+            yield "Most steps already pay something. If your agent learns, keep it as it is."
+            yield "If you try a shift, compare it with none in a sweep."
         else:
-            told.append(
+            yield (
                 "This guess is wrong if steps can pay far more: then give the largest, r, as"
                 f" {self._half()}."
             )
         if last.size and 0 < last.max() <= going.max():
-            told.append("Ends pay here like other steps (a fall?).")
-            if self.shift.reward(going.mean()) > 0:
-                told.append(
-                    "The mean step still pays with this shift, so it does not teach falling; with a"
-                    " lower constant say terminal='absorbing'."
-                )
-            else:
-                told.append("If they are failures, say terminal='absorbing'.")
-        return tuple(told)
+            yield (
+                "Ends pay here like other steps: if they are failures, such as a fall, say"
+                " terminal='absorbing'."
+            )
 
     def _half(self) -> str:
         """The code for half of a reward r, as the rule treats a step that pays it."""

@@ -26,7 +26,7 @@ from gymnasium.vector import (
 from gymnasium.wrappers.vector import RecordEpisodeStatistics
 
 from rewardshift.arrays import as_numpy, where
-from rewardshift.auto import Auto, as_rule, chosen_shift
+from rewardshift.auto import Auto, chosen_shift
 from rewardshift.checks import checked
 from rewardshift.errors import InputError, shown
 from rewardshift.probe import ELSEWHERE, Probe, play_copy
@@ -65,13 +65,7 @@ class Shifting:
 
         `look` is the random play for `"auto"`; it is called for that alone.
         """
-        rule = as_rule(shift)
-        if not isinstance(rule, Auto | None):
-            raise InputError(
-                "a wrapper needs a constant shift, because the agent stores shifted rewards: a"
-                f" number, a Shift, 'auto' or an Auto, got {rule}"
-            )
-        self._shift = chosen_shift(rule, shift, gamma, lambda: look()[:2])
+        self._shift = chosen_shift(shift, gamma, lambda: look()[:2], Auto())
         self._shifted = self._shift.prepared()
         stops = not self._shift.credits_ends and self._shift.bias != 0
         self._watches = checked("warn", bool, warn) and stops

@@ -40,11 +40,10 @@ def collect_data(
         random_actions: The probability of a random action.
         seed: The seed of the episodes, the noise and the random actions.
         run_seed: The run's seed whose policy acts; by default its first.
-        folder: A new or empty folder for the data set; by default Minari's own place.
+        folder: A new folder for the data set; by default Minari's own place.
     """
     config, policy = read_config(run), load(run, run_seed)
-    check_target(id, folder)
-    check_env(config.env)
+    target, spec = check_target(id, folder), check_env(config.env)
     settings: dict[str, Any] = {
         "transitions": transitions,
         "noise": noise,
@@ -58,23 +57,23 @@ def collect_data(
     modules = sorted(foreign_modules(part_to_json(config.agent)))
     imports = [word for module in modules for word in ("--import", module)]
     algorithm = type(config.agent).__name__
-    description = (
-        f"{transitions} transitions of {algorithm} on {config.env} after {policy.step} steps"
-        f" of training, with noise {noise:g} and {100 * random_actions:g}% random actions"
-    )
-    recipe = {
-        "command": command(*imports, "collect", run.resolve().name, f"--id={id}", *options),
-        "run": config.to_json(),
-        "trained_steps": policy.step,
-        "made_with": made_with(),
+    about = {
+        "dataset_id": id,
+        "algorithm_name": algorithm,
+        "description": (
+            f"{transitions} transitions of {algorithm} on {config.env} after {policy.step} steps"
+            f" of training, with noise {noise:g} and {100 * random_actions:g}% random actions"
+        ),
+        "recipe": {
+            "command": command(*imports, "collect", run.resolve().name, f"--id={id}", *options),
+            "run": config.to_json(),
+            "trained_steps": policy.step,
+            "made_with": made_with(),
+        },
     }
-    place = write_minari(
-        dataset, id, algorithm=algorithm, description=description, recipe=recipe, folder=folder
-    )
-    source = id if folder is None else str(folder)
-    print(f"data set: {place}")
-    episodes = f"{len(dataset.episodes)} episode{'s' * (len(dataset.episodes) > 1)}"
+    write_minari(dataset, target, spec, about)
+    print(f"data set: {target}")
     print(
-        f"{len(dataset)} transitions, mean return {dataset.returns.mean():.2f} over {episodes};"
-        f" use it as: --data {shlex.quote(source)}"
+        f"{len(dataset)} transitions, mean return {dataset.returns.mean():.2f};"
+        f" use it as: --data {shlex.quote(id if folder is None else str(folder))}"
     )

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from rewardshift.auto import Cautious
 from rewardshift.checks import Discount, checked
-from rewardshift.errors import InputError, needs
+from rewardshift.errors import needs
 from rewardshift.optimism import lifetime, value_bounds
 from rewardshift.probe import SECONDS, STEPS
 from rewardshift.shift import Shift
@@ -46,20 +46,18 @@ def suggest(arguments: Sequence[str] = ()) -> None:
     """Say which shift fits an environment, or a data set, before any training."""
     given = _parser().parse_args(arguments)
     gamma = checked("gamma", Discount, given.gamma)
-    target = _target(given)
     found = _for_environment(given, gamma) if given.data is None else _for_data(given.data, gamma)
     if not found.bias:
         return
-    if target is None:
+    if given.agent is None:
         print("\nHow long it lasts depends on the agent: name yours with --agent.")
         return
-    lasting = lifetime(gamma, target.tau, target.every)
+    lasting, usual = lifetime(gamma, *TARGETS[given.agent]), TARGETS["dqn"]
     print(
-        f"\nWith these target settings the shift fades over {lasting:,.0f} steps of training: then"
-        " 1/e of it is left."
+        f"\nWith its default target network the shift fades over {lasting:,.0f} steps of training:"
+        " then 1/e of it is left."
     )
-    usual = TARGETS["dqn"]
-    faster = lifetime(gamma, usual.tau, usual.every)
+    faster = lifetime(gamma, *usual)
     if lasting > 10 * faster:
         print(
             f"If you train for less, use a faster target network: tau={usual.tau:g} with"
@@ -79,25 +77,10 @@ def _parser() -> ArgumentParser:
     add = parser.add_argument
     add("--gamma", type=float, default=0.99, metavar="FLOAT", help="the agent's discount")
     add("--agent", choices=TARGETS, help="the agent that is meant; tells how long a shift lasts")
-    add("--tau", type=float, metavar="FLOAT", help="its target network's rate, if you changed it")
-    add("--every", type=int, metavar="INT", help="the steps between two of the target's moves")
     add("--steps", type=int, default=STEPS, metavar="INT", help="random steps to play")
     add("--seed", type=int, default=0, metavar="INT", help="the seed of the random play")
     add("--seconds", type=float, default=SECONDS, metavar="FLOAT", help="the longest time for it")
     return parser
-
-
-def _target(given: Namespace) -> Target | None:
-    """The rule of the target network, if enough of it is given."""
-    usual = TARGETS.get(given.agent)
-    tau = given.tau if given.tau is not None else usual and usual.tau
-    if tau is None:
-        if given.every is not None:
-            raise InputError("--every is about a lifetime, which needs --agent or --tau")
-        return None
-    every = given.every if given.every is not None else (usual.every if usual else 1)
-    lifetime(0.0, tau, every)  # refuses bad numbers
-    return Target(tau, every)
 
 
 def _for_environment(given: Namespace, gamma: float) -> Shift:

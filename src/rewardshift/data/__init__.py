@@ -6,6 +6,5 @@ with needs("agents"):
     from rewardshift.data.dataset import Dataset, Subset
     from rewardshift.data.loading import load_dataset
     from rewardshift.data.minari_sets import minari_dataset
-    from rewardshift.data.writing import write_minari
 
-__all__ = ["Dataset", "Subset", "load_dataset", "minari_dataset", "write_minari"]
+__all__ = ["Dataset", "Subset", "load_dataset", "minari_dataset"]

@@ -1,4 +1,4 @@
-"""A data set as a value, checked once, when it is made; columns of files as its fields."""
+"""A data set as a value, checked once, when it is made."""
 
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -127,6 +127,24 @@ class Dataset:
         """The primal return of each episode."""
         return np.array([self.reward[rows].sum(dtype=np.float64) for rows in self.episodes])
 
+    def summary(self) -> dict[str, str]:
+        """The numbers of the data set as text, by name.
+
+        An unfinished episode is neither terminated nor truncated: the data end within it.
+        """
+        ends = [rows.stop - 1 for rows in self.episodes]
+        terminated = self.terminated[ends].sum()
+        truncated = (self.truncated & ~self.terminated)[ends].sum()
+        unfinished = len(ends) - terminated - truncated
+        return {
+            "transitions": str(len(self)),
+            "episodes": f"{len(ends)}: {terminated} terminated, {truncated} truncated"
+            + (f", {unfinished} unfinished" if unfinished else ""),
+            "return": _spread(self.returns),
+            "episode length": _spread(np.diff([-1, *ends])),
+            "reward": _spread(self.reward.astype(np.float64)),
+        }
+
     def subset(self, part: Subset) -> "Dataset":
         """A part of the data set."""
         if not isinstance(part, Subset):
@@ -150,42 +168,5 @@ class Dataset:
         return replace(self, **columns, parts=(*self.parts, part))
 
 
-def as_column(field: str, values: np.ndarray, where: str, key: str) -> np.ndarray:
-    """A column of a data set's file, as a field of a `Dataset`.
-
-    Observations that are bytes stay bytes, and discrete actions become int32; all other numbers
-    become float32, and flags booleans. Bad values are refused here, while the row numbers are still
-    those of the file.
-
-    Args:
-        field: The field.
-        values: The column.
-        where: The file, for messages.
-        key: The column's name in the file.
-    """
-    flag, image = FIELDS[field] == "b", field.endswith("observation")
-    if not image and field != "action" and values.ndim == 2 and values.shape[1] == 1:
-        values = values[:, 0]  # some D4RL files hold one number for each row like this
-    if values.dtype.kind not in "biuf":
-        raise InputError(f"{where}: {key!r} holds {values.dtype} values, not numbers")
-    lists = image or (field == "action" and values.dtype.kind == "f")
-    if values.ndim != 1 + lists:
-        wanted = "one list of numbers" if lists else "one number"
-        raise InputError(
-            f"{where}: {key!r} has the shape {values.shape}, but needs {wanted} for each row"
-        )
-    if flag:
-        column, odd, why = values.astype(bool), (values != 0) & (values != 1), ", not 0 or 1"
-    elif field == "action" and not lists:
-        column, odd = values.astype(np.int32), (values < 0) | (values > np.iinfo(np.int32).max)
-        why = "; discrete actions are numbered from 0 on"
-    elif values.dtype == np.uint8 and image:
-        return values
-    else:
-        with np.errstate(over="ignore"):  # too large values become infinite, and are refused
-            column = values.astype(np.float32)
-        odd, why = ~np.isfinite(column), ", which is not a finite 32-bit number"
-    if odd.any():
-        place = tuple(np.argwhere(odd)[0])
-        raise InputError(f"{where}: {key!r} has {values[place]} in row {place[0]}{why}")
-    return column
+def _spread(values: np.ndarray) -> str:
+    return f"mean {values.mean():.6g}, from {values.min():.6g} to {values.max():.6g}"

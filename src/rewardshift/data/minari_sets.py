@@ -5,20 +5,21 @@ import json
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import gymnasium as gym
+import minari
 import numpy as np
 from gymnasium.envs.registration import EnvSpec
+from minari import EpisodeData, MinariDataset
+from minari.dataset.minari_dataset import parse_dataset_id
+from minari.storage import get_dataset_path
 
-from rewardshift.data.dataset import Dataset, as_column
+from rewardshift.data.columns import D4RL_FIELDS, from_columns
+from rewardshift.data.dataset import Dataset
 from rewardshift.envs.tasks import check_imported, find_env
 from rewardshift.errors import InputError, one_line
-from rewardshift.files import NO_FILE
 from rewardshift.wrappers import recorded_shift
-
-if TYPE_CHECKING:  # minari is slow to import
-    from minari import EpisodeData, MinariDataset
 
 EMBEDDED = Path(__file__).parent / "embedded"
 PREFIX = "embedded/"
@@ -29,117 +30,56 @@ def embedded_names() -> list[str]:
     return sorted(path.parents[1].name for path in EMBEDDED.glob("*/data/metadata.json"))
 
 
-def local_sets() -> dict[str, str]:
-    """The data sets on this machine, ours and then Minari's, by their names for `load_dataset`.
-
-    Each has its size and its environment. Minari warns about damaged ones.
-    """
-    from minari import list_local_datasets  # noqa: PLC0415  slow to import
-
-    with _minari_errors("Minari cannot list its data sets"):
-        ours = {
-            f"{PREFIX}{name}": json.loads((EMBEDDED / name / "data" / "metadata.json").read_text())
-            for name in embedded_names()
-        }
-        return {
-            name: f"{body['total_steps']} transitions, {body['total_episodes']} episodes,"
-            f" {json.loads(body['env_spec'])['id'] if 'env_spec' in body else 'unknown task'}"
-            for name, body in {**ours, **list_local_datasets()}.items()
-        }
-
-
 def holds_minari(folder: Path) -> bool:
     """Whether a folder holds a Minari data set."""
     return (folder / "data" / "metadata.json").is_file()
 
 
-def minari_dataset(source: str | Path, *, download: bool = True) -> "MinariDataset":
+def minari_dataset(source: str | Path, *, download: bool = True) -> MinariDataset:
     """A data set as a `MinariDataset`.
 
     Args:
         source: `embedded/NAME`, a folder that holds a data set, or the id of one.
         download: Whether Minari may download a data set that is missing.
     """
-    import minari  # noqa: PLC0415  slow to import
-    from minari.storage import get_dataset_path  # noqa: PLC0415
-
-    folder = _folder(source)
-    what = f"the Minari data set {str(source)!r} cannot be loaded"
-    with _minari_errors(what):
+    folder, what = _folder(source), f"the Minari data set {str(source)!r} cannot be loaded"
+    hint = "" if folder else "; those that are here: minari list local"
+    # Minari prints about a download.
+    with _minari_errors(what, hint), contextlib.redirect_stdout(sys.stderr):
         if folder is None:
             check_id(str(source))
-    with (
-        _minari_errors(what, "" if folder else "; those that are here: rewardshift data list"),
-        contextlib.redirect_stdout(sys.stderr),  # Minari prints about a download
-    ):
         place = (folder or get_dataset_path(str(source))) / "data"
         if not place.exists() and not download:
             raise InputError(f"{what}: it is not here; to get it: minari download {source}")
         if not place.exists():
             minari.download_dataset(str(source))
-        for path in place.iterdir():
-            if not path.is_file():  # opening a pipe would block
-                raise InputError(f"{what}: {path.name} is no file, but {NO_FILE}")
-        _check_entry_points(place, what)
-        return minari.MinariDataset(place)
-
-
-def _check_entry_points(place: Path, what: str) -> None:
-    """Raises if the file would make Minari import a module or call a function.
-
-    Minari makes the environment of a data set that does not state its spaces.
-    """
-    metadata = json.loads((place / "metadata.json").read_text())
-    if {"observation_space", "action_space"} <= metadata.keys():
-        return
-    spec = json.loads(metadata["env_spec"])
-    entries = [spec["entry_point"], *(each["entry_point"] for each in spec["additional_wrappers"])]
-    with contextlib.suppress(gym.error.Error, ImportError, InputError):
-        check_imported(spec["id"])
-        if find_env(spec["id"]).entry_point == entries[0]:
-            del entries[0]
-    for entry in map(str, entries):
-        module, _, name = entry.partition(":")
-        found = getattr(sys.modules.get(module), name, None)
-        if not (isinstance(found, type) and issubclass(found, gym.Env)):
-            raise InputError(
-                f"{what}: its environment is made by {entry!r}, which is no environment or wrapper"
-                " of an imported module: import that first, or on the command line: rewardshift"
-                f" --import {module} ..."
-            )
+        metadata = json.loads((place / "metadata.json").read_text())
+        # Minari would find them in the environment, which the file tells it to import.
+        if not {"observation_space", "action_space"} <= metadata.keys():
+            raise InputError(f"{what}: it does not state its spaces")
+        return MinariDataset(place)
 
 
 def read_minari(source: str | Path, download: bool) -> Dataset:
     """A data set of Minari as a `Dataset`; see `minari_dataset` for the sources.
 
     Observations must be a Box, actions a Box of floating point numbers or Discrete from 0 on;
-    both are flattened. An episode without an end counts as truncated, unless it is the last
-    one.
+    both are flattened. An episode without an end counts as truncated.
     """
     found = minari_dataset(source, download=download)
     where = f"the Minari data set {str(source)!r}"
     _check_primal(found, where)
     _check_spaces(found, where)
-    episodes = []
-    for number in range(found.total_episodes):
-        with _minari_errors(f"{where} cannot be read, its episode {number}"):
-            if len(episode := found[number]):
-                episodes.append(_episode(episode, where))
+    with _minari_errors(f"{where} cannot be read"):
+        episodes = [_columns(episode, where) for episode in found if len(episode)]
     if not episodes:
         raise InputError(f"{where} has no transitions")
-    for episode in episodes[:-1]:
-        episode["truncated"][-1] |= not episode["terminated"][-1]
-    env, note = _environment(found)
-    columns: dict[str, Any] = {
-        key: np.concatenate([episode[key] for episode in episodes]) for key in episodes[0]
-    }
-    return Dataset(name=str(source), **columns, env=env, note=note)
+    columns = {key: np.concatenate([each[key] for each in episodes]) for key in D4RL_FIELDS}
+    return from_columns(columns, str(source), where, *_environment(found))
 
 
 def check_id(dataset_id: str) -> None:
     """Refuses an id that Minari does not accept or would not find again."""
-    from minari.dataset.minari_dataset import parse_dataset_id  # noqa: PLC0415  slow to import
-
     parts = dataset_id.split("/")
     try:
         parse_dataset_id(dataset_id)
@@ -176,7 +116,7 @@ def _minari_errors(what: str, hint: str = "") -> Iterator[None]:
         raise InputError(f"{what}: {one_line(error)}{hint}") from error
 
 
-def _check_primal(found: "MinariDataset", where: str) -> None:
+def _check_primal(found: MinariDataset, where: str) -> None:
     """Refuses a data set whose environment was shifted while it was recorded."""
     with _minari_errors(f"{where} cannot be loaded"):
         recorded = recorded_shift(found.env_spec)
@@ -188,7 +128,7 @@ def _check_primal(found: "MinariDataset", where: str) -> None:
         )
 
 
-def _check_spaces(found: "MinariDataset", where: str) -> None:
+def _check_spaces(found: MinariDataset, where: str) -> None:
     observations, actions = found.observation_space, found.action_space
     if not isinstance(observations, gym.spaces.Box):
         raise InputError(f"{where} has observations of {observations}; only a Box can be read")
@@ -201,34 +141,27 @@ def _check_spaces(found: "MinariDataset", where: str) -> None:
         )
 
 
-def _episode(episode: "EpisodeData", where: str) -> dict[str, np.ndarray]:
-    """The transitions of an episode, which has one more observation than actions in Minari."""
-    place, count = f"{where}, episode {episode.id}", len(episode)
-    actions = np.asarray(episode.actions)
-    others = (actions, episode.terminations, episode.truncations, episode.observations[1:])
-    if any(len(values) != count for values in others):
-        raise InputError(f"{place} has {count} rewards, and not as many of everything else")
-    if actions.dtype.kind == "f":
-        actions = actions.reshape(count, -1)
+def _columns(episode: EpisodeData, where: str) -> dict[str, np.ndarray]:
+    """An episode, which has one more observation than actions in Minari, as columns."""
+    count, actions = len(episode), np.asarray(episode.actions)
+    columns = (actions, episode.terminations, episode.truncations, episode.observations[1:])
+    if any(len(values) != count for values in columns):
+        raise InputError(
+            f"{where}, episode {episode.id}, has {count} rewards, and not as many of everything"
+            " else"
+        )
     flat = np.asarray(episode.observations).reshape(count + 1, -1)
-    observations = as_column("observation", flat, place, "observations")
-    columns = {
-        "action": (actions, "actions"),
-        "reward": (episode.rewards, "rewards"),
-        "terminated": (episode.terminations, "terminations"),
-        "truncated": (episode.truncations, "truncations"),
-    }
     return {
-        "observation": observations[:-1],
-        "next_observation": observations[1:],
-        **{
-            field: as_column(field, np.asarray(values), place, key)
-            for field, (values, key) in columns.items()
-        },
+        "observations": flat[:-1],
+        "next_observations": flat[1:],
+        "actions": actions.reshape(count, -1) if actions.dtype.kind == "f" else actions,
+        "rewards": np.asarray(episode.rewards),
+        "terminals": np.asarray(episode.terminations),
+        "timeouts": np.append(episode.truncations[:-1], True),
     }
 
 
-def _environment(found: "MinariDataset") -> tuple[str | None, str]:
+def _environment(found: MinariDataset) -> tuple[str | None, str]:
     """The environment's name, and the data set's description of itself.
 
     The name is None if the registered environment has other settings: it is another task.
@@ -237,15 +170,10 @@ def _environment(found: "MinariDataset") -> tuple[str | None, str]:
     note, spec = lines[0] if lines else "", found.env_spec
     if spec is None:
         return None, note
-    try:
+    with contextlib.suppress(gym.error.Error, ImportError, InputError):  # not registered here
         check_imported(spec.id)
-        registered = find_env(spec.id)
-    except (gym.error.Error, ImportError, InputError):
-        return spec.id, note  # not registered here
-    ours, theirs = _settings(registered), _settings(spec)
-    other = {key: theirs.get(key) for key in ours | theirs if ours.get(key) != theirs.get(key)}
-    if other:
-        return None, f"{note} (of {spec.id} with {json.dumps(other, sort_keys=True)})".strip()
+        if _settings(find_env(spec.id)) != _settings(spec):
+            return None, f"{note} (of {spec.id} with other settings)".strip()
     return spec.id, note
 
 

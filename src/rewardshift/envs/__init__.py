@@ -2,7 +2,6 @@
 
 import gymnasium as gym
 
-SPARSE_CHEETAH = "rewardshift/SparseHalfCheetah-v0"
 SPARSE_PENDULUM = "rewardshift/SparsePendulum-v0"
 CLIFF_WALKING = "rewardshift/CliffWalking-v0"
 FROZEN_LAKE = "rewardshift/FrozenLake8x8-v0"
@@ -24,22 +23,19 @@ def four_rooms_id(size: int) -> str:
 
 
 def sparse_runner_id(robot: str) -> str:
-    """The registered name of one of `RUNNERS`, which is paid for moving forward alone."""
+    """The registered name of a robot that is paid for moving forward alone."""
     return f"rewardshift/Sparse{robot}-v0"
 
 
+SPARSE_CHEETAH = sparse_runner_id("HalfCheetah")
+
 # Registered by path, so that MuJoCo and MiniGrid load only when they are needed.
-gym.register(
-    id=SPARSE_CHEETAH,
-    entry_point="rewardshift.envs.control:SparseHalfCheetah",
-    max_episode_steps=1000,
-)
 gym.register(
     id=SPARSE_PENDULUM,
     entry_point="rewardshift.envs.control:SparsePendulum",
     max_episode_steps=200,
 )
-for _robot in RUNNERS:
+for _robot in ("HalfCheetah", *RUNNERS):
     gym.register(
         id=sparse_runner_id(_robot),
         entry_point="rewardshift.envs.control:SparseRunner",

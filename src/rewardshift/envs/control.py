@@ -7,43 +7,12 @@ import numpy as np
 from gymnasium.envs.classic_control.pendulum import PendulumEnv
 from gymnasium.utils import EzPickle
 
-from rewardshift.errors import needs
-
-with needs("agents"):
-    import mujoco  # noqa: F401  first: without it, Gymnasium would name its own extra
-    from gymnasium.envs.mujoco.half_cheetah_v5 import HalfCheetahEnv
-
-
-class SparseHalfCheetah(HalfCheetahEnv):
-    """+1 for every step in which the torso moves forward by more than `distance`, else 0.
-
-    There is no control cost. The reward needs a speed of 1 m/s (0.05 in a step of 0.05 s), which
-    random actions seldom reach.
-
-    Args:
-        distance: The distance that a step must exceed.
-        kwargs: Arguments of Gymnasium's HalfCheetah.
-    """
-
-    def __init__(self, distance: float = 0.05, **kwargs: Any) -> None:
-        super().__init__(**kwargs)
-        EzPickle.__init__(self, distance, **kwargs)  # after HalfCheetah's: copies use these
-        self.distance = distance
-
-    def step(  # type: ignore[override]
-        self, action: np.ndarray
-    ) -> tuple[np.ndarray, float, bool, bool, dict[str, Any]]:
-        """See `gymnasium.Env.step`."""
-        before = self.data.qpos[0]
-        observation, _, terminated, truncated, info = super().step(action)  # type: ignore[no-untyped-call]
-        reward = float(self.data.qpos[0] - before > self.distance)
-        return observation, reward, terminated, truncated, info
-
 
 class SparseRunner(gym.Wrapper[Any, Any, Any, Any]):
     """+1 for every step with a forward speed above `speed`, else 0; a fall ends the episode.
 
-    There is no control cost, and no reward for being upright.
+    There is no control cost, and no reward for being upright. Random actions seldom reach the
+    speed.
 
     Args:
         robot: One of Gymnasium's robots that report their speed, such as "Hopper".

@@ -1,7 +1,7 @@
 """Goal tasks: the reward for an achieved and a desired goal; bit flipping, the smallest one."""
 
 from collections.abc import Callable
-from typing import Any, NamedTuple, NoReturn
+from typing import Any, NamedTuple
 
 import gymnasium as gym
 import numpy as np
@@ -129,23 +129,14 @@ def _look(task: gym.Env[Any, Any], reward: GoalReward) -> GoalTask:
         )
     wrong = np.flatnonzero(~np.isclose(computed, paid, rtol=1e-4, atol=1e-4))
     if wrong.size:
-        _refuse(task, steps[wrong[0]], float(computed[wrong[0]]), paid[wrong[0]])
+        raise InputError(
+            f"compute_reward of {task} says {computed[wrong[0]]:g} where a step paid"
+            f" {paid[wrong[0]]:g}: relabelled transitions would disagree with real ones. Goals are"
+            " rounded to float32 here, so none may lie right on a threshold"
+        )
     rewards = np.unique(np.concatenate([computed, perfect]) + 0.0)  # no -0
     ends, goal = _method(task, "compute_terminated"), steps[-1]["desired_goal"]
     return GoalTask(rewards.tolist(), None if ends is None else bool(ends(goal, goal, {})))
-
-
-def _refuse(task: gym.Env[Any, Any], raw: Any, computed: float, paid: float) -> NoReturn:
-    """Raises an error with the paid and the computed reward and the likely reason."""
-    exact = _compute_reward(task)(raw["achieved_goal"], raw["desired_goal"], {})
-    reason = (
-        "its goals are rounded to float32 here, and some lie right on the threshold"
-        if np.isclose(float(exact), paid, rtol=1e-4, atol=1e-4)
-        else "relabelled transitions would disagree with real ones"
-    )
-    raise InputError(
-        f"compute_reward of {task} says {computed:g} where a step paid {paid:g}: {reason}"
-    )
 
 
 class BitFlip(gym.Env[Observation, np.integer]):

@@ -84,7 +84,6 @@ class Maze(FiniteTask):
 
     goal: Any
 
-    spec = TableSpec(NUM_STATES, NUM_ACTIONS)
     start = START
     horizon = HORIZON
 
@@ -98,10 +97,6 @@ class Maze(FiniteTask):
         if not 2 <= size <= SIDE:
             raise InputError(f"size must be from 2 to {SIDE}, got {size!r}")
         return cls(goal=(size - 1) * SIDE + size - 1)
-
-    def final(self) -> Bool[Array, " state"]:
-        """The goal alone."""
-        return jnp.arange(NUM_STATES) == self.goal
 
     def step(self, state: Int[Array, ""], action: Int[Array, ""]) -> Outcome:
         """The next state, the reward, and whether the goal was entered."""

@@ -6,7 +6,7 @@ from typing import Any, Literal, NoReturn
 
 import numpy as np
 
-from rewardshift.auto import AUTO, Cautious, shift_on_data
+from rewardshift.auto import Cautious, chosen_shift
 from rewardshift.errors import InputError, needs
 from rewardshift.shift import Shift, as_single_shift
 
@@ -49,11 +49,7 @@ def to_d3rlpy(
         gamma: The discount of the algorithm, for `"auto"`.
         dataset: The data set from which `"auto"` chooses.
     """
-    chosen = shift_on_data(
-        Cautious("zero") if isinstance(shift, str) and shift == AUTO else shift,
-        gamma,
-        lambda: _all_rewards(dataset),
-    )
+    chosen = chosen_shift(shift, gamma, lambda: _all_rewards(dataset), Cautious("zero"))
     if chosen.credits_ends:
         raise InputError(
             f"a reward scaler of d3rlpy does not know what is terminal, so it cannot be {chosen}:"
@@ -85,7 +81,7 @@ def shift_dataset(
             "a SparseRewardTransitionPicker writes primal rewards: shift the data set with another"
             " picker, and give the result one whose rewards are shifted"
         )
-    chosen = shift_on_data(shift, gamma, lambda: _all_rewards(dataset))
+    chosen = chosen_shift(shift, gamma, lambda: _all_rewards(dataset), Cautious())
     shifted = {id(episode): _shift_episode(episode, chosen) for episode in dataset.episodes}
     buffer = InfiniteBuffer()
     for number in range(dataset.transition_count):

@@ -7,7 +7,7 @@ from typing import Any, Literal, NoReturn
 
 import numpy as np
 
-from rewardshift.auto import Cautious, shift_on_data
+from rewardshift.auto import Cautious, chosen_shift
 from rewardshift.errors import InputError, needs
 from rewardshift.shift import Shift
 from rewardshift.wrappers import METADATA_KEY, recorded_shift
@@ -56,7 +56,7 @@ def shift_minari(
             f"the data set {dataset.id!r} was recorded under ShiftReward, so it is shifted already,"
             f" by {recorded}: use it as it is, or record it again without the wrapper"
         )
-    chosen = shift_on_data(shift, gamma, lambda: _all_rewards(dataset))
+    chosen = chosen_shift(shift, gamma, lambda: _all_rewards(dataset), Cautious())
     return MinariDataset(ShiftedStorage(dataset.storage, chosen), dataset.episode_indices)
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from rewardshift.auto import as_rule
+from rewardshift.auto import Auto
 from rewardshift.errors import InputError, needs
 from rewardshift.probe import Probe, play_copy
 from rewardshift.shift import Shift
@@ -109,7 +109,7 @@ class VecShiftReward(Shifting, VecEnvWrapper):
         super().__init__(venv)
         refuse_second_shift(venv, next(iter(shifts_around(venv)), None))
         self._begin(partial(_play_one_of, venv), shift, gamma, warn)
-        self._auto = as_rule(shift) is not None
+        self._auto = isinstance(shift, str | Auto)
         self._began = False
 
     def reset(self) -> VecEnvObs:
