@@ -3,7 +3,6 @@
 import contextlib
 import math
 import os
-import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -24,19 +23,16 @@ from rich.table import Column, Table
 import rewardshift.paper  # noqa: F401  registers the figures
 from rewardshift.checks import Count, checked
 from rewardshift.cli.progress import SECONDS
-from rewardshift.errors import InputError, TrainingError, shown
+from rewardshift.errors import InputError, TrainingError
 from rewardshift.lab import FIGURES, find_figure
 from rewardshift.lab.cluster import RayCluster
 from rewardshift.lab.figure import PresetName, Unit, duration
 from rewardshift.lab.processes import Processes
 from rewardshift.lab.runner import (
-    WHOLE,
     Outcome,
     Place,
     Plan,
-    Shard,
     gather,
-    missing_seeds,
     pending_units,
     run_units,
     share_done,
@@ -84,7 +80,6 @@ def reproduce(
     preset: PresetName = "quick",
     seeds: Annotated[int | None, tyro.conf.arg(metavar="INT")] = None,
     out: Path = Path("out"),
-    shard: Annotated[str, tyro.conf.arg(metavar="I/N")] = "1/1",
     place: PlaceOptions = PlaceOptions(),  # noqa: B008  tyro's default
     terminal: Literal["zero", "absorbing"] = "zero",
 ) -> None:
@@ -98,8 +93,6 @@ def reproduce(
         preset: The size of the run.
         seeds: The number of seeds; by default the preset's.
         out: The folder for the results, with a subfolder for each figure.
-        shard: The part of the work to run here, for example 2/4, the second of four, if several
-            machines share the work. Afterwards the command without --shard combines the results.
         place: Where to run.
         terminal: "zero" cuts the shift off at a terminal state, as the paper does;
             "absorbing" makes it exactly policy-invariant. Figures whose methods have treatments of
@@ -120,14 +113,11 @@ def reproduce(
         )
         for name in names
     ]
-    part = _parse_shard(shard)
     failed = []
-    work = [(plan, pending_units(plan, part)) for plan in plans]
+    work = [(plan, pending_units(plan)) for plan in plans]
     for plan, units in work:
         failed += run_with_progress(plan, units, machines)
-        if part != WHOLE and missing_seeds(plan):
-            print(f"{plan.figure}: shard {shard} is done; others are missing")
-        elif gather(plan):
+        if gather(plan):
             _print_claims(plan.figure, write_figure(plan.folder))
             print(f"picture: {plan.folder / 'figure.png'}")
     print(f"report:  {write_page(out)}")
@@ -136,15 +126,6 @@ def reproduce(
             f"{len(failed)} unit{'s' * (len(failed) > 1)} of work failed, see above; the same"
             " command runs what is missing"
         )
-
-
-def _parse_shard(text: str) -> Shard:
-    parts = re.fullmatch("([0-9]{1,9})/([0-9]{1,9})", text)
-    if parts is not None:
-        shard = Shard(*map(int, parts.groups()))
-        if 1 <= shard.number <= shard.of:
-            return shard
-    raise InputError(f"shard must be I/N with I from 1 to N, for example 2/4, got {shown(text)}")
 
 
 def _print_claims(figure: str, claims: list[dict[str, Any]]) -> None:

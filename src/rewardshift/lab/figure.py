@@ -279,10 +279,6 @@ class Figure:
         """The style of a method of the figure."""
         return method.style or PALETTE[self.methods.index(method) % len(PALETTE)]
 
-    def unit(self, preset: str, terminal: Terminal, group: Group, seeds: Sequence[int]) -> Unit:
-        """These seeds of a group, as a unit of work."""
-        return Unit(*group, tuple(seeds), self.presets[preset].budget, terminal)
-
     @property
     def groups(self) -> list[Group]:
         """The groups of tasks and methods that units of work cover.

@@ -127,14 +127,6 @@ class Plan:
         )
 
 
-class Shard(NamedTuple):
-    """Part `number`, from 1 on, of the `of` parts into which a figure's work is divided."""
-
-    number: int
-    of: int
-
-
-WHOLE = Shard(1, 1)
 RUNNING = "running"  # the folder of unfinished units
 RETRIES = 2  # the number of restarts of a unit after its process or its machine is lost
 
@@ -160,28 +152,18 @@ class Place(Protocol):
         ...
 
 
-def pending_units(plan: Plan, shard: Shard = WHOLE) -> list[Unit]:
-    """The unfinished work of a shard.
-
-    The shard of a seed does not depend on the finished work, so shards on different machines, with
-    or without a common folder, never do the same work.
-    """
+def pending_units(plan: Plan) -> list[Unit]:
+    """The unfinished work."""
     for folder in (plan.out, plan.folder, plan.folder / "units"):
         writable_folder(folder)
     figure = plan.declared.at(plan.preset)
-    size, turn = figure.seeds_per_unit, itertools.count()
+    budget, size = figure.presets[plan.preset].budget, figure.seeds_per_unit
     units = []
     for group in figure.groups:
-        mine = {
-            seed
-            for first in range(0, plan.seeds, size)
-            if next(turn) % shard.of == shard.number - 1
-            for seed in range(first, first + size)
-        }
-        missing = [seed for seed in plan.unfinished_seeds(group) if seed in mine]
+        seeds = tuple(plan.unfinished_seeds(group))
         units += [
-            figure.unit(plan.preset, plan.terminal, group, missing[i : i + size])
-            for i in range(0, len(missing), size)
+            Unit(*group, seeds[first : first + size], budget, plan.terminal)
+            for first in range(0, len(seeds), size)
         ]
     return units
 
