@@ -250,7 +250,7 @@ def test_a_figure_of_continuous_control_runs(tmp_path: Path) -> None:
     curves = read_results(plan.folder)
     assert [curve.method for curve in curves] == ["td3-0.5", "td3", "td3+0.5", "auto"]
     assert all(list(curve.steps) == [300, 600] for curve in curves)
-    assert write_figure(plan.folder)[0]["until"] == 100_000
+    assert write_figure(plan.folder).claims[0]["until"] == 100_000
 
 
 def test_a_preset_may_take_fewer_tasks() -> None:

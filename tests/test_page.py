@@ -310,7 +310,8 @@ def attacked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     provenance = json.loads((folder / "provenance.json").read_text())
     provenance |= {"note": ATTACK, ATTACK: ATTACK, "missing": [ATTACK], "command": ATTACK}
     write_provenance(folder, provenance)
-    return write_report(folder.parent)
+    write_report(folder.parent)
+    return folder.parent / "report.html"
 
 
 def test_an_attack_is_text_in_the_page_and_in_the_picture(attacked: Path) -> None:

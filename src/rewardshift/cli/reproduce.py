@@ -113,14 +113,15 @@ def reproduce(
         )
         for name in names
     ]
-    failed = []
+    failed, judged = [], []
     work = [(plan, pending_units(plan)) for plan in plans]
     for plan, units in work:
         failed += run_with_progress(plan, units, machines)
         if gather(plan):
-            _print_claims(plan.figure, write_figure(plan.folder))
+            judged.append(write_figure(plan.folder))
+            _print_claims(plan.figure, judged[-1].claims)
             print(f"picture: {plan.folder / 'figure.png'}")
-    print(f"report:  {write_page(out)}")
+    print(f"report:  {write_page(out, known=judged)}")
     if failed:
         raise TrainingError(
             f"{len(failed)} unit{'s' * (len(failed) > 1)} of work failed, see above; the same"

@@ -13,7 +13,6 @@ from rewardshift.errors import InputError, TrainingError, shown
 from rewardshift.files import as_path
 from rewardshift.lab.figure import Unit
 from rewardshift.lab.processes import Processes
-from rewardshift.lab.results import read_results
 from rewardshift.lab.runner import Outcome, Place, Plan, gather, pending_units, run_units
 from rewardshift.lab.sweep.agents import SweptAgent
 from rewardshift.lab.sweep.constants import Constant, Constants, method_name
@@ -195,7 +194,7 @@ def answer(file: SweepFile, seeds: int, out: Path, place: Place, work: Work = _w
     plan = plan_sweep(file, seeds, out, place.slots() or seeds)
     with sweep_folder(out, file):
         failed = work(plan, pending_units(plan), place)
-        claims = write_figure(plan.folder) if gather(plan) else []
+        judged = write_figure(plan.folder) if gather(plan) else None
     if failed:
         error = TrainingError(
             f"{len(failed)} unit{'s' * (len(failed) > 1)} of work failed; the same sweep runs what"
@@ -204,4 +203,5 @@ def answer(file: SweepFile, seeds: int, out: Path, place: Place, work: Work = _w
         for outcome in failed:
             error.add_note(f"{outcome.unit.methods}, seeds {outcome.unit.seeds}: {outcome.error}")
         raise error
-    return response_of(file, read_results(plan.folder), claims, write_page(out))
+    assert judged is not None  # as no unit failed
+    return response_of(file, judged.curves, judged.claims, write_page(out, known=[judged]))
