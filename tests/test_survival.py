@@ -179,7 +179,7 @@ def test_a_unit_goes_on_from_its_last_checkpoint(
 ) -> None:
     """Killed in the second half of a unit, it does not begin again, and ends the same."""
     figure = FIGURES["curiosity-stored"]
-    budget = replace(figure.presets["smoke"].budget["MultiRoom"], steps=14_000)
+    budget = replace(figure.presets["smoke"].budget, steps=14_000)
     unit = Unit(tuple(figure.tasks), ("rnd-1",), (0,), budget, "zero")
     whole = train_unit(figure, unit, tmp_path / "whole")
     code = (

@@ -38,8 +38,7 @@ def list_figures(*, cost: bool = False) -> None:
 
 def _print_details(figure: Figure, name: str) -> None:
     """Prints the budget of a preset in lifetimes, and the tasks left out."""
-    tell = figure.lifetimes or budget_lifetimes
-    told = (tell(figure, task, name) for task in figure.at(name).tasks)
+    told = (budget_lifetimes(figure, task, name) for task in figure.at(name).tasks)
     if found := sorted(count for count in told if count is not None):
         ends = dict.fromkeys(rounded(count) for count in (found[0], found[-1]))
         noun = "lifetime" if list(ends) == ["1"] else "lifetimes"

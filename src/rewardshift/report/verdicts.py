@@ -289,11 +289,11 @@ def _sign(panel: Panel) -> float:
 
 def _declared(figure: Figure, panel: Panel, claim: Claim, preset: str) -> dict[str, Any]:
     """The entry of a claim that is not tested."""
-    plan, tell = figure.presets[preset], figure.lifetimes or budget_lifetimes
+    plan = figure.presets[preset]
     return {
         **{key: getattr(claim, key) for key in CLAIMED},
         "preset": preset,
-        "lifetimes": tell(figure, panel.task, preset),
+        "lifetimes": budget_lifetimes(figure, panel.task, preset),
         **dict.fromkeys(MEASURED),
         "verdict": "not tested",
         "core_hours": plan.left_out.get(panel.task, plan.core_hours),
