@@ -152,7 +152,7 @@ OPTIONS: dict[str, dict[str, st.SearchStrategy[Any]]] = {
         "--env": st.sampled_from(["CartPole-v1", "x"]), "--data": ANY, "--steps": NUMBER,
         "--gamma": NUMBER, "--tau": NUMBER, "--every": NUMBER, "--seconds": NUMBER,
     },
-    "list": {"--cost": st.just(())},
+    "list": {},
     "report": {},
     "data inspect": {},
     "data list": {},

@@ -3,7 +3,6 @@
 import json
 import multiprocessing
 import os
-import re
 import signal
 import subprocess
 import sys
@@ -238,10 +237,3 @@ def test_a_run_in_a_thread(tmp_path: Path) -> None:
     with ThreadPoolExecutor(1) as pool:
         run = pool.submit(train, SMALL, Probe, budget=BUDGET, folder=tmp_path / "run")
         assert run.result().finished
-
-
-def test_the_cost_of_every_figure_is_told(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["list", "--cost"]) == 0
-    rows = re.findall(r"│ ([\w-]+) +│ (\w+) +│ +([\d,]+) +│ +([\d,.]+) +│", capsys.readouterr().out)
-    assert [row[:2] for row in rows] == [(f.name, p) for f in FIGURES.values() for p in f.presets]
-    assert ("control", "paper", "200", "2,778") in rows

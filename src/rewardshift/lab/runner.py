@@ -8,7 +8,6 @@ last checkpoint. A failing unit does not stop the others.
 import contextlib
 import importlib
 import itertools
-import re
 import shutil
 import tempfile
 import time
@@ -16,7 +15,7 @@ import traceback
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import NamedTuple, Protocol, runtime_checkable
+from typing import NamedTuple, Protocol
 
 from rewardshift.errors import FOREIGN, ForeignError, InputError, TrainingError, shown
 from rewardshift.files import writable_folder
@@ -139,16 +138,17 @@ class Outcome(NamedTuple):
     error: str | None
 
 
-@runtime_checkable
 class Place(Protocol):
-    """A place that performs units of work; the runner keeps the results."""
+    """A place that performs units of work; the runner keeps the results.
+
+    Args:
+        jobs: The number of units performed at once; 0 if that is not known.
+    """
+
+    jobs: int
 
     def perform(self, plan: Plan, units: list[Unit]) -> Iterator[Outcome]:
         """Performs the units and yields each one's outcome when it ends."""
-        ...
-
-    def slots(self) -> int:
-        """The number of units performed at once."""
         ...
 
 
@@ -188,15 +188,6 @@ def run_units(plan: Plan, units: list[Unit], place: Place) -> Iterator[Outcome]:
             save_unit(plan.folder, outcome.result)
             shutil.rmtree(plan.running(outcome.unit), ignore_errors=True)
         yield outcome
-
-
-def share_done(plan: Plan, unit: Unit) -> float:
-    """The share of a unit that is done, by its last checkpoint here; 0 if none tells."""
-    times = plan.running(unit) / TIMES
-    text = times.read_text(errors="replace") if times.is_file() else ""
-    steps = re.findall(r"^(\d+),\d+\.\d{3}$", text, re.MULTILINE)
-    length = getattr(unit.budget, "steps", None)
-    return min(1.0, int(steps[-1]) / length) if steps and length else 0.0
 
 
 def perform(plan: Plan, unit: Unit) -> Outcome:

@@ -191,7 +191,7 @@ def answer(file: SweepFile, seeds: int, out: Path, place: Place, work: Work = _w
         place: The place that performs the units of work.
         work: A function that runs units of work.
     """
-    plan = plan_sweep(file, seeds, out, place.slots() or seeds)
+    plan = plan_sweep(file, seeds, out, place.jobs or seeds)
     with sweep_folder(out, file):
         failed = work(plan, pending_units(plan), place)
         judged = write_figure(plan.folder) if gather(plan) else None
