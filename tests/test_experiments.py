@@ -21,7 +21,6 @@ from rewardshift.files import writable_folder, write_atomic
 from rewardshift.lab import FIGURES
 from rewardshift.lab.figure import Curve
 from rewardshift.lab.processes import Processes, _begin_work
-from rewardshift.lab.provenance import made_with
 from rewardshift.lab.results import (
     UnitResult,
     load_units,
@@ -52,15 +51,6 @@ def run(plan: Plan, jobs: int = 1) -> list[tuple[int, ...]]:
 
 def pending_seeds(plan: Plan) -> list[tuple[int, ...]]:
     return [unit.seeds for unit in pending_units(plan)]
-
-
-@pytest.mark.parametrize(
-    ("changes", "match"),
-    [({"preset": "huge"}, "'huge'"), ({"seeds": 0}, "got 0"), ({"figure": "x"}, "'x'")],
-)
-def test_a_bad_plan_is_refused(changes: dict[str, object], match: str, tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=match):
-        replace(smoke(tmp_path), **changes)  # type: ignore[arg-type]
 
 
 def test_units_group_the_missing_seeds_and_finished_ones_are_not_run_again(tmp_path: Path) -> None:
@@ -150,22 +140,13 @@ def test_the_provenance_says_what_made_the_results(tmp_path: Path) -> None:
     )
     assert provenance["duration"] > 0
     assert provenance["budget"].startswith("Budget(steps=20, ")
-    assert {"commit", "machine"} <= set(provenance)
+    head = subprocess.run(
+        ["git", "rev-parse", "HEAD"], cwd=Path(__file__).parent, capture_output=True, check=True
+    )
+    assert provenance["commit"].removesuffix("+changes") == head.stdout.decode().strip()
+    assert "machine" in provenance
     assert {"python", "jax", "numpy", "scipy", "rewardshift"} <= set(provenance["versions"])
     assert str(tmp_path) not in json.dumps(provenance)
-
-
-def test_the_commit_is_that_of_the_source() -> None:
-    head = subprocess.run(
-        ["git", "rev-parse", "HEAD"],
-        cwd=Path(__file__).parent,
-        capture_output=True,
-        text=True,
-        check=True,
-    ).stdout.strip()
-    commit = made_with()["commit"]
-    assert commit is not None
-    assert commit.removesuffix("+changes") == head
 
 
 def test_two_machines_results_name_both(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ import tempfile
 import time
 import traceback
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
@@ -36,21 +36,6 @@ from rewardshift.training.config import chosen_seeds
 from rewardshift.training.run_folder import TIMES, time_spent
 
 
-class Made(NamedTuple):
-    """A figure without a registered name.
-
-    Args:
-        figure: The figure.
-        command: The command that makes and runs it.
-        module: The module of a function of the user that every unit of work runs. Each unit then
-            needs a process of its own: foreign code may leave something behind, or end the process.
-    """
-
-    figure: Figure
-    command: str
-    module: str | None = None
-
-
 @dataclass(frozen=True)
 class Plan:
     """A plan to run a figure, checked when it is made.
@@ -62,8 +47,9 @@ class Plan:
         terminal: The treatment of terminal states: the paper's `"zero"`, or `"absorbing"`.
         out: The folder for results; those of the figure go to `out/figure`.
         made: The figure itself, if it was made on the spot. Otherwise its name finds it.
-        module: The module that a worker imports: the one that registered the figure, or that of
-            the user's function.
+        made_by: The command that makes and runs such a figure.
+        module: The module that a worker imports: that of a function of the user that every unit of
+            such a figure runs, or the one that registered the figure, which is found.
     """
 
     figure: str
@@ -71,23 +57,24 @@ class Plan:
     seeds: int
     terminal: Terminal
     out: Path
-    made: Made | None = None
-    module: str | None = field(init=False)
+    made: Figure | None = None
+    made_by: str = ""
+    module: str | None = None
 
     def __post_init__(self) -> None:
         self.declared.preset(self.preset)
         chosen_seeds(self.seeds)
-        module = MODULES.get(self.figure) if self.made is None else self.made.module
-        object.__setattr__(self, "module", module)
+        if self.made is None:
+            object.__setattr__(self, "module", MODULES.get(self.figure))
 
     @property
     def declared(self) -> Figure:
         """The figure."""
-        return find_figure(self.figure) if self.made is None else self.made.figure
+        return find_figure(self.figure) if self.made is None else self.made
 
     @property
     def isolated(self) -> bool:
-        """Whether every unit of work needs a process of its own."""
+        """Whether every unit needs a process of its own, because it runs foreign code."""
         return self.made is not None and self.module is not None
 
     @property
@@ -117,7 +104,7 @@ class Plan:
     def command(self) -> str:
         """The command that runs this plan."""
         if self.made is not None:
-            return self.made.command
+            return self.made_by
         theirs = self.module is not None and self.module.partition(".")[0] != "rewardshift"
         found = f"--import {self.module} " if theirs else ""
         return (

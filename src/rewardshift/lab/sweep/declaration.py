@@ -29,7 +29,7 @@ from rewardshift.files import (
 )
 from rewardshift.lab import FIGURES
 from rewardshift.lab.figure import Claim, Figure, Method, Panel, Preset
-from rewardshift.lab.runner import Made, Plan
+from rewardshift.lab.runner import Plan
 from rewardshift.lab.sweep.agents import SweptAgent
 from rewardshift.lab.sweep.constants import (
     METRICS,
@@ -257,5 +257,4 @@ def plan_sweep(file: SweepFile, seeds: int, out: Path, jobs: int) -> Plan:
     module = None
     if isinstance(subject, SweptTrial):
         module = getattr(subject.function, "func", subject.function).__module__  # of a partial
-    made = Made(figure, file.command, module)
-    return Plan(SWEEP, SWEEP, seeds, subject.shift.terminal, out, made)
+    return Plan(SWEEP, SWEEP, seeds, subject.shift.terminal, out, figure, file.command, module)
