@@ -35,7 +35,6 @@ from rewardshift.lab.runner import (
     pending_units,
     run_units,
 )
-from rewardshift.report import write_figure
 
 
 def smoke(out: Path, seeds: int = 2, figure: str = "figure1") -> Plan:
@@ -223,15 +222,6 @@ def test_a_unit_of_several_tasks_gives_every_panel_its_curves(tmp_path: Path) ->
     assert all(np.isfinite(curve.values).all() for curve in curves)
     head, *_ = (tmp_path / "maze-sizes" / "results.csv").read_text().splitlines()
     assert head == "figure,panel,method,seed,step,value"
-
-
-def test_a_figure_of_continuous_control_runs(tmp_path: Path) -> None:
-    plan = smoke(tmp_path, seeds=1, figure="sparse-cheetah")
-    run(plan)
-    curves = read_results(plan.folder)
-    assert [curve.method for curve in curves] == ["td3-0.5", "td3", "td3+0.5", "auto"]
-    assert all(list(curve.steps) == [300, 600] for curve in curves)
-    assert write_figure(plan.folder).claims[0]["until"] == 100_000
 
 
 def test_a_preset_may_take_fewer_tasks() -> None:

@@ -268,11 +268,6 @@ def test_missing_rows_are_named(folder: Path) -> None:
         write_figure(folder)
 
 
-def test_a_folder_without_results_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="no results"):
-        write_report(tmp_path)
-
-
 def test_results_that_were_changed_are_told_by_their_seal(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -267,11 +267,6 @@ class Figure:
             )
         return self.presets[name]
 
-    @property
-    def usual_preset(self) -> str:
-        """`"quick"`, or the only preset of a figure that was made on the spot."""
-        return "quick" if "quick" in self.presets else next(iter(self.presets))
-
     def style(self, method: Method) -> Style:
         """The style of a method of the figure."""
         return method.style or PALETTE[self.methods.index(method) % len(PALETTE)]

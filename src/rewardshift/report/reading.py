@@ -145,7 +145,7 @@ class Report(NamedTuple):
         figures: All of them: its sweep, or else all that are known.
         judged: Those with results.
         claims: The claims of all, judged. Those of a figure without results are not tested, at the
-            cost of its usual preset.
+            cost of its preset `quick`.
     """
 
     figures: Mapping[str, Figure]
@@ -179,7 +179,7 @@ def read_report(out: Path, known: Iterable[Judged] = ()) -> Report:
         if name in done or all((out / name / file).exists() for file in (RESULTS, CLAIMS))
     }
     claims = {
-        name: judged[name].claims if name in judged else judge(figure, [], figure.usual_preset)
+        name: judged[name].claims if name in judged else judge(figure, [], "quick")
         for name, figure in figures.items()
     }
     return Report(figures, judged, claims)
