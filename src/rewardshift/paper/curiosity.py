@@ -47,11 +47,19 @@ TASKS = {
 QUICK_STEPS = dict.fromkeys(TASKS, 40_000) | {"MountainCar": 200_000}
 PAPER_STEPS = dict.fromkeys(TASKS, 200_000) | {"FourRooms-7": 500_000, "FourRooms-9": 500_000}
 WIDE = {"intrinsic.width": 512}
+SMOKE = smoke_preset(
+    Budget(400, evaluations=2, evaluation_episodes=1, settings={"intrinsic.width": 16}), 120
+)
 QUICK = Preset(
     seeds=10,
     budget=budgets(QUICK_STEPS, settings={"intrinsic.width": 128}),
     seconds=9000,
     note="40,000 of 200,000 to 500,000 steps on MiniGrid, RND 128 instead of 512 wide",
+)
+PAPER = Preset(
+    seeds=10,
+    budget=budgets(PAPER_STEPS, evaluations=50, evaluation_episodes=10, settings=WIDE),
+    seconds=450_000,
 )
 
 
@@ -137,18 +145,7 @@ CURIOSITY = Figure(
         Method("dqn-0.5-scaled", "DQN -0.5, scaled inputs", HALF.agent, Style("#6baed6", "--")),
     ),
     claims=orderings(TASKS, ORDER),
-    presets={
-        "smoke": smoke_preset(
-            Budget(400, evaluations=2, evaluation_episodes=1, settings={"intrinsic.width": 16}),
-            120,
-        ),
-        "quick": QUICK,
-        "paper": Preset(
-            seeds=10,
-            budget=budgets(PAPER_STEPS, evaluations=50, evaluation_episodes=10, settings=WIDE),
-            seconds=450_000,
-        ),
-    },
+    presets={"smoke": SMOKE, "quick": QUICK, "paper": PAPER},
     seeds_per_unit=10,
     revision=4,
 )
@@ -177,11 +174,11 @@ CURIOSITY_ABLATION = replace(
     methods=(_rnd(0.0), *(_rnd(bias) for bias in ABLATION)),
     claims=orderings(TASKS, (*HELPS, *TOO_MUCH)),
     presets={
-        "smoke": replace(CURIOSITY.presets["smoke"], seconds=156),
+        "smoke": replace(SMOKE, seconds=156),
         "quick": replace(
             QUICK, seconds=1500, note=f"{QUICK.note}, one of five tasks", left_out=LEFT_OUT
         ),
-        "paper": replace(CURIOSITY.presets["paper"], seconds=585_000),
+        "paper": replace(PAPER, seconds=585_000),
     },
     form="constants",
     constants="shift of RND's bonus",
@@ -201,9 +198,9 @@ CURIOSITY_STORED = replace(
     methods=(_rnd(-1.0), STORED),
     claims=orderings(["MultiRoom"], [NO_MATTER], "fresh-like-stored", source="ours", alike=0.1),
     presets={
-        "smoke": CURIOSITY.presets["smoke"],
+        "smoke": SMOKE,
         "quick": replace(QUICK, seconds=500),
-        "paper": replace(CURIOSITY.presets["paper"], seconds=20_000),
+        "paper": replace(PAPER, seconds=20_000),
     },
 )
 
@@ -245,14 +242,14 @@ CURIOSITY_EXPLAINED = replace(
     methods=(_rnd(0.0), *PILED, *CONSTANTS),
     claims=orderings(["MultiRoom"], SAME, "{better}-like-{worse}", source="ours", alike=0.1),
     presets={
-        "smoke": replace(CURIOSITY.presets["smoke"], seconds=40),
+        "smoke": replace(SMOKE, seconds=40),
         "quick": replace(
             QUICK,
             budget=budgets(QUICK_STEPS, settings=WIDE),
             seconds=4300,
             note="40,000 of 200,000 steps",
         ),
-        "paper": replace(CURIOSITY.presets["paper"], seconds=40_000),
+        "paper": replace(PAPER, seconds=40_000),
     },
     seeds_per_unit=1,  # a quarter cheaper than ten: `benchmarks/seeds.py`
     columns=3,

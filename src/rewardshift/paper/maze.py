@@ -45,6 +45,10 @@ def _alike(method: Method) -> tuple[str, str, str]:
 
 
 BUDGET = Budget(1000, evaluations=100, evaluation_episodes=50)
+SMOKE = smoke_preset(replace(BUDGET, steps=20, evaluations=2), 10)
+QUICK = Preset(seeds=8, budget=BUDGET, seconds=13)
+PAPER = Preset(seeds=10, budget=BUDGET, seconds=15)
+
 FIGURE1 = Figure(
     name="figure1",
     title="Figure 1: exploration in the maze",
@@ -92,11 +96,7 @@ FIGURE1 = Figure(
             bound=0.1,  # the paper names no number for "near optimal"
         ),
     ),
-    presets={
-        "smoke": smoke_preset(replace(BUDGET, steps=20, evaluations=2), 10),
-        "quick": Preset(seeds=8, budget=BUDGET, seconds=13),
-        "paper": Preset(seeds=10, budget=BUDGET, seconds=15),
-    },
+    presets={"smoke": SMOKE, "quick": QUICK, "paper": PAPER},
     x_label="training episodes",
     run=run_tables,
     unit_spans=("task", "method"),
@@ -137,8 +137,8 @@ MAZE_SIZES = replace(
         ),
     ),
     presets={
-        "smoke": replace(FIGURE1.presets["smoke"], seconds=12),
-        "quick": replace(FIGURE1.presets["quick"], seconds=15),
-        "paper": replace(FIGURE1.presets["paper"], seconds=25),
+        "smoke": replace(SMOKE, seconds=12),
+        "quick": replace(QUICK, seconds=15),
+        "paper": replace(PAPER, seconds=25),
     },
 )
