@@ -15,7 +15,7 @@ import traceback
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, runtime_checkable
 
 from rewardshift.errors import FOREIGN, ForeignError, InputError, TrainingError, shown
 from rewardshift.files import writable_folder
@@ -125,6 +125,7 @@ class Outcome(NamedTuple):
     error: str | None
 
 
+@runtime_checkable
 class Place(Protocol):
     """A place that performs units of work; the runner keeps the results.
 
