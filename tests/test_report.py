@@ -107,7 +107,7 @@ def test_the_list_tells_lifetimes_and_tasks_left_out(
     monkeypatch.setitem(FIGURES, "maze-sizes", replace(sizes, presets={"quick": quick}))
     assert main(["list"]) == 0
     said = capsys.readouterr().out
-    assert "trains for 0.98 to 20 lifetimes of a shift" in said  # auto
+    assert "trains for 0.98 to 40 lifetimes of a shift" in said  # auto
     assert "leaves out S20 (about 7.5 core-hours), S15 (about 1 core-hours)" in said
     assert "quick    8 seeds, 4 units of work, about 2 h\n" in said
 
