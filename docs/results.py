@@ -2,22 +2,23 @@
 
 import re
 from collections.abc import Mapping, Sequence
+from functools import cache
 from pathlib import Path
 
 import numpy as np
 
 from rewardshift.lab import FIGURES
-from rewardshift.lab.figure import SCENARIOS, Figure, Panel, duration, rounded
-from rewardshift.lab.results import read_provenance, read_results
+from rewardshift.lab.figure import SCENARIOS, Panel, duration, rounded
 from rewardshift.paper.lifetime import JUDGED, SIGNS, fitted_lifetime
-from rewardshift.report import judged_folders, summary
 from rewardshift.report.plots import in_words
 from rewardshift.report.reading import (
     COLUMNS,
     TITLES,
+    Judged,
+    Report,
     differences,
-    read_claims,
     read_reading,
+    read_report,
 )
 from rewardshift.report.verdicts import reason, verdict_words
 
@@ -139,15 +140,17 @@ maze is not solved then:
 """
 
 
+@cache
+def results(folder: Path = RESULTS) -> Report:
+    """The judged results in a folder."""
+    return read_report(folder)
+
+
 def results_page() -> str:
     """The text of results.md."""
     absorbing = ", with absorbing terminal states"
     questions = {
-        question: [
-            folder
-            for folder in judged_folders(RESULTS)
-            if FIGURES[folder.name].scenario == scenario
-        ]
+        question: [one for one in results().judged.values() if one.figure.scenario == scenario]
         for scenario, question in SCENARIOS.items()
     }
     return TOP + "\n".join(
@@ -155,26 +158,25 @@ def results_page() -> str:
             f"## In short\n\n{_in_short(questions)}\n",
             INTRODUCTION,
             *(
-                "\n".join((f"## {question}\n", *map(_figure, folders)))
-                for question, folders in questions.items()
+                "\n".join((f"## {question}\n", *map(_figure, figures)))
+                for question, figures in questions.items()
             ),
             ABSORBING,
-            *(_figure(folder, absorbing) for folder in judged_folders(RESULTS / "absorbing")),
+            *(_figure(one, absorbing) for one in results(RESULTS / "absorbing").judged.values()),
             f"## All claims, counted\n\n{_verdicts()}\n",
             f"{UNTESTED}\n{_untested()}\n",
         )
     )
 
 
-def _in_short(questions: Mapping[str, Sequence[Path]]) -> str:
+def _in_short(questions: Mapping[str, Sequence[Judged]]) -> str:
     """The questions, each with the answer of its first figure, and the counts of verdicts."""
     lines = [
         f"- [{question}](#{_anchor(question)}) {reading.answer}"
-        for question, folders in questions.items()
-        if (reading := read_reading(folders[0]))
+        for question, figures in questions.items()
+        if (reading := read_reading(figures[0].folder))
     ]
-    done = {folder for folders in questions.values() for folder in folders}
-    unrun = ", ".join(name for name in FIGURES if RESULTS / name not in done)
+    unrun = ", ".join(name for name in FIGURES if name not in results().judged)
     left = f"- [Not run yet](#what-is-not-tested-and-why): {unrun}."
     return "\n".join((*lines, left, f"- {_counts()}"))
 
@@ -182,11 +184,10 @@ def _in_short(questions: Mapping[str, Sequence[Path]]) -> str:
 def _verdicts() -> str:
     """The counts of the verdicts, with a link from each figure that was run to its section."""
     links = {
-        folder.name: f"[{folder.name}](#{_anchor(FIGURES[folder.name].title)})"
-        for folder in judged_folders(RESULTS)
+        name: f"[{name}](#{_anchor(one.figure.title)})" for name, one in results().judged.items()
     }
     tables = []
-    for source, rows in summary(RESULTS).items():
+    for source, rows in results().summary.items():
         cells = [[links.get(row.figure, row.figure), *row.cells[1:]] for row in rows]
         tables.append(_markdown([[TITLES[source], *COLUMNS[1:]], *cells]))
     return "\n\n".join(tables)
@@ -195,13 +196,11 @@ def _verdicts() -> str:
 def _untested() -> str:
     """The figures with untested claims: the tasks that their quick preset runs and leaves out."""
     lines = [["figure", "untested claims", "`quick` runs", "`quick` leaves out"]]
-    folders = judged_folders(RESULTS)
-    done = {folder.name for folder in folders}
-    for name, claims in read_claims(folders).items():
+    for name, claims in results().claims.items():
         quick = FIGURES[name].presets["quick"]
         count = [claim["verdict"] for claim in claims].count("not tested")
         tasks = "; ".join(FIGURES[name].at("quick").tasks)
-        runs = "is run" if name in done else f"{tasks} ({rounded(quick.core_hours)})"
+        runs = "is run" if name in results().judged else f"{tasks} ({rounded(quick.core_hours)})"
         left = [f"{task} ({rounded(hours)})" for task, hours in quick.left_out.items()]
         if count:
             lines.append([name, f"{count}", runs, "; ".join(left)])
@@ -216,7 +215,7 @@ def readme() -> str:
 
 def _counts() -> str:
     """How many claims of the paper, and of ours, have each verdict."""
-    counts = {source: rows[-1].cells[1:5] for source, rows in summary(RESULTS).items()}
+    counts = {source: rows[-1].cells[1:5] for source, rows in results().summary.items()}
     theirs, ours = ([int(cell) for cell in counts[source]] for source in ("paper", "ours"))
     names = ("supported", "contradicted", "inconclusive", "not tested yet")
     paper, own = (
@@ -232,7 +231,7 @@ def page(name: str) -> str:
     tables = {"means": _means, "ends": _ends, "lifetimes": _lifetimes}
 
     def made(found: re.Match[str]) -> str:
-        return f"{found[1]}\n{tables[found[2]](RESULTS / found[3])}\n{found[4]}"
+        return f"{found[1]}\n{tables[found[2]](results().judged[found[3]])}\n{found[4]}"
 
     found = f"\n{_findings()}\n"
     return FOUND.sub(lambda place: place[1] + found + place[2], TABLE.sub(made, text))
@@ -241,11 +240,10 @@ def page(name: str) -> str:
 def _findings() -> str:
     """For each finding the tasks on which it holds, does not hold, or is open, and its seeds."""
     lines = [["finding", "holds", "the opposite holds", "open", "seeds", "figure"]]
-    claims = read_claims(judged_folders(RESULTS))
     for sentence, figure, better, worse in FINDINGS:
         about = [
             claim
-            for claim in claims[figure]
+            for claim in results().claims[figure]
             if (claim["better"], claim["worse"]) == (better, worse)
         ]
         # A claim with an allowance counts where there is none without.
@@ -268,32 +266,32 @@ def _anchor(title: str) -> str:
     return re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-")
 
 
-def _means(folder: Path) -> str:
+def _means(judged: Judged) -> str:
     """The mean of each method's curve, over steps and seeds, in the first panel of each task."""
-    figure, shown, values = _values(folder)
+    shown, values = _values(judged)
     lines = [["method", *(panel.title for panel in shown)]]
-    for method in figure.methods:
+    for method in judged.figure.methods:
         found = [values.get((panel.name, method.name)) for panel in shown]
         lines.append([method.label, *map(_mean, found)])
     return _markdown(lines)
 
 
-def _ends(folder: Path) -> str:
+def _ends(judged: Judged) -> str:
     """The mean of the second half of each method's curve, with a line for each task."""
-    figure, shown, values = _values(folder)
-    lines = [["task", *(method.label for method in figure.methods)]]
+    shown, values = _values(judged)
+    lines = [["task", *(method.label for method in judged.figure.methods)]]
     for panel in shown:
-        found = [values.get((panel.name, method.name)) for method in figure.methods]
+        found = [values.get((panel.name, method.name)) for method in judged.figure.methods]
         halves = [None if one is None else one[:, one.shape[1] // 2 :] for one in found]
         lines.append([panel.title, *map(_mean, halves)])
     return _markdown(lines)
 
 
-def _lifetimes(folder: Path) -> str:
+def _lifetimes(judged: Judged) -> str:
     """The lifetime of each agent's shift, as predicted and as fitted to its curves."""
     lines = [["agent", "predicted", "after a negative shift", "after a positive shift"]]
-    curves = [curve for curve in read_results(folder) if curve.method in SIGNS]
-    for name, task in FIGURES["lifetime"].tasks.items():
+    curves = [curve for curve in judged.curves if curve.method in SIGNS]
+    for name, task in judged.figure.tasks.items():
         fitted = [
             [
                 fitted_lifetime(curve, round(JUDGED * task.agent.lifetime))
@@ -312,17 +310,16 @@ def _lifetimes(folder: Path) -> str:
     return _markdown(lines)
 
 
-def _values(folder: Path) -> tuple[Figure, list[Panel], dict[tuple[str, str], np.ndarray]]:
-    """The figure, the first panel of each task, and the curves of panels and methods, by seed."""
-    figure = FIGURES[folder.name].at(read_provenance(folder)["preset"])
-    panels = {panel.task: panel for panel in reversed(figure.panels)}
+def _values(judged: Judged) -> tuple[list[Panel], dict[tuple[str, str], np.ndarray]]:
+    """The first panel of each task, and the curves of panels and methods, by seed."""
+    panels = {panel.task: panel for panel in reversed(judged.figure.panels)}
     curves: dict[tuple[str, str], list[Sequence[float]]] = {}
-    for curve in read_results(folder):
+    for curve in judged.curves:
         curves.setdefault((curve.panel, curve.method), []).append(curve.values)
     values = {key: np.array(found) for key, found in curves.items()}
     trained = {name for name, _ in values}
-    shown = [panels[task] for task in figure.tasks if panels[task].name in trained]
-    return figure, shown, values
+    shown = [panels[task] for task in judged.figure.tasks if panels[task].name in trained]
+    return shown, values
 
 
 def _mean(curves: np.ndarray | None) -> str:
@@ -337,22 +334,21 @@ def _markdown(lines: list[list[str]]) -> str:
     return "\n".join(f"| {' | '.join(cells)} |" for cells in (lines[0], rule, *lines[1:]))
 
 
-def _figure(folder: Path, treated: str = "") -> str:
+def _figure(judged: Judged, treated: str = "") -> str:
     """A figure with its picture and its verdicts.
 
     Args:
-        folder: The folder of its results.
+        judged: The figure.
         treated: More words for its heading.
     """
-    provenance = read_provenance(folder)
-    figure = FIGURES[folder.name].at(provenance["preset"])
-    words = in_words(figure, read_results(folder))
+    folder, figure, provenance, curves, claims = judged
+    words = in_words(figure, curves)
     labels = {method.name: method.label for method in figure.methods}
-    titles = {panel.name: panel.title for panel in FIGURES[folder.name].panels}
+    titles = {panel.name: panel.title for panel in FIGURES[figure.name].panels}
     rows = [
         f"| {verdict_words(claim)} | {claim['statement']} |"
         f" {titles[claim['panel']]} | {reason(claim, labels)} | {claim['source']} |"
-        for claim in read_claims([folder])[folder.name]
+        for claim in claims
     ]
     return "\n".join(
         (
@@ -364,7 +360,7 @@ def _figure(folder: Path, treated: str = "") -> str:
                 else []
             ),
             f"![{words}](../{folder.relative_to(ROOT)}/figure.svg)\n",
-            *_numbers(folder),
+            *_numbers(judged),
             *(f"{text}\n" for text in [differences(figure, provenance)] if text),
             f"<details><summary>{_number(rows)}</summary>\n",
             "| verdict | claim | task | why | source |",
@@ -381,13 +377,13 @@ def _number(rows: list[str]) -> str:
     return "1 claim and its verdict" if len(rows) == 1 else f"{len(rows)} claims and their verdicts"
 
 
-def _numbers(folder: Path) -> list[str]:
+def _numbers(judged: Judged) -> list[str]:
     """The means of a figure's curves, below a line that says of what."""
-    if folder.name in WITHOUT_MEANS:
+    if judged.figure.name in WITHOUT_MEANS:
         return []
-    ends = folder.name in ENDS
+    ends = judged.figure.name in ENDS
     span = "the second half of the training" if ends else "the training"
-    return [f"Means over {span} and over the seeds:\n\n{(_ends if ends else _means)(folder)}\n"]
+    return [f"Means over {span} and over the seeds:\n\n{(_ends if ends else _means)(judged)}\n"]
 
 
 if __name__ == "__main__":

@@ -32,10 +32,11 @@ from rewardshift import (
     train_offline,
 )
 from rewardshift.cli import main
-from rewardshift.lab import Unit, train_unit
+from rewardshift.lab import Unit
 from rewardshift.lab.results import read_results
 from rewardshift.paper.auto import AUTO_OFFLINE as FIGURE
 from rewardshift.paper.auto import DATA_TASKS as TASKS
+from rewardshift.paper.auto import run_later_seeds
 from rewardshift.paper.mechanism import OFFLINE_MECHANISM
 from rewardshift.training.run_folder import read_config
 from rewardshift.training.validate import check_offline
@@ -214,10 +215,10 @@ def test_an_agent_that_is_not_decided_has_no_scale_of_values() -> None:
 def test_the_figure_has_seeds_that_had_no_part_in_the_rule(tmp_path: Path) -> None:
     budget = replace(FIGURE.presets["smoke"].budget["Pendulum-poor"], evaluations=1)
     unit = Unit(("Pendulum-poor",), ("auto",), (0, 1), budget, "zero")
-    curves = train_unit(FIGURE, unit, tmp_path)
+    curves = run_later_seeds(FIGURE, unit, tmp_path)
     assert [curve.seed for curve in curves] == [0, 1]
     for curve in curves:
-        config = read_config(tmp_path / str(curve.seed))
+        config = read_config(tmp_path / str(100 + curve.seed))
         assert config.seeds == (100 + curve.seed,)
         task = TASKS["Pendulum-poor"]
         data = task.load(budget.transitions, 100 + curve.seed)

@@ -103,10 +103,7 @@ def test_a_trial_on_a_local_cluster_whose_workers_do_not_find_its_file(tmp_path:
     assert "No best constant" in told
 
 
-@pytest.mark.parametrize(
-    "address",
-    ["127.0.0.1:1", "ray://127.0.0.1:1", "127.0.0.1:99999", "nowhere", "127.0.0.1:x", "", ":1"],
-)
+@pytest.mark.parametrize("address", ["127.0.0.1:1", "ray://127.0.0.1:1", "127.0.0.1:x", ""])
 def test_a_cluster_that_is_not_there(address: str, tmp_path: Path) -> None:
     plan = Plan("figure1", "smoke", 1, "zero", tmp_path)
     with pytest.raises(InputError, match=f"no Ray cluster at '{address}'"):

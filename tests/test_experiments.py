@@ -21,7 +21,6 @@ from rewardshift.files import writable_folder, write_atomic
 from rewardshift.lab import FIGURES
 from rewardshift.lab.figure import Curve
 from rewardshift.lab.processes import Processes, _begin_work
-from rewardshift.lab.provenance import made_with
 from rewardshift.lab.results import (
     UnitResult,
     load_units,
@@ -36,7 +35,6 @@ from rewardshift.lab.runner import (
     pending_units,
     run_units,
 )
-from rewardshift.report import write_figure
 
 
 def smoke(out: Path, seeds: int = 2, figure: str = "figure1") -> Plan:
@@ -52,15 +50,6 @@ def run(plan: Plan, jobs: int = 1) -> list[tuple[int, ...]]:
 
 def pending_seeds(plan: Plan) -> list[tuple[int, ...]]:
     return [unit.seeds for unit in pending_units(plan)]
-
-
-@pytest.mark.parametrize(
-    ("changes", "match"),
-    [({"preset": "huge"}, "'huge'"), ({"seeds": 0}, "got 0"), ({"figure": "x"}, "'x'")],
-)
-def test_a_bad_plan_is_refused(changes: dict[str, object], match: str, tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=match):
-        replace(smoke(tmp_path), **changes)  # type: ignore[arg-type]
 
 
 def test_units_group_the_missing_seeds_and_finished_ones_are_not_run_again(tmp_path: Path) -> None:
@@ -81,8 +70,7 @@ def test_units_group_the_missing_seeds_and_finished_ones_are_not_run_again(tmp_p
 def test_a_seed_that_two_runs_did_counts_once(tmp_path: Path) -> None:
     plan = smoke(tmp_path, 3)
     run(plan)
-    (group,) = FIGURES["figure1"].groups
-    overlapping = FIGURES["figure1"].unit("smoke", "zero", group, (1, 2))
+    overlapping = pending_units(smoke(tmp_path / "other", 3))[0]._replace(seeds=(1, 2))
     before = (plan.folder / "results.csv").read_bytes()
     list(run_units(plan, [overlapping], Processes(1)))
     gather(plan)
@@ -151,22 +139,13 @@ def test_the_provenance_says_what_made_the_results(tmp_path: Path) -> None:
     )
     assert provenance["duration"] > 0
     assert provenance["budget"].startswith("Budget(steps=20, ")
-    assert {"commit", "machine"} <= set(provenance)
+    head = subprocess.run(
+        ["git", "rev-parse", "HEAD"], cwd=Path(__file__).parent, capture_output=True, check=True
+    )
+    assert provenance["commit"].removesuffix("+changes") == head.stdout.decode().strip()
+    assert "machine" in provenance
     assert {"python", "jax", "numpy", "scipy", "rewardshift"} <= set(provenance["versions"])
     assert str(tmp_path) not in json.dumps(provenance)
-
-
-def test_the_commit_is_that_of_the_source() -> None:
-    head = subprocess.run(
-        ["git", "rev-parse", "HEAD"],
-        cwd=Path(__file__).parent,
-        capture_output=True,
-        text=True,
-        check=True,
-    ).stdout.strip()
-    commit = made_with()["commit"]
-    assert commit is not None
-    assert commit.removesuffix("+changes") == head
 
 
 def test_two_machines_results_name_both(tmp_path: Path) -> None:
@@ -243,15 +222,6 @@ def test_a_unit_of_several_tasks_gives_every_panel_its_curves(tmp_path: Path) ->
     assert all(np.isfinite(curve.values).all() for curve in curves)
     head, *_ = (tmp_path / "maze-sizes" / "results.csv").read_text().splitlines()
     assert head == "figure,panel,method,seed,step,value"
-
-
-def test_a_figure_of_continuous_control_runs(tmp_path: Path) -> None:
-    plan = smoke(tmp_path, seeds=1, figure="sparse-cheetah")
-    run(plan)
-    curves = read_results(plan.folder)
-    assert [curve.method for curve in curves] == ["td3-0.5", "td3", "td3+0.5", "auto"]
-    assert all(list(curve.steps) == [300, 600] for curve in curves)
-    assert write_figure(plan.folder)[0]["until"] == 100_000
 
 
 def test_a_preset_may_take_fewer_tasks() -> None:

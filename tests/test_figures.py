@@ -9,7 +9,7 @@ import pytest
 import rewardshift.paper  # noqa: F401  registers the figures
 from rewardshift import DQN, MLP, RND, Shift
 from rewardshift.errors import InputError
-from rewardshift.lab import FIGURES, Budget, Figure, Method, Task, budget_lifetimes, find_figure
+from rewardshift.lab import FIGURES, Budget, Method, Task, budget_lifetimes, find_figure
 from rewardshift.lab.figure import SCENARIOS
 from rewardshift.lab.trainings import configured
 from rewardshift.report.statistics import MIN_SEEDS
@@ -42,17 +42,13 @@ def test_every_declaration_is_whole(name: str) -> None:
         assert claim.bound is None or (claim.bound > 0 and claim.alike is None)
 
 
-def told_lifetimes(figure: Figure, task: str, preset: str) -> float | None:
-    return (figure.lifetimes or budget_lifetimes)(figure, task, preset)
-
-
 @figures
 @pytest.mark.parametrize("preset", ["quick", "paper"])
 def test_a_claim_about_the_end_has_five_lifetimes(name: str, preset: str) -> None:
     figure = FIGURES[name]
     tasks = {panel.name: panel.task for panel in figure.panels}
     for claim in figure.claims:
-        count = told_lifetimes(figure, tasks[claim.panel], preset)
+        count = budget_lifetimes(figure, tasks[claim.panel], preset)
         assert claim.metric not in ("final", "drop") or count is None or count >= 5
 
 
@@ -106,7 +102,7 @@ def test_a_method_that_no_panel_of_a_task_shows_is_not_run_there() -> None:
 @figures
 def test_budgets_are_told_in_lifetimes(name: str) -> None:
     figure = FIGURES[name].at("quick")
-    quick = {task: told_lifetimes(figure, task, "quick") for task in figure.tasks}
+    quick = {task: budget_lifetimes(figure, task, "quick") for task in figure.tasks}
     tables = name in ("figure1", "maze-sizes", "terminal-treatment")
     assert {count is None for count in quick.values()} == {tables}
     known = {"fetch": 0.4, "sparse-cheetah": 75 / 40, "offline": 6.0, "offline-mechanism": 10.0}

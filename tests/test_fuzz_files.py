@@ -21,14 +21,13 @@ from rewardshift.lab.figure import Curve
 from rewardshift.lab.results import (
     UnitResult,
     load_units,
-    read_provenance,
     read_results,
     save_unit,
     write_provenance,
     write_results,
 )
 from rewardshift.report.page import render_page
-from rewardshift.report.verdicts import judge
+from rewardshift.report.reading import Report, judge_folder
 from rewardshift.training.run_folder import load, read_config
 
 FIGURE = FIGURES["figure1"]
@@ -239,7 +238,6 @@ def figure_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     write_results(folder, FIGURE, curves)
     provenance = {"preset": "smoke", "seeds": 2, "terminal": "zero", "note": "", "command": "x"}
     write_provenance(folder, provenance)
-    (folder / "claims.json").write_text(json.dumps(judge(FIGURE, curves, "smoke")))
     (folder / "figure.svg").write_text("<svg></svg>")
     reading = {"seal": None, "answer": "It holds.", "why": "The results say so."}
     (folder / "reading.json").write_text(json.dumps(reading))
@@ -258,14 +256,17 @@ def test_damaged_results(damage: Damage, figure_folder: Path) -> None:
 @settings(max_examples=200, suppress_health_check=SHARED)
 @given(
     damage=damaged_bytes() | damaged_json(),
-    name=st.sampled_from(["claims.json", "provenance.json", "reading.json"]),
+    name=st.sampled_from(["provenance.json", "reading.json"]),
 )
 def test_a_damaged_page(damage: Damage, name: str, figure_folder: Path) -> None:
     path = figure_folder / name
-    one = {FIGURE.name: FIGURE}  # the others have no files to damage
-    scripts = render_page([figure_folder], one).count("<script")  # its own, and its curves
-    damaged(path, damage, lambda: read_provenance(figure_folder), str(figure_folder))
-    text = damaged(path, damage, lambda: render_page([figure_folder], one), str(figure_folder))
+
+    def show() -> str:  # this figure alone: the others have no files to damage
+        judged, name = judge_folder(figure_folder), FIGURE.name
+        return render_page(Report({name: FIGURE}, {name: judged}, {name: judged.claims}))
+
+    scripts = show().count("<script")  # its own, and its curves
+    text = damaged(path, damage, show, str(figure_folder))
     assert text is None or text.count("<script") <= scripts
 
 

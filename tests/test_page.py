@@ -67,6 +67,7 @@ def test_the_page_is_small_and_opens_at_once(browser: Browser, page: Path) -> No
     metrics = browser.execute_cdp_cmd("Performance.getMetrics", {})["metrics"]
     busy = {metric["name"]: metric["value"] for metric in metrics}["TaskDuration"]
     assert busy < 2  # seconds of the page's thread, which other processes do not lengthen
+    assert len(browser.all(".chart:empty")) > 10  # each is drawn as it comes into view
 
 
 def read_claims(name: str) -> list[dict[str, Any]]:
@@ -120,14 +121,10 @@ def test_the_contents_lead_to_every_figure_by_its_question(browser: Browser, pag
     figures = browser.execute_script("return document.querySelector('#question-0').offsetTop")
     claims = browser.execute_script("return document.querySelector('#claims').offsetTop")
     assert browser.one("#short").location["y"] < figures < claims
-
-
-def test_every_claim_links_to_its_figure(browser: Browser, page: Path) -> None:
-    browser.get(page.as_uri())
+    assert len(browser.all("tr[data-verdict] a")) == len(browser.all("tr[data-verdict]"))
     missing = """return [...document.querySelectorAll("a[href^='#']")]
         .filter(link => !document.getElementById(link.hash.slice(1))).length"""
     assert browser.execute_script(missing) == 0
-    assert len(browser.all("tr[data-verdict] a")) == len(browser.all("tr[data-verdict]"))
 
 
 def test_controls_change_the_curves(browser: Browser, page: Path) -> None:
@@ -244,21 +241,6 @@ def test_a_phone_need_not_scroll_text_sideways(browser: Browser, page: Path) -> 
     assert picture.rect["width"] < 390 < browser.one("#offline-mechanism .wide img").rect["width"]
 
 
-def test_panels_of_a_pair_are_side_by_side(browser: Browser, page: Path) -> None:
-    browser.get(page.as_uri())
-    browser.show("curiosity")
-    places = [panel.rect for panel in browser.all("#curiosity .panel")]
-    assert len(places) == 10
-    for left, right in zip(places[::2], places[1::2], strict=True):
-        assert left["y"] == right["y"]
-    titles = [title.text for title in browser.all("#curiosity .panel h4")]
-    assert len(set(titles)) == 10
-    assert (
-        len(browser.all("#curiosity .panel:first-child .bar")) == 7
-    )  # bands would hide each other
-    assert not browser.all("#curiosity .band")
-
-
 def test_pictures_stand_in_for_print_and_without_scripts(browser: Browser, page: Path) -> None:
     browser.get(page.as_uri())
     assert not browser.one("#fetch .static").is_displayed()
@@ -281,21 +263,6 @@ def test_pictures_stand_in_for_print_and_without_scripts(browser: Browser, page:
         browser.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": False})
 
 
-def test_fifty_figures_are_drawn_as_they_come_into_view(
-    browser: Browser, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    for i in range(50):
-        monkeypatch.setitem(FIGURES, f"copy-{i}", replace(FIGURES["fetch"], name=f"copy-{i}"))
-        shutil.copytree(ROOT / "results" / "fetch", tmp_path / f"copy-{i}")
-    browser.get(write_page(tmp_path).as_uri())
-    assert len(browser.all(".chart")) == 50
-    assert len(browser.all(".chart .curve")) <= 9  # three in each of those near the screen
-    last = browser.show("copy-49")
-    browser.one(f"{last} button[data-method='fetch+1']").click()
-    assert len(browser.all(f"{last} .curve")) == 2
-    assert len(browser.all(".chart:empty")) > 40
-
-
 @pytest.fixture
 def attacked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The report on results and a figure that somebody else has written into."""
@@ -310,7 +277,8 @@ def attacked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     provenance = json.loads((folder / "provenance.json").read_text())
     provenance |= {"note": ATTACK, ATTACK: ATTACK, "missing": [ATTACK], "command": ATTACK}
     write_provenance(folder, provenance)
-    return write_report(folder.parent)
+    write_report(folder.parent)
+    return folder.parent / "report.html"
 
 
 def test_an_attack_is_text_in_the_page_and_in_the_picture(attacked: Path) -> None:

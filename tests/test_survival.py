@@ -3,7 +3,6 @@
 import json
 import multiprocessing
 import os
-import re
 import signal
 import subprocess
 import sys
@@ -24,7 +23,7 @@ from rewardshift.errors import InputError
 from rewardshift.lab import FIGURES, Curve, Figure, Unit, train_unit
 from rewardshift.lab.processes import DIED, Processes
 from rewardshift.lab.results import unit_name
-from rewardshift.lab.runner import RUNNING, Plan, Shard, pending_units, perform, run_units
+from rewardshift.lab.runner import RUNNING, Plan, pending_units, perform, run_units
 from rewardshift.paper.tables import run_tables
 from rewardshift.training.run_folder import check_folder, note_time, run_in_folder
 from rewardshift.training.runs import online_run
@@ -174,52 +173,12 @@ sys.exit(1)
 """
 
 
-@pytest.mark.parametrize("figure", ["figure1", "curiosity", "control"])
-@pytest.mark.parametrize("of", [1, 2, 3, 7])
-def test_shards_are_the_whole_work_and_nothing_twice(figure: str, of: int, tmp_path: Path) -> None:
-    plan = Plan(figure, "quick", 5, "zero", tmp_path)
-
-    def pieces(units: list[Unit]) -> list[tuple[Any, ...]]:
-        return sorted((unit.tasks, unit.methods, seed) for unit in units for seed in unit.seeds)
-
-    parts = [pending_units(plan, Shard(number, of)) for number in range(1, of + 1)]
-    assert pieces([unit for part in parts for unit in part]) == pieces(pending_units(plan))
-
-
-def test_shards_on_two_machines_are_put_together(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    command = ["reproduce", "figure1", "--preset=smoke", "--seeds=4", "--jobs=1"]
-    assert main([*command, f"--out={tmp_path / 'whole'}"]) == 0
-    for number in (1, 2):
-        out = tmp_path / str(number)
-        assert main([*command, f"--shard={number}/2", f"--out={out}"]) == 0
-        assert f"shard {number}/2 is done; others are missing" in capsys.readouterr().out
-        assert not (out / "figure1" / "results.csv").exists()
-    for path in (tmp_path / "2" / "figure1" / "units").iterdir():
-        path.rename(tmp_path / "1" / "figure1" / "units" / path.name)
-    assert main([*command, f"--out={tmp_path / '1'}"]) == 0
-    assert "no unit of work is left to do" in capsys.readouterr().out
-    results = [tmp_path / name / "figure1" / "results.csv" for name in ("whole", "1")]
-    assert results[0].read_bytes() == results[1].read_bytes()
-
-
-@pytest.mark.parametrize("shard", ["0/2", "3/2", "1", "a/b", "1/0", "-1/2", "1/2/3", "¹/2", ""])
-def test_a_shard_that_is_none(
-    shard: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    out = tmp_path / "out"
-    assert main(["reproduce", "figure1", f"--shard={shard}", f"--out={out}"]) == 2
-    assert f"for example 2/4, got {shard!r}" in capsys.readouterr().err
-    assert not out.exists()
-
-
 def test_a_unit_goes_on_from_its_last_checkpoint(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Killed in the second half of a unit, it does not begin again, and ends the same."""
     figure = FIGURES["curiosity-stored"]
-    budget = replace(figure.presets["smoke"].budget["MultiRoom"], steps=14_000)
+    budget = replace(figure.presets["smoke"].budget, steps=14_000)
     unit = Unit(tuple(figure.tasks), ("rnd-1",), (0,), budget, "zero")
     whole = train_unit(figure, unit, tmp_path / "whole")
     code = (
@@ -278,10 +237,3 @@ def test_a_run_in_a_thread(tmp_path: Path) -> None:
     with ThreadPoolExecutor(1) as pool:
         run = pool.submit(train, SMALL, Probe, budget=BUDGET, folder=tmp_path / "run")
         assert run.result().finished
-
-
-def test_the_cost_of_every_figure_is_told(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["list", "--cost"]) == 0
-    rows = re.findall(r"│ ([\w-]+) +│ (\w+) +│ +([\d,]+) +│ +([\d,.]+) +│", capsys.readouterr().out)
-    assert [row[:2] for row in rows] == [(f.name, p) for f in FIGURES.values() for p in f.presets]
-    assert ("control", "paper", "200", "2,778") in rows

@@ -24,11 +24,10 @@ def report(out: Annotated[Path, tyro.conf.Positional] = Path("out")) -> None:
     """
     if not out.is_dir():
         raise InputError(f"no folder {str(out)!r}")
-    from rewardshift.report import summary, write_report  # noqa: PLC0415  an extra
+    from rewardshift.report import write_report  # noqa: PLC0415  an extra
     from rewardshift.report.reading import COLUMNS, TITLES  # noqa: PLC0415
 
-    page = write_report(writable_folder(out))
-    for source, rows in summary(out).items():
+    for source, rows in write_report(writable_folder(out)).summary.items():
         style: dict[str, Any] = {"box": box.SIMPLE, "padding": (0, 1, 0, 0)}
         table = Table(title=TITLES[source], title_justify="left", **style)
         table.add_column(COLUMNS[0], no_wrap=True)
@@ -37,4 +36,4 @@ def report(out: Annotated[Path, tyro.conf.Positional] = Path("out")) -> None:
         for row in rows:
             table.add_row(*row.cells)
         Console().print(table)
-    print(f"report:  {page}")
+    print(f"report:  {out / 'report.html'}")

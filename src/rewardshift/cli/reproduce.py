@@ -1,46 +1,25 @@
 """The command `reproduce`."""
 
-import contextlib
-import math
 import os
-import re
+import sys
+import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import tyro
-from rich.console import Console, RenderableType
+from rich.console import Console
 from rich.markup import escape
-from rich.progress import (
-    BarColumn,
-    MofNCompleteColumn,
-    Progress,
-    TextColumn,
-    TimeElapsedColumn,
-    TimeRemainingColumn,
-)
 from rich.table import Column, Table
 
 import rewardshift.paper  # noqa: F401  registers the figures
 from rewardshift.checks import Count, checked
-from rewardshift.cli.progress import SECONDS
-from rewardshift.errors import InputError, TrainingError, shown
+from rewardshift.errors import InputError, TrainingError
 from rewardshift.lab import FIGURES, find_figure
 from rewardshift.lab.cluster import RayCluster
 from rewardshift.lab.figure import PresetName, Unit, duration
 from rewardshift.lab.processes import Processes
-from rewardshift.lab.runner import (
-    WHOLE,
-    Outcome,
-    Place,
-    Plan,
-    Shard,
-    gather,
-    missing_seeds,
-    pending_units,
-    run_units,
-    share_done,
-)
+from rewardshift.lab.runner import Outcome, Place, Plan, gather, pending_units, run_units
 from rewardshift.lab.sweep.declaration import refuse_sweep
 
 COLORS = {
@@ -84,7 +63,6 @@ def reproduce(
     preset: PresetName = "quick",
     seeds: Annotated[int | None, tyro.conf.arg(metavar="INT")] = None,
     out: Path = Path("out"),
-    shard: Annotated[str, tyro.conf.arg(metavar="I/N")] = "1/1",
     place: PlaceOptions = PlaceOptions(),  # noqa: B008  tyro's default
     terminal: Literal["zero", "absorbing"] = "zero",
 ) -> None:
@@ -98,8 +76,6 @@ def reproduce(
         preset: The size of the run.
         seeds: The number of seeds; by default the preset's.
         out: The folder for the results, with a subfolder for each figure.
-        shard: The part of the work to run here, for example 2/4, the second of four, if several
-            machines share the work. Afterwards the command without --shard combines the results.
         place: Where to run.
         terminal: "zero" cuts the shift off at a terminal state, as the paper does;
             "absorbing" makes it exactly policy-invariant. Figures whose methods have treatments of
@@ -120,31 +96,20 @@ def reproduce(
         )
         for name in names
     ]
-    part = _parse_shard(shard)
-    failed = []
-    work = [(plan, pending_units(plan, part)) for plan in plans]
+    failed, judged = [], []
+    work = [(plan, pending_units(plan)) for plan in plans]
     for plan, units in work:
         failed += run_with_progress(plan, units, machines)
-        if part != WHOLE and missing_seeds(plan):
-            print(f"{plan.figure}: shard {shard} is done; others are missing")
-        elif gather(plan):
-            _print_claims(plan.figure, write_figure(plan.folder))
+        if gather(plan):
+            judged.append(write_figure(plan.folder))
+            _print_claims(plan.figure, judged[-1].claims)
             print(f"picture: {plan.folder / 'figure.png'}")
-    print(f"report:  {write_page(out)}")
+    print(f"report:  {write_page(out, known=judged)}")
     if failed:
         raise TrainingError(
             f"{len(failed)} unit{'s' * (len(failed) > 1)} of work failed, see above; the same"
             " command runs what is missing"
         )
-
-
-def _parse_shard(text: str) -> Shard:
-    parts = re.fullmatch("([0-9]{1,9})/([0-9]{1,9})", text)
-    if parts is not None:
-        shard = Shard(*map(int, parts.groups()))
-        if 1 <= shard.number <= shard.of:
-            return shard
-    raise InputError(f"shard must be I/N with I from 1 to N, for example 2/4, got {shown(text)}")
 
 
 def _print_claims(figure: str, claims: list[dict[str, Any]]) -> None:
@@ -168,57 +133,19 @@ def run_with_progress(plan: Plan, units: list[Unit], place: Place) -> list[Outco
     if not units:
         print(f"{plan.figure}: no unit of work is left to do")
         return []
-    failed = []
-    with UnitsBar(plan, units) as bar:
-        for number, outcome in enumerate(run_units(plan, units, place), start=1):
-            unit = outcome.unit
-            bar.left.remove(unit)
-            seeds = (f"seed {seed}" for seed in unit.seeds)
-            name = ", ".join((*unit.tasks, *unit.methods, *seeds))
-            text = f"{number}/{len(units)} done: {name}"
-            if outcome.error is not None:
-                failed.append(outcome)
-                text = f"failed: {name}\n{outcome.error.rstrip()}"
-            bar.console.print(text, markup=False, highlight=False, soft_wrap=True)
+    failed, started, total = [], time.monotonic(), len(units)
+    _tell(f"{plan.figure}, {plan.preset}: {total} unit{'s' * (total > 1)} of work")
+    for number, outcome in enumerate(run_units(plan, units, place), start=1):
+        unit = outcome.unit
+        name = ", ".join((*unit.tasks, *unit.methods, *(f"seed {seed}" for seed in unit.seeds)))
+        if outcome.error is None:
+            left = duration((time.monotonic() - started) / number * (total - number))
+            _tell(f"{number}/{total} done, about {left} left: {name}")
+        else:
+            failed.append(outcome)
+            _tell(f"failed: {name}\n{outcome.error.rstrip()}")
     return failed
 
 
-class UnitsBar(Progress):
-    """How much of the work is done, and the time left, by checkpoints and finished units.
-
-    Args:
-        plan: The plan.
-        units: The units to do. Whoever runs them removes each that ends from `left`.
-    """
-
-    def __init__(self, plan: Plan, units: list[Unit]) -> None:
-        console = Console(stderr=True)
-        super().__init__(
-            TextColumn("{task.description}", markup=False),
-            BarColumn(),
-            MofNCompleteColumn(),
-            TextColumn("units, elapsed"),
-            TimeElapsedColumn(),
-            TextColumn("left"),
-            TimeRemainingColumn(),
-            console=console,
-            transient=not console.is_terminal,
-            refresh_per_second=1 / SECONDS,
-            speed_estimate_period=math.inf,
-        )
-        self.left, self._plan, self._told = list(units), plan, console.is_terminal
-        self.add_task(f"{plan.figure}, {plan.preset}", total=len(units))
-
-    def get_renderable(self) -> RenderableType:
-        """The bar as it is now; in a log, where none moves, a line tells the time left once."""
-        for task in self.tasks:  # none yet while the parent is made
-            left, total = list(self.left), int(task.total or 0)
-            with contextlib.suppress(FileNotFoundError):  # of a unit that has just ended
-                shares = sum(share_done(self._plan, unit) for unit in left)
-                self.update(task.id, completed=total - len(left) + shares)
-            if not self._told and task.time_remaining:
-                self._told = True
-                units = f"{total} unit{'s' * (total > 1)} of work"
-                time_left = duration(task.time_remaining)
-                self.console.print(f"{units}, about {time_left} left by the speed so far")
-        return super().get_renderable()
+def _tell(text: str) -> None:
+    print(text, file=sys.stderr, flush=True)

@@ -28,14 +28,11 @@ class RayCluster:
             machine.
     """
 
+    jobs = 0  # known only once it is connected
+
     def __init__(self, address: str | None = None) -> None:
         require("ray", "cluster")
         self.address = address
-        self._slots = 0
-
-    def slots(self) -> int:
-        """See `Place`: the cores of all present nodes."""
-        return self._slots
 
     def perform(self, plan: Plan, units: list[Unit]) -> Iterator[Outcome]:
         """See `Place`."""
@@ -51,14 +48,12 @@ class RayCluster:
             far = replace(plan, out=plan.out.absolute())
             waiting = {task.remote(far, unit): unit for unit in units}
             while waiting:
-                self._slots = int(ray.cluster_resources().get("CPU", 0))
-                ended, _ = ray.wait(list(waiting), num_returns=1, timeout=1)
-                for ready in ended:
-                    unit = waiting.pop(ready)
-                    try:
-                        yield ray.get(ready)
-                    except ray.exceptions.RayError as error:
-                        yield Outcome(unit, None, f"its worker was lost: {one_line(error)}")
+                (ready,), _ = ray.wait(list(waiting))
+                unit = waiting.pop(ready)
+                try:
+                    yield ray.get(ready)
+                except ray.exceptions.RayError as error:
+                    yield Outcome(unit, None, f"its worker was lost: {one_line(error)}")
         finally:
             ray.shutdown()
 

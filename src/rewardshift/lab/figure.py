@@ -228,8 +228,6 @@ class Figure:
             nothing does.
         takes_terminal: Whether the treatment of terminal states is a setting of the whole figure.
             False if its tasks or methods have their own.
-        lifetimes: A function that returns a task's budget in lifetimes of a shift (see
-            `rewardshift.lifetime`). None takes `budget_lifetimes`, which computes it.
     """
 
     name: str
@@ -251,7 +249,6 @@ class Figure:
     wording: str = ""
     differs: str = ""
     takes_terminal: bool = True
-    lifetimes: Callable[["Figure", str, str], float | None] | None = None
 
     def at(self, preset: str) -> "Figure":
         """The figure with only the tasks of a preset, but with all claims."""
@@ -270,18 +267,9 @@ class Figure:
             )
         return self.presets[name]
 
-    @property
-    def usual_preset(self) -> str:
-        """`"quick"`, or the only preset of a figure that was made on the spot."""
-        return "quick" if "quick" in self.presets else next(iter(self.presets))
-
     def style(self, method: Method) -> Style:
         """The style of a method of the figure."""
         return method.style or PALETTE[self.methods.index(method) % len(PALETTE)]
-
-    def unit(self, preset: str, terminal: Terminal, group: Group, seeds: Sequence[int]) -> Unit:
-        """These seeds of a group, as a unit of work."""
-        return Unit(*group, tuple(seeds), self.presets[preset].budget, terminal)
 
     @property
     def groups(self) -> list[Group]:
@@ -326,6 +314,8 @@ def task_panels(
     tasks: Iterable[str],
     y_label: str = "return",
     measure: str = "evaluation_return",
+    *,
+    title: Callable[[str], str] = str,
     **settings: Any,
 ) -> tuple[Panel, ...]:
     """A panel for each task, called like it.
@@ -333,9 +323,10 @@ def task_panels(
     Args:
         tasks: The names of the tasks.
         y_label, measure: As in `Panel`; by default the return of evaluations.
+        title: The title from the name of a task; by default the name.
         **settings: Other fields of every panel.
     """
-    return tuple(Panel(task, task, y_label, task, measure, **settings) for task in tasks)
+    return tuple(Panel(task, title(task), y_label, task, measure, **settings) for task in tasks)
 
 
 def orderings(
@@ -364,15 +355,9 @@ def orderings(
     return tuple(claims)
 
 
-def smoke_preset(budget: Any, seconds: float, size: str) -> Preset:
-    """The preset of two seeds that decides nothing.
-
-    Args:
-        budget, seconds: As in `Preset`.
-        size: The size of the run, for the note.
-    """
-    note = f"{size}: shows that it runs, nothing else"
-    return Preset(2, budget, seconds, note, decides=False)
+def smoke_preset(budget: Any, seconds: float) -> Preset:
+    """The preset of two seeds that decides nothing; see `Preset`."""
+    return Preset(2, budget, seconds, "shows that it runs, nothing else", decides=False)
 
 
 def rounded(number: float) -> str:

@@ -44,10 +44,6 @@ class Processes:
     def __init__(self, jobs: int) -> None:
         self.jobs = jobs
 
-    def slots(self) -> int:
-        """See `Place`."""
-        return self.jobs
-
     def perform(self, plan: Plan, units: list[Unit]) -> Iterator[Outcome]:
         """See `Place`."""
         if min(self.jobs, len(units)) <= 1 and not plan.isolated:

@@ -8,13 +8,12 @@ last checkpoint. A failing unit does not stop the others.
 import contextlib
 import importlib
 import itertools
-import re
 import shutil
 import tempfile
 import time
 import traceback
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple, Protocol, runtime_checkable
 
@@ -37,21 +36,6 @@ from rewardshift.training.config import chosen_seeds
 from rewardshift.training.run_folder import TIMES, time_spent
 
 
-class Made(NamedTuple):
-    """A figure without a registered name.
-
-    Args:
-        figure: The figure.
-        command: The command that makes and runs it.
-        module: The module of a function of the user that every unit of work runs. Each unit then
-            needs a process of its own: foreign code may leave something behind, or end the process.
-    """
-
-    figure: Figure
-    command: str
-    module: str | None = None
-
-
 @dataclass(frozen=True)
 class Plan:
     """A plan to run a figure, checked when it is made.
@@ -63,8 +47,9 @@ class Plan:
         terminal: The treatment of terminal states: the paper's `"zero"`, or `"absorbing"`.
         out: The folder for results; those of the figure go to `out/figure`.
         made: The figure itself, if it was made on the spot. Otherwise its name finds it.
-        module: The module that a worker imports: the one that registered the figure, or that of
-            the user's function.
+        made_by: The command that makes and runs such a figure.
+        module: The module that a worker imports: that of a function of the user that every unit of
+            such a figure runs, or the one that registered the figure, which is found.
     """
 
     figure: str
@@ -72,23 +57,24 @@ class Plan:
     seeds: int
     terminal: Terminal
     out: Path
-    made: Made | None = None
-    module: str | None = field(init=False)
+    made: Figure | None = None
+    made_by: str = ""
+    module: str | None = None
 
     def __post_init__(self) -> None:
         self.declared.preset(self.preset)
         chosen_seeds(self.seeds)
-        module = MODULES.get(self.figure) if self.made is None else self.made.module
-        object.__setattr__(self, "module", module)
+        if self.made is None:
+            object.__setattr__(self, "module", MODULES.get(self.figure))
 
     @property
     def declared(self) -> Figure:
         """The figure."""
-        return find_figure(self.figure) if self.made is None else self.made.figure
+        return find_figure(self.figure) if self.made is None else self.made
 
     @property
     def isolated(self) -> bool:
-        """Whether every unit of work needs a process of its own."""
+        """Whether every unit needs a process of its own, because it runs foreign code."""
         return self.made is not None and self.module is not None
 
     @property
@@ -118,7 +104,7 @@ class Plan:
     def command(self) -> str:
         """The command that runs this plan."""
         if self.made is not None:
-            return self.made.command
+            return self.made_by
         theirs = self.module is not None and self.module.partition(".")[0] != "rewardshift"
         found = f"--import {self.module} " if theirs else ""
         return (
@@ -127,14 +113,6 @@ class Plan:
         )
 
 
-class Shard(NamedTuple):
-    """Part `number`, from 1 on, of the `of` parts into which a figure's work is divided."""
-
-    number: int
-    of: int
-
-
-WHOLE = Shard(1, 1)
 RUNNING = "running"  # the folder of unfinished units
 RETRIES = 2  # the number of restarts of a unit after its process or its machine is lost
 
@@ -149,39 +127,31 @@ class Outcome(NamedTuple):
 
 @runtime_checkable
 class Place(Protocol):
-    """A place that performs units of work; the runner keeps the results."""
+    """A place that performs units of work; the runner keeps the results.
+
+    Args:
+        jobs: The number of units performed at once; 0 if that is not known.
+    """
+
+    jobs: int
 
     def perform(self, plan: Plan, units: list[Unit]) -> Iterator[Outcome]:
         """Performs the units and yields each one's outcome when it ends."""
         ...
 
-    def slots(self) -> int:
-        """The number of units performed at once."""
-        ...
 
-
-def pending_units(plan: Plan, shard: Shard = WHOLE) -> list[Unit]:
-    """The unfinished work of a shard.
-
-    The shard of a seed does not depend on the finished work, so shards on different machines, with
-    or without a common folder, never do the same work.
-    """
+def pending_units(plan: Plan) -> list[Unit]:
+    """The unfinished work."""
     for folder in (plan.out, plan.folder, plan.folder / "units"):
         writable_folder(folder)
     figure = plan.declared.at(plan.preset)
-    size, turn = figure.seeds_per_unit, itertools.count()
+    budget, size = figure.presets[plan.preset].budget, figure.seeds_per_unit
     units = []
     for group in figure.groups:
-        mine = {
-            seed
-            for first in range(0, plan.seeds, size)
-            if next(turn) % shard.of == shard.number - 1
-            for seed in range(first, first + size)
-        }
-        missing = [seed for seed in plan.unfinished_seeds(group) if seed in mine]
+        seeds = tuple(plan.unfinished_seeds(group))
         units += [
-            figure.unit(plan.preset, plan.terminal, group, missing[i : i + size])
-            for i in range(0, len(missing), size)
+            Unit(*group, seeds[first : first + size], budget, plan.terminal)
+            for first in range(0, len(seeds), size)
         ]
     return units
 
@@ -206,15 +176,6 @@ def run_units(plan: Plan, units: list[Unit], place: Place) -> Iterator[Outcome]:
             save_unit(plan.folder, outcome.result)
             shutil.rmtree(plan.running(outcome.unit), ignore_errors=True)
         yield outcome
-
-
-def share_done(plan: Plan, unit: Unit) -> float:
-    """The share of a unit that is done, by its last checkpoint here; 0 if none tells."""
-    times = plan.running(unit) / TIMES
-    text = times.read_text(errors="replace") if times.is_file() else ""
-    steps = re.findall(r"^(\d+),\d+\.\d{3}$", text, re.MULTILINE)
-    length = getattr(unit.budget, "steps", None)
-    return min(1.0, int(steps[-1]) / length) if steps and length else 0.0
 
 
 def perform(plan: Plan, unit: Unit) -> Outcome:

@@ -34,7 +34,6 @@ class Task:
             the setting `hidden` of its network.
         methods: The same for single methods, by their names.
         hindsight: How the replay relabels goals, for goal tasks.
-        first_seed: The seed that the figure's seed 0 trains with.
     """
 
     env: str | None = None
@@ -44,7 +43,6 @@ class Task:
     settings: Settings = field(default_factory=dict)
     methods: Mapping[str, Settings] = field(default_factory=dict)
     hindsight: Hindsight | None = None
-    first_seed: int = 0
 
     def load(self, transitions: int, seed: int) -> Dataset:
         """The data set.
@@ -180,22 +178,18 @@ def train_unit(figure: Figure, unit: Unit, folder: Path) -> list[Curve]:
         parts = [(unit._replace(seeds=(seed,)), folder / str(seed)) for seed in unit.seeds]
     curves = []
     for part, place in parts:
-        seeds = tuple(task.first_seed + seed for seed in part.seeds)
-        given: dict[str, Any] = {"seeds": seeds, "folder": place}
+        given: dict[str, Any] = {"seeds": part.seeds, "folder": place}
         if task.data is None:
             result = train(agent, task.env, budget=budget.online(task.hindsight), **given)
         else:
-            data = task.load(budget.transitions, seeds[0])
+            data = task.load(budget.transitions, part.seeds[0])
             result = train_offline(agent, data, task.env, budget=budget.offline(), **given)
         curves += curves_of(figure, part, result)
     return curves
 
 
 def curves_of(figure: Figure, unit: Unit, result: Result) -> list[Curve]:
-    """The rows of a run of one method on one task, as the curves of its panels.
-
-    The seeds of the unit are those of the run, in the same order.
-    """
+    """The rows of a run of one method on one task, as the curves of its panels."""
     if not result.finished:
         raise KeyboardInterrupt
     (task,), (method,), columns = unit.tasks, unit.methods, result.columns
@@ -208,10 +202,9 @@ def curves_of(figure: Figure, unit: Unit, result: Result) -> list[Curve]:
                 f"the panel {panel.name!r} shows {panel.measure!r}, but the columns of {method!r}"
                 f" are {', '.join(columns.names)}"
             )
-        for seed, own in zip(unit.seeds, result.config.seeds, strict=True):
-            cells = [
-                (r.step, columns.value(r, panel.measure)) for r in result.rows if r.seed == own
-            ]
+        for seed in unit.seeds:
+            own = [row for row in result.rows if row.seed == seed]
+            cells = [(row.step, columns.value(row, panel.measure)) for row in own]
             # Some cells are empty, such as a metric's in the warm-up.
             points = [(step, value) for step, value in cells if value is not None]
             steps, values = [step for step, _ in points], [value for _, value in points]

@@ -20,27 +20,14 @@ from rewardshift.lab import (
 TASKS = {
     name: Task(f"{name}-v5") for name in ("Hopper", "Walker2d", "HalfCheetah", "Ant", "Humanoid")
 }
-# The share of their range below which a difference of returns counts as alike.
-ALIKE = 0.1
-
+TINY = {"network.hidden": (16, 16), "batch_size": 16, "warm_up": 200}
 SMOKE = smoke_preset(
-    Budget(
-        600,
-        evaluations=2,
-        evaluation_episodes=1,
-        settings={"network.hidden": (16, 16), "batch_size": 16, "warm_up": 200},
-        capacity=600,
-        diagnose=True,
-    ),
+    Budget(600, evaluations=2, evaluation_episodes=1, settings=TINY, capacity=600, diagnose=True),
     150,
-    "600 steps and 16 units",
 )
 # The settings of results/td3-check, which learn faster than the defaults.
-AS_CHECKED = Budget(
-    100_000,
-    evaluations=50,
-    settings={"batch_size": 100, "warm_up": 5000, "learning_rate": 1e-3},
-)
+FASTER = {"batch_size": 100, "warm_up": 5000, "learning_rate": 1e-3}
+AS_CHECKED = Budget(100_000, evaluations=50, settings=FASTER)
 QUICK = Preset(
     seeds=8,
     budget=replace(AS_CHECKED, diagnose=True),
@@ -49,16 +36,20 @@ QUICK = Preset(
     " instead of 3e-4, 5,000 instead of 25,000 random steps, two of five tasks",
     left_out={"Walker2d": 4.4, "Ant": 5.2, "Humanoid": 6.1},
 )
-PAPER = Preset(
-    seeds=10,
-    budget=Budget(
-        1_000_000, evaluations=200, evaluation_episodes=10, capacity=1_000_000, diagnose=True
-    ),
-    seconds=5_000_000,
+MILLION = Budget(
+    1_000_000, evaluations=200, evaluation_episodes=10, capacity=1_000_000, diagnose=True
 )
+PAPER = Preset(seeds=10, budget=MILLION, seconds=5_000_000)
 
-RRS_3, RRS_7 = (-0.5, 0.0, 0.5), (-0.5, -0.33, -0.17, 0.0, 0.17, 0.33, 0.5)
-
+# Random Reward Shift with three and with seven members, and with twice their range.
+RRS_3 = TD3(shift=(-0.5, 0.0, 0.5))
+RRS_3_WIDE = TD3(shift=(-1.0, 0.0, 1.0))
+RRS_7 = TD3(shift=(-0.5, -0.33, -0.17, 0.0, 0.17, 0.33, 0.5))
+RRS_7_WIDE = TD3(shift=(-1.0, -0.67, -0.33, 0.0, 0.33, 0.67, 1.0))
+ENSEMBLE = TD3(shift=(0.0,) * 3)
+BOOTSTRAPPED = replace(ENSEMBLE, own_actors=True, lead_steps=0)
+EVERY_STEP = replace(RRS_3, lead_episodes=0, lead_steps=0)
+TEN_EPISODES = replace(RRS_3, lead_episodes=10)
 
 # Over the whole training: a claim about its end would need more than the quick preset.
 ABOVE = (
@@ -76,20 +67,20 @@ SAME = (
 DISAGREE = (("rrs-3", "ensemble-td3", "Shifted members are further apart about random actions."),)
 
 
+MEMBERS = ("ensemble-td3", "bootstrapped-td3", "rrs-3")
+
+
 def _panels(task: str) -> tuple[Panel, ...]:
     """The return, and how far the members are apart: what the paper explains its gains by."""
-    members = ("ensemble-td3", "bootstrapped-td3", "rrs-3")
+
+    def apart(name: str, actions: str, measure: str) -> Panel:
+        title = f"{task}, {actions}"
+        return Panel(f"{task}-{name}", title, "disagreement", task, measure, methods=MEMBERS)
+
     return (
         *task_panels([task]),
-        *(
-            Panel(
-                f"{task}-{name}", f"{task}, {words}", "disagreement", task, measure, methods=members
-            )
-            for name, words, measure in (
-                ("replay", "actions in the replay", "disagreement_visited"),
-                ("random-actions", "random actions", "disagreement_unvisited"),
-            )
-        ),
+        apart("replay", "actions in the replay", "disagreement_visited"),
+        apart("random-actions", "random actions", "disagreement_unvisited"),
     )
 
 
@@ -110,14 +101,9 @@ CONTROL = Figure(
     panels=tuple(panel for task in TASKS for panel in _panels(task)),
     methods=(
         Method("td3", "TD3", TD3(), Style("#525252", "--")),
-        Method("ensemble-td3", "Ensemble TD3", TD3(shift=(0.0,) * 3), Style("#e69f00", "-.")),
-        Method(
-            "bootstrapped-td3",
-            "Bootstrapped TD3",
-            TD3(shift=(0.0,) * 3, own_actors=True, lead_steps=0),
-            Style("#cc5f9e", ":"),
-        ),
-        Method("rrs-3", "RRS-3", TD3(shift=RRS_3), Style("#08519c", "-")),
+        Method("ensemble-td3", "Ensemble TD3", ENSEMBLE, Style("#e69f00", "-.")),
+        Method("bootstrapped-td3", "Bootstrapped TD3", BOOTSTRAPPED, Style("#cc5f9e", ":")),
+        Method("rrs-3", "RRS-3", RRS_3, Style("#08519c", "-")),
     ),
     claims=(
         *orderings(TASKS, ABOVE),
@@ -137,29 +123,14 @@ CONTROL_ABLATION = replace(
     ),
     panels=task_panels(TASKS),
     methods=(
-        Method("rrs-3", "RRS-3 0.5", TD3(shift=RRS_3), Style("#08519c", "-")),
-        Method("rrs-3-1.0", "RRS-3 1.0", TD3(shift=(-1.0, 0.0, 1.0)), Style("#6baed6", "--")),
-        Method("rrs-7", "RRS-7 0.5", TD3(shift=RRS_7), Style("#005a32", "-.")),
-        Method(
-            "rrs-7-1.0",
-            "RRS-7 1.0",
-            TD3(shift=(-1.0, -0.67, -0.33, 0.0, 0.33, 0.67, 1.0)),
-            Style("#74c476", ":"),
-        ),
-        Method(
-            "rrs-3-step",
-            "RRS-3 0.5, every step",
-            TD3(shift=RRS_3, lead_episodes=0, lead_steps=0),
-            Style("#d94801", "--"),
-        ),
-        Method(
-            "rrs-3-ten",
-            "RRS-3 0.5, every ten episodes",
-            TD3(shift=RRS_3, lead_episodes=10),
-            Style("#807dba", "-."),
-        ),
+        Method("rrs-3", "RRS-3 0.5", RRS_3, Style("#08519c", "-")),
+        Method("rrs-3-1.0", "RRS-3 1.0", RRS_3_WIDE, Style("#6baed6", "--")),
+        Method("rrs-7", "RRS-7 0.5", RRS_7, Style("#005a32", "-.")),
+        Method("rrs-7-1.0", "RRS-7 1.0", RRS_7_WIDE, Style("#74c476", ":")),
+        Method("rrs-3-step", "RRS-3 0.5, every step", EVERY_STEP, Style("#d94801", "--")),
+        Method("rrs-3-ten", "RRS-3 0.5, every ten episodes", TEN_EPISODES, Style("#807dba", "-.")),
     ),
-    claims=orderings(TASKS, SAME, "{panel}-{worse}-like-{better}", alike=ALIKE),
+    claims=orderings(TASKS, SAME, "{panel}-{worse}-like-{better}", alike=0.1),
     presets={
         "smoke": SMOKE,
         "quick": replace(
@@ -193,6 +164,8 @@ def _sentences(size: float, better: str, worse: str) -> tuple[tuple[str, str, st
 
 
 PAIR = "{better}-above-{worse}"  # the id of a claim of a figure with one task
+EXPLORES = _sentences(0.5, "explores better", "explores worse")
+ENDS = _sentences(5.0, "ends higher", "ends lower")
 # The first rule of `auto`; that of today chooses -0.5 here.
 FIVE_UNITS = (
     ("auto", "td3", "Five units of optimism are better than none."),
@@ -220,12 +193,7 @@ SPARSE_CHEETAH_FIGURE = Figure(
         Method("auto", "TD3 five units", TD3(shift=5 * (TD3().gamma - 1)), Style("#dd3497", ":")),
     ),
     claims=(
-        *orderings(
-            [SPARSE],
-            _sentences(0.5, "explores better", "explores worse"),
-            PAIR,
-            until=SPARSE_STEPS,
-        ),
+        *orderings([SPARSE], EXPLORES, PAIR, until=SPARSE_STEPS),
         *orderings([SPARSE], FIVE_UNITS, PAIR, source="ours", until=SPARSE_STEPS),
     ),
     presets={
@@ -258,9 +226,7 @@ HUMANOID = replace(
     tasks={"Humanoid": TASKS["Humanoid"]},
     panels=task_panels(["Humanoid"]),
     methods=_single_shifts(5.0),
-    claims=orderings(
-        ["Humanoid"], _sentences(5.0, "ends higher", "ends lower"), PAIR, metric="final"
-    ),
+    claims=orderings(["Humanoid"], ENDS, PAIR, metric="final"),
     presets={
         "smoke": replace(SMOKE, seconds=60),
         "quick": replace(

@@ -10,7 +10,7 @@ from rewardshift.agents.intrinsic import RND
 from rewardshift.agents.networks import MLP, InputRange
 from rewardshift.envs import four_rooms_id
 from rewardshift.lab import (
-    Claim,
+    Budget,
     Figure,
     Method,
     Panel,
@@ -46,26 +46,34 @@ TASKS = {
 
 QUICK_STEPS = dict.fromkeys(TASKS, 40_000) | {"MountainCar": 200_000}
 PAPER_STEPS = dict.fromkeys(TASKS, 200_000) | {"FourRooms-7": 500_000, "FourRooms-9": 500_000}
+WIDE = {"intrinsic.width": 512}
+SMOKE = smoke_preset(
+    Budget(400, evaluations=2, evaluation_episodes=1, settings={"intrinsic.width": 16}), 120
+)
+QUICK = Preset(
+    seeds=10,
+    budget=budgets(QUICK_STEPS, settings={"intrinsic.width": 128}),
+    seconds=9000,
+    note="40,000 of 200,000 to 500,000 steps on MiniGrid, RND 128 instead of 512 wide",
+)
+PAPER = Preset(
+    seeds=10,
+    budget=budgets(PAPER_STEPS, evaluations=50, evaluation_episodes=10, settings=WIDE),
+    seconds=450_000,
+)
 
 
 def _return_panels(task: str) -> tuple[Panel, Panel]:
     """The greedy return, and the training return, which the paper plots."""
     y_range = None if task == "MountainCar" else (0.0, 1.0)
+    title = f"{task}, while training"
     return (
         Panel(task, task, "greedy return", task, "evaluation_return", y_range=y_range),
         Panel(
-            f"{task}-training",
-            f"{task}, while training",
-            "training return",
-            task,
-            "training_return",
-            y_range=y_range,
+            f"{task}-training", title, "training return", task, "training_return", y_range=y_range
         ),
     )
 
-
-# The share of their range below which a difference of returns counts as alike.
-ALIKE = 0.1
 
 # The discount is that of the task.
 PAPER_DQN = DQN(gamma=0.95, tau=0.05)
@@ -137,34 +145,7 @@ CURIOSITY = Figure(
         Method("dqn-0.5-scaled", "DQN -0.5, scaled inputs", HALF.agent, Style("#6baed6", "--")),
     ),
     claims=orderings(TASKS, ORDER),
-    presets={
-        "smoke": smoke_preset(
-            budgets(
-                dict.fromkeys(TASKS, 400),
-                evaluations=2,
-                evaluation_episodes=1,
-                settings={"intrinsic.width": 16},
-            ),
-            120,
-            "400 steps and RND 16 wide",
-        ),
-        "quick": Preset(
-            seeds=10,
-            budget=budgets(QUICK_STEPS, settings={"intrinsic.width": 128}),
-            seconds=9000,
-            note="40,000 of 200,000 to 500,000 steps on MiniGrid, RND 128 instead of 512 wide",
-        ),
-        "paper": Preset(
-            seeds=10,
-            budget=budgets(
-                PAPER_STEPS,
-                evaluations=50,
-                evaluation_episodes=10,
-                settings={"intrinsic.width": 512},
-            ),
-            seconds=450_000,
-        ),
-    },
+    presets={"smoke": SMOKE, "quick": QUICK, "paper": PAPER},
     seeds_per_unit=10,
     revision=4,
 )
@@ -172,15 +153,14 @@ CURIOSITY = Figure(
 ABLATION = (-0.05, -0.15, -1.0, -1.5, -2.0, -2.5, -5.0, -10.0)
 MODERATE = (-1.0, -1.5, -2.0, -2.5)
 
-HELPS = tuple(
-    (f"rnd{bias:g}", "rnd", f"A moderate negative shift, {bias:g}, improves RND.")
-    for bias in MODERATE
-)
+HELPS = [(f"rnd{b:g}", "rnd", f"A moderate negative shift, {b:g}, improves RND.") for b in MODERATE]
 BELOW = {"ids": "{panel}-{worse}-below-{better}"}
-TOO_MUCH = tuple(
+TOO_MUCH = [
     (f"rnd{b:g}", "rnd-10", f"A shift of -10 is too much curiosity: worse than {b:g}.", BELOW)
     for b in MODERATE
-)
+]
+
+LEFT_OUT = {"MountainCar": 3.2, "Empty-Random": 0.8, "FourRooms-7": 0.8, "FourRooms-9": 0.8}
 
 CURIOSITY_ABLATION = replace(
     CURIOSITY,
@@ -194,32 +174,19 @@ CURIOSITY_ABLATION = replace(
     methods=(_rnd(0.0), *(_rnd(bias) for bias in ABLATION)),
     claims=orderings(TASKS, (*HELPS, *TOO_MUCH)),
     presets={
-        **{
-            name: replace(preset, seconds=1.3 * preset.seconds)  # nine methods instead of seven
-            for name, preset in CURIOSITY.presets.items()
-        },
+        "smoke": replace(SMOKE, seconds=156),
         "quick": replace(
-            CURIOSITY.presets["quick"],
-            seconds=1500,
-            note=f"{CURIOSITY.presets['quick'].note}, one of five tasks",
-            left_out={
-                "MountainCar": 3.2,
-                "Empty-Random": 0.8,
-                "FourRooms-7": 0.8,
-                "FourRooms-9": 0.8,
-            },
+            QUICK, seconds=1500, note=f"{QUICK.note}, one of five tasks", left_out=LEFT_OUT
         ),
+        "paper": replace(PAPER, seconds=585_000),
     },
     form="constants",
     constants="shift of RND's bonus",
 )
 
-STORED = Method(
-    "rnd-1-stored",
-    "RND -1, stored",
-    replace(PAPER_DQN, intrinsic=RND(-1.0, evaluated="stored")),
-    Style("#ae017e", "--"),
-)
+STORED_RND = replace(PAPER_DQN, intrinsic=RND(-1.0, evaluated="stored"))
+STORED = Method("rnd-1-stored", "RND -1, stored", STORED_RND, Style("#ae017e", "--"))
+NO_MATTER = ("rnd-1", "rnd-1-stored", "It makes no difference when the bonus is evaluated.")
 
 CURIOSITY_STORED = replace(
     CURIOSITY,
@@ -229,21 +196,11 @@ CURIOSITY_STORED = replace(
     tasks={"MultiRoom": TASKS["MultiRoom"]},
     panels=_return_panels("MultiRoom"),
     methods=(_rnd(-1.0), STORED),
-    claims=(
-        Claim(
-            "fresh-like-stored",
-            "MultiRoom",
-            "It makes no difference when the bonus is evaluated.",
-            better="rnd-1",
-            worse="rnd-1-stored",
-            source="ours",
-            alike=ALIKE,
-        ),
-    ),
+    claims=orderings(["MultiRoom"], [NO_MATTER], "fresh-like-stored", source="ours", alike=0.1),
     presets={
-        **CURIOSITY.presets,
-        "quick": replace(CURIOSITY.presets["quick"], seconds=500),
-        "paper": replace(CURIOSITY.presets["paper"], seconds=20_000),
+        "smoke": SMOKE,
+        "quick": replace(QUICK, seconds=500),
+        "paper": replace(PAPER, seconds=20_000),
     },
 )
 
@@ -262,44 +219,37 @@ PILED = (
 )
 PLUS_ONE = Method("dqn+1", "DQN +1", replace(PAPER_DQN, shift=1.0), Style("#cb181d", ":"))
 CONSTANTS = (PLUS_ONE, UNSHIFTED, HALF)
+SAME = [
+    (piled.name, constant.name, f"{piled.label}, is like {constant.label}.")
+    for piled, constant in zip(PILED, CONSTANTS, strict=True)
+]
+
+BONUS = Panel(
+    "MultiRoom-bonus",
+    "MultiRoom, bonus",
+    "mean bonus",
+    "MultiRoom",
+    "bonus",
+    y_range=(0.0, 1.0),
+    methods=("rnd", *(method.name for method in PILED)),
+)
 
 CURIOSITY_EXPLAINED = replace(
     CURIOSITY_STORED,
     name="curiosity-explained",
     title="Curiosity: is RND a constant when gradients pile up?",
-    wording="",
-    panels=(
-        *_return_panels("MultiRoom"),
-        Panel(
-            "MultiRoom-bonus",
-            "MultiRoom, bonus",
-            "mean bonus",
-            "MultiRoom",
-            "bonus",
-            y_range=(0.0, 1.0),
-            methods=("rnd", *(method.name for method in PILED)),
-        ),
-    ),
+    panels=(*_return_panels("MultiRoom"), BONUS),
     methods=(_rnd(0.0), *PILED, *CONSTANTS),
-    claims=orderings(
-        ["MultiRoom"],
-        [
-            (piled.name, constant.name, f"{piled.label}, is like {constant.label}.")
-            for piled, constant in zip(PILED, CONSTANTS, strict=True)
-        ],
-        "{better}-like-{worse}",
-        source="ours",
-        alike=ALIKE,
-    ),
+    claims=orderings(["MultiRoom"], SAME, "{better}-like-{worse}", source="ours", alike=0.1),
     presets={
-        "smoke": replace(CURIOSITY.presets["smoke"], seconds=40),
+        "smoke": replace(SMOKE, seconds=40),
         "quick": replace(
-            CURIOSITY.presets["quick"],
-            budget=budgets(QUICK_STEPS, settings={"intrinsic.width": 512}),
+            QUICK,
+            budget=budgets(QUICK_STEPS, settings=WIDE),
             seconds=4300,
             note="40,000 of 200,000 steps",
         ),
-        "paper": replace(CURIOSITY.presets["paper"], seconds=40_000),
+        "paper": replace(PAPER, seconds=40_000),
     },
     seeds_per_unit=1,  # a quarter cheaper than ten: `benchmarks/seeds.py`
     columns=3,

@@ -41,16 +41,11 @@ TASKS = {name: Task(f"{name}-v4", hindsight=Hindsight()) for name in ("FetchReac
 
 REACH = Budget(20_000, evaluations=50, evaluation_episodes=20, capacity=20_000)
 PUSH = replace(REACH, steps=500_000, capacity=500_000)
-SMOKE = Budget(
-    200,
-    evaluations=2,
-    evaluation_episodes=1,
-    settings={"network.hidden": (8,) * 3, "batch_size": 8, "warm_up": 50},
-    capacity=200,
-)
+TINY = {"network.hidden": (8,) * 3, "batch_size": 8, "warm_up": 50}
+SMOKE = Budget(200, evaluations=2, evaluation_episodes=1, settings=TINY, capacity=200)
 NARROW = {"network.hidden": (64,) * 3, "batch_size": 64}
-
-
+QUICK_REACH = replace(REACH, steps=5000, capacity=5000, evaluation_episodes=10, settings=NARROW)
+QUICK_PUSH = replace(PUSH, evaluation_episodes=10, settings=NARROW)
 LEARNED = "are learned from more efficiently than"
 ORDER = (
     ("fetch+0", "fetch+1", f"Rewards of -1 and 0 {LEARNED} 0 and +1."),
@@ -78,15 +73,10 @@ FETCH = Figure(
     ),
     claims=orderings(TASKS, ORDER),
     presets={
-        "smoke": smoke_preset(SMOKE, 60, "200 steps and 8 units"),
+        "smoke": smoke_preset(SMOKE, 60),
         "quick": Preset(
             seeds=12,
-            budget={
-                "FetchReach": replace(
-                    REACH, steps=5000, capacity=5000, evaluation_episodes=10, settings=NARROW
-                ),
-                "FetchPush": replace(PUSH, evaluation_episodes=10, settings=NARROW),
-            },
+            budget={"FetchReach": QUICK_REACH, "FetchPush": QUICK_PUSH},
             seconds=900,
             note="hidden layers of 64 units, batches of 64, 10 instead of 20 evaluation episodes;"
             " FetchReach over 5,000 of 20,000 steps, after which it is solved",

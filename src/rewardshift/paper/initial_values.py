@@ -29,20 +29,15 @@ TASKS = {
 RAW = replace(PAPER_DQN, gamma=0.98)
 # To [0, 1]: kinds of objects count up to 10.
 SCALED = replace(RAW, network=MLP((64,), input_range=((0.0, 10.0),)))
+SCALED_ZERO = replace(SCALED, initial="zero")
+SCALED_DOUBLE = replace(SCALED, double=True)
 METHODS = (
     Method("raw", "raw inputs", RAW, Style("#252525", "-")),
     Method("raw-double", "raw, double DQN", replace(RAW, double=True), Style("#bdbdbd", "--")),
     Method("raw-zero", "raw, output at zero", replace(RAW, initial="zero"), Style("#a63603", ":")),
     Method("scaled", "scaled inputs", SCALED, Style("#2171b5", "-")),
-    Method(
-        "scaled-double", "scaled, double DQN", replace(SCALED, double=True), Style("#6baed6", "--")
-    ),
-    Method(
-        "scaled-zero",
-        "scaled, output at zero",
-        replace(SCALED, initial="zero"),
-        Style("#00441b", ":"),
-    ),
+    Method("scaled-double", "scaled, double DQN", SCALED_DOUBLE, Style("#6baed6", "--")),
+    Method("scaled-zero", "scaled, output at zero", SCALED_ZERO, Style("#00441b", ":")),
     Method("normalised", "normalised inputs", replace(RAW, normalise=True), Style("#dd3497", "-.")),
 )
 SENTENCES = (
@@ -62,7 +57,7 @@ INITIAL_VALUES = Figure(
     methods=METHODS,
     claims=orderings(TASKS, SENTENCES, "{panel}-{better}-below-{worse}", source="ours"),
     presets={
-        "smoke": smoke_preset(replace(BUDGET, steps=200, evaluations=2), 60, "200 of 8,000 steps"),
+        "smoke": smoke_preset(replace(BUDGET, steps=200, evaluations=2), 60),
         "quick": Preset(seeds=10, budget=BUDGET, seconds=600),
         "paper": Preset(seeds=20, budget=replace(BUDGET, steps=40_000), seconds=6_000),
     },

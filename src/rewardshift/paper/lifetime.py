@@ -29,6 +29,7 @@ from rewardshift.lab import (
     Unit,
     budgets,
     smoke_preset,
+    task_panels,
 )
 from rewardshift.lab.trainings import budget_for, configured, curves_of
 from rewardshift.paper.behaviour import Behaviour
@@ -65,8 +66,7 @@ TASKS = {
         CQL(learning_rate=1e-3, cloning_updates=0, **SMALL), "embedded/hopper-medium", 0.5
     ),
 }
-# The columns with the mean value of actions in the data.
-SEEN = {"DQN": "q", "TD3": "q", "BCQ": "q_seen", "CQL": "q_seen"}
+IN_DATA = "{}, actions in the data".format
 
 
 def run_lifetime(figure: Figure, unit: Unit, folder: Path) -> list[Curve]:
@@ -121,26 +121,17 @@ JUDGED = 2
 # 1.1 lifetimes, exp(-t / 1.25) - exp(-t). The mean over the time would let errors cancel.
 DEVIATION = 0.082
 
-LIFETIMES = {"smoke": 1, "quick": 4, "paper": 4}  # the length of a preset's trainings
-BUDGET = budgets(lasting(LIFETIMES["quick"], TASKS), evaluations=20, evaluation_episodes=1)
+BUDGET = budgets(lasting(4, TASKS), evaluations=20, evaluation_episodes=1)
 LIFETIME = Figure(
     name="lifetime",
     title="How long a shift lasts: the share of its offset that is left",
     scenario="theory",
     tasks=TASKS,
     panels=(
-        *(
-            # The values of TD3, which nothing keeps near the data, leave the range in the end.
-            Panel(
-                name,
-                f"{name}, actions in the data",
-                "share left",
-                name,
-                SEEN[name],
-                y_range=None if name == "TD3" else (0.0, 1.0),
-            )
-            for name in TASKS
-        ),
+        *task_panels(["DQN"], "share left", "q", title=IN_DATA, y_range=(0.0, 1.0)),
+        # The values of TD3, which nothing keeps near the data, leave the range in the end.
+        *task_panels(["TD3"], "share left", "q", title=IN_DATA),
+        *task_panels(["BCQ", "CQL"], "share left", "q_seen", title=IN_DATA, y_range=(0.0, 1.0)),
         *(
             Panel(f"{name}-unseen", f"{name}, random actions", "share left", name, "q_unseen")
             for name in ("BCQ", "CQL")
@@ -158,8 +149,8 @@ LIFETIME = Figure(
             f"Where there is data, {name} forgets a {label} shift as fast as predicted.",
             label,
             PREDICTED,
-            source="ours",
-            metric="deviation",
+            "deviation",
+            "ours",
             bound=DEVIATION,
             until=updates,
         )
@@ -168,14 +159,7 @@ LIFETIME = Figure(
     ),
     presets={
         "smoke": smoke_preset(
-            budgets(
-                lasting(LIFETIMES["smoke"], TASKS),
-                evaluations=2,
-                evaluation_episodes=1,
-                transitions=100,
-            ),
-            60,
-            "one lifetime on 100 transitions",
+            budgets(lasting(1, TASKS), evaluations=2, evaluation_episodes=1, transitions=100), 60
         ),
         "quick": Preset(seeds=10, budget=BUDGET, seconds=400),
         "paper": Preset(seeds=20, budget=BUDGET, seconds=800),
@@ -185,6 +169,5 @@ LIFETIME = Figure(
     run=run_lifetime,
     unit_spans=("method",),
     seeds_per_unit=10,
-    lifetimes=lambda _figure, _task, preset: LIFETIMES[preset],
     columns=2,
 )

@@ -1,7 +1,6 @@
 """Figure 1 and the appendix's maze sizes: exploration by tabular Q-learning."""
 
 from dataclasses import replace
-from typing import Any
 
 from rewardshift.lab import (
     Budget,
@@ -13,6 +12,7 @@ from rewardshift.lab import (
     Style,
     orderings,
     smoke_preset,
+    task_panels,
 )
 from rewardshift.paper.tables import World, q_learning, run_tables
 
@@ -31,35 +31,12 @@ COUNT_SHIFT = Method(
 
 SIZES = (2, 5, 10, 15, 20)
 EASY, DEEP = ("S2", "S5", "S10"), ("S15", "S20")
-
 OURS = {"source": "ours"}
-# "alike": the share of their range below which a difference of mean success rates counts as that.
-ALIKE: dict[str, Any] = {"ids": "{panel}-{better}-alike-{worse}", "alike": 0.05}
-# The paper names no number for "near optimal": a tenth of the distance before training is ours.
-NEAR_OPTIMAL = 0.1
-
-
-def _success_panel(name: str, task: str) -> Panel:
-    return Panel(name, f"Maze {task}", "success rate", task, "success", y_range=(0.0, 1.0))
-
-
 SHIFT_ABOVE_COUNT = ("shift", "count", "A negative shift explores better than the count bonus.")
 COUNT_EXPLORES = ("count", "epsilon-greedy", "The count bonus explores better than epsilon-greedy.")
-SHIFT_EXPLORES = (
-    "shift",
-    "epsilon-greedy",
-    "A negative shift explores better than epsilon-greedy.",
-)
-ORTHOGONAL = (
-    "count+shift",
-    "count",
-    "The shift is orthogonal to the count bonus: added to it, it helps.",
-)
-ORDER = (
-    "count-evaluated-first",
-    "count",
-    "The count bonus explores better if its evaluations count before training.",
-)
+ORTHOGONAL = "The shift is orthogonal to the count bonus: added to it, it helps."
+EXPLORES = "A negative shift explores better than epsilon-greedy."
+FIRST = "The count bonus explores better if its evaluations count before training."
 
 
 def _alike(method: Method) -> tuple[str, str, str]:
@@ -68,6 +45,10 @@ def _alike(method: Method) -> tuple[str, str, str]:
 
 
 BUDGET = Budget(1000, evaluations=100, evaluation_episodes=50)
+SMOKE = smoke_preset(replace(BUDGET, steps=20, evaluations=2), 10)
+QUICK = Preset(seeds=8, budget=BUDGET, seconds=13)
+PAPER = Preset(seeds=10, budget=BUDGET, seconds=15)
+
 FIGURE1 = Figure(
     name="figure1",
     title="Figure 1: exploration in the maze",
@@ -79,45 +60,43 @@ FIGURE1 = Figure(
     differs=("the preset paper has 10 seeds, as the authors' code has, where the paper says 8"),
     tasks={"S20": World("maze", 20)},
     panels=(
-        _success_panel("success", "S20"),
+        Panel("success", "Maze S20", "success rate", "S20", "success", y_range=(0.0, 1.0)),
         Panel(
             "q-gap",
             "Learned Q against the optimal Q",
             "distance to it (start: 1)",
-            task="S20",
-            measure="q_gap",
+            "S20",
+            "q_gap",
             lower_is_better=True,
         ),
     ),
     methods=(EPSILON_GREEDY, COUNT, SHIFT, COUNT_SHIFT),
     claims=(
         *orderings(
-            ["success"], [SHIFT_ABOVE_COUNT, COUNT_EXPLORES, ORTHOGONAL], "{better}-above-{worse}"
+            ["success"],
+            [SHIFT_ABOVE_COUNT, COUNT_EXPLORES, ("count+shift", "count", ORTHOGONAL)],
+            "{better}-above-{worse}",
         ),
         Claim(
             "shift-nearer-to-optimal-q",
             "q-gap",
             "With a shift, Q-learning comes nearer to the optimal Q of its task than without.",
-            better="shift",
-            worse="epsilon-greedy",
-            metric="final",
+            "shift",
+            "epsilon-greedy",
+            "final",
         ),
         Claim(
             "shift-near-optimal-q",
             "q-gap",
             "With a shift, Q-learning learns a near-optimal Q: at most a tenth of the distance from"
             " it is left.",
-            better="shift",
-            worse=None,
-            metric="final",
-            bound=NEAR_OPTIMAL,
+            "shift",
+            None,
+            "final",
+            bound=0.1,  # the paper names no number for "near optimal"
         ),
     ),
-    presets={
-        "smoke": smoke_preset(replace(BUDGET, steps=20, evaluations=2), 10, "20 of 1,000 episodes"),
-        "quick": Preset(seeds=8, budget=BUDGET, seconds=13),
-        "paper": Preset(seeds=10, budget=BUDGET, seconds=15),
-    },
+    presets={"smoke": SMOKE, "quick": QUICK, "paper": PAPER},
     x_label="training episodes",
     run=run_tables,
     unit_spans=("task", "method"),
@@ -127,11 +106,6 @@ FIGURE1 = Figure(
 
 MAZE_SIZES = replace(
     FIGURE1,
-    presets={
-        "smoke": replace(FIGURE1.presets["smoke"], seconds=12),
-        "quick": replace(FIGURE1.presets["quick"], seconds=15),
-        "paper": replace(FIGURE1.presets["paper"], seconds=25),
-    },
     name="maze-sizes",
     title="Maze sizes: where exploration matters, and where it does no harm",
     wording=(
@@ -141,13 +115,30 @@ MAZE_SIZES = replace(
         " are important for efficient learning"
     ),
     tasks={f"S{size}": World("maze", size) for size in SIZES},
-    panels=tuple(_success_panel(f"S{size}", f"S{size}") for size in SIZES),
+    panels=task_panels(
+        (*EASY, *DEEP), "success rate", "success", title="Maze {}".format, y_range=(0.0, 1.0)
+    ),
     methods=(EPSILON_GREEDY, COUNT, COUNT_FIRST, SHIFT),
     claims=(
-        *orderings(EASY, [_alike(SHIFT), _alike(COUNT), (*_alike(COUNT_FIRST), OURS)], **ALIKE),
+        *orderings(
+            EASY,
+            [_alike(SHIFT), _alike(COUNT), (*_alike(COUNT_FIRST), OURS)],
+            "{panel}-{better}-alike-{worse}",
+            alike=0.05,
+        ),
         *orderings(
             DEEP,
-            [COUNT_EXPLORES, SHIFT_EXPLORES, (*SHIFT_ABOVE_COUNT, OURS), (*ORDER, OURS)],
+            [
+                COUNT_EXPLORES,
+                ("shift", "epsilon-greedy", EXPLORES),
+                (*SHIFT_ABOVE_COUNT, OURS),
+                ("count-evaluated-first", "count", FIRST, OURS),
+            ],
         ),
     ),
+    presets={
+        "smoke": replace(SMOKE, seconds=12),
+        "quick": replace(QUICK, seconds=15),
+        "paper": replace(PAPER, seconds=25),
+    },
 )

@@ -4,7 +4,7 @@ BCQ and CQL keep a policy near its data by themselves. Plain DQN and TD3 do not,
 an initial value below all others could keep a policy from actions that the data lacks. Does it?
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -27,16 +27,10 @@ from rewardshift.paper.behaviour import Behaviour
 from rewardshift.shift import Shift, Terminal
 
 GAMMA = 0.95
-_DQN = DQN(gamma=GAMMA, tau=0.05, network=MLP((64, 64)))
+SMALL: dict[str, Any] = {"gamma": GAMMA, "tau": 0.05, "network": MLP((64, 64))}
+_DQN = DQN(**SMALL)
 _SCALED = replace(_DQN, network=MLP((64, 64), input_range=((-1.2, 0.6), (-0.07, 0.07))))
-_TD3 = TD3(
-    gamma=GAMMA,
-    tau=0.05,
-    network=MLP((64, 64)),
-    learning_rate=1e-3,
-    batch_size=64,
-    warm_up=0,
-)
+_TD3 = TD3(learning_rate=1e-3, batch_size=64, warm_up=0, **SMALL)
 # The task, its environment and agent, the range of its rewards, and the shares of random actions
 # that make its controller poor, middling and good.
 SETTINGS = (
@@ -93,9 +87,9 @@ def lasting(lifetimes: int, tasks: Mapping[str, Task]) -> dict[str, int]:
     return {name: round(lifetimes * agent.lifetime) for name, agent in agents.items()}
 
 
-def titled_panels(tasks: Iterable[str]) -> tuple[Panel, ...]:
-    """A panel of evaluation returns for each task, with the parts of its name as the title."""
-    return tuple(replace(p, title=p.name.replace("-", ", ")) for p in task_panels(tasks))
+def titled(task: str) -> str:
+    """The name of a task as a title."""
+    return task.replace("-", ", ")
 
 
 def _beside(panel: Panel) -> Panel:
@@ -112,7 +106,7 @@ OFFLINE_MECHANISM = Figure(
     title="Offline, without a constraint: does a cautious start keep a policy with its data?",
     scenario="S1 offline",
     tasks=TASKS,
-    panels=tuple(map(_beside, titled_panels(TASKS))),
+    panels=tuple(map(_beside, task_panels(TASKS, title=titled))),
     form="constants",
     constants="optimism",
     methods=tuple(
@@ -130,9 +124,7 @@ OFFLINE_MECHANISM = Figure(
     ),
     presets={
         "smoke": smoke_preset(
-            budgets(lasting(1, TASKS), evaluations=2, evaluation_episodes=1, transitions=50),
-            400,
-            "one lifetime on 50 transitions",
+            budgets(lasting(1, TASKS), evaluations=2, evaluation_episodes=1, transitions=50), 400
         ),
         "quick": Preset(seeds=20, budget=budgets(lasting(10, TASKS), evaluations=20), seconds=5000),
         "paper": Preset(

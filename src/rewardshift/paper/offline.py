@@ -49,26 +49,19 @@ METRICS: dict[Metric, str] = {"final": "by the last evaluations", "best": "by th
 END = 0.4  # the share of the evaluations that are the end: after 3.6 lifetimes in `quick`
 
 
+MEASURES = (
+    ("", "", "return", "evaluation_return"),
+    ("-overestimation", ", estimate", "value: estimated - real", "overestimation"),
+    ("-unseen", ", unseen actions", "value: unseen - seen actions", "unseen_advantage"),
+)
+
+
 def _panels(name: str, methods: tuple[str, ...] | None = None) -> tuple[Panel, ...]:
     """The panels of a task: the return, the estimate's error, and the values of unseen actions."""
     title = name.replace("-", ", ", 1)
     return tuple(
-        Panel(panel, words, y_label, name, measure, methods=methods)
-        for panel, words, y_label, measure in (
-            (name, title, "return", "evaluation_return"),
-            (
-                f"{name}-overestimation",
-                f"{title}, estimate",
-                "value: estimated - real",
-                "overestimation",
-            ),
-            (
-                f"{name}-unseen",
-                f"{title}, unseen actions",
-                "value: unseen - seen actions",
-                "unseen_advantage",
-            ),
-        )
+        Panel(name + suffix, title + words, y_label, name, measure, methods=methods)
+        for suffix, words, y_label, measure in MEASURES
     )
 
 
@@ -77,38 +70,27 @@ SENTENCES = (
     ("unshifted", "negative", "A negative shift hurts"),
 )
 LOSS = "With a positive shift less is lost by the end of the training."
-ABSORBING = Claim(
-    "BCQ-hopper-medium-absorbing",
-    "BCQ-hopper-medium",
-    "A positive shift helps where it does not pay for survival.",
+ABSORBING = (
     "positive-absorbing",
     "unshifted",
-    metric="final",
-    source="ours",
-    end=END,
+    "A positive shift helps where it does not pay for survival.",
 )
 
 
-def _narrow(width: int, budget: Budget, cloning_updates: int) -> dict[str, Budget]:
+def _narrow(width: int, budget: Budget, **own: Any) -> dict[str, Budget]:
     """The budget of each task, with hidden layers and batches of this size."""
     hidden = (width,) * 2
     bcq = {"network.hidden": hidden, "proposer.hidden": hidden, "batch_size": width}
-    cql = {
-        "network.hidden": (width,) * 3,
-        "batch_size": width,
-        "cloning_updates": cloning_updates,
-    }
+    cql = {"network.hidden": (width,) * 3, "batch_size": width, **own}
     return {task: replace(budget, settings=bcq if task in BCQ_TASKS else cql) for task in TASKS}
 
 
 SMOKE = smoke_preset(
-    _narrow(8, Budget(4, evaluations=2, evaluation_episodes=1), cloning_updates=2),
-    200,
-    "4 updates and 8 units",
+    _narrow(8, Budget(4, evaluations=2, evaluation_episodes=1), cloning_updates=2), 200
 )
 QUICK = Preset(
     seeds=12,
-    budget=_narrow(64, Budget(120_000, evaluations=40), CQL.cloning_updates),
+    budget=_narrow(64, Budget(120_000, evaluations=40)),
     seconds=5_000,
     note="120,000 of 500,000 updates, hidden layers of 64 units, batches of 64, 5 instead of 10"
     " evaluation episodes, two of five tasks",
@@ -159,7 +141,14 @@ OFFLINE = Figure(
         *orderings(
             BCQ_TASKS, [("positive", "unshifted", LOSS)], "{panel}-drop", metric="drop", end=END
         ),
-        ABSORBING,
+        *orderings(
+            ["BCQ-hopper-medium"],
+            [ABSORBING],
+            "{panel}-absorbing",
+            metric="final",
+            source="ours",
+            end=END,
+        ),
     ),
     presets={"smoke": SMOKE, "quick": QUICK, "paper": PAPER},
     x_label="updates",
@@ -167,12 +156,6 @@ OFFLINE = Figure(
     revision=2,
 )
 
-STYLES = (
-    Style("#fdae6b", "--"),
-    Style("#d94801", "-."),
-    Style("#a63603", ":"),
-    Style("#7f2704", "-"),
-)
 LARGER = ("unshifted", *(f"+{bias:g}" for bias in CONSTANTS[1:]))
 
 
@@ -197,10 +180,10 @@ OFFLINE_ABLATION = replace(
     ),
     methods=(
         UNSHIFTED,
-        *(
-            Method(f"+{bias:g}", f"+{bias:g}", style=style)
-            for bias, style in zip(CONSTANTS, STYLES, strict=True)
-        ),
+        Method("+1", "+1", style=Style("#fdae6b", "--")),
+        Method("+8", "+8", style=Style("#d94801", "-.")),
+        Method("+20", "+20", style=Style("#a63603", ":")),
+        Method("+50", "+50", style=Style("#7f2704", "-")),
     ),
     claims=(
         *orderings(BCQ_TASKS, HELP, metric="final", end=END),

@@ -4,12 +4,10 @@ A negative shift is an optimistic initial value. If it stops at the end of an ep
 price of time, which pays for ending soon: at a goal, or in a hole. Tables show both apart.
 """
 
-from collections.abc import Iterable
 from dataclasses import replace
 
 from rewardshift.lab import (
     Budget,
-    Claim,
     Figure,
     Method,
     Preset,
@@ -41,54 +39,33 @@ def _method(bias: float, terminal: Terminal) -> Method:
     return Method(f"{bias:+g}-{terminal}", f"{bias:+g}, {terminal}", agent, style)
 
 
-def _claims(tasks: Iterable[str], better: str, worse: str, statement: str) -> tuple[Claim, ...]:
-    return orderings(tasks, [(better, worse, statement)], source="ours")
-
-
 OPTIMIST, PRICED, LASTING = "-0.01-goal", "-0.01-zero", "-0.01-absorbing"
 
-CLAIMS = (
-    *_claims(TASKS, OPTIMIST, "none", "Optimism 1 that ends only at goals explores better."),
-    *_claims(
-        TASKS,
-        OPTIMIST,
-        "-0.05-goal",
-        "A table explores better with an optimism of 1 than with 5, the default of auto.",
-    ),
-    *_claims(
-        [name for name in TASKS if name.startswith("maze")],
-        PRICED,
-        LASTING,
-        "In a task that ends only at its goal, the price of time adds to optimism.",
-    ),
-    *orderings(
-        ("FrozenLake-4", "FrozenLake-8"),
-        [
-            (better, PRICED, f"Where holes end an episode, {what} beats a shift that stops there.")
-            for better, what in (
-                (OPTIMIST, "a shift that ends only at goals"),
-                (LASTING, "a shift that never ends"),
-                ("none", "no shift"),
-            )
-        ],
-        source="ours",
-    ),
-    *_claims(
-        ("maze-S10", "FrozenLake-4"),
-        "+0.02-absorbing",
-        "+0.02-zero",
-        "Part of the harm of a positive shift is the price of time.",
-    ),
+MAZES = [name for name in TASKS if name.startswith("maze")]
+LAKES = [name for name in TASKS if name.startswith("FrozenLake")]
+ONE = "Optimism 1 that ends only at goals explores better."
+FIVE = "A table explores better with an optimism of 1 than with 5, the default of auto."
+PRICE = "In a task that ends only at its goal, the price of time adds to optimism."
+HARM = "Part of the harm of a positive shift is the price of time."
+HOLES = "Where holes end an episode, {} beats a shift that stops there."
+AT_HOLES = (
+    (OPTIMIST, PRICED, HOLES.format("a shift that ends only at goals")),
+    (LASTING, PRICED, HOLES.format("a shift that never ends")),
+    ("none", PRICED, HOLES.format("no shift")),
 )
+HARMED = ("maze-S10", "FrozenLake-4")
 
 TERMINAL_TREATMENT = Figure(
     name="terminal-treatment",
     title="Where an episode ends: optimism and the price of time (success rates)",
     scenario="theory",
     tasks=TASKS,
-    panels=tuple(
-        replace(panel, title=panel.name.replace("maze-", "Maze "))
-        for panel in task_panels(TASKS, "success rate", "success", y_range=(0.0, 1.0))
+    panels=task_panels(
+        TASKS,
+        "success rate",
+        "success",
+        title=lambda task: task.replace("maze-", "Maze "),
+        y_range=(0.0, 1.0),
     ),
     methods=(
         Method("none", "no shift", q_learning(0.0), Style("#525252", "-.")),
@@ -97,11 +74,15 @@ TERMINAL_TREATMENT = Figure(
         _method(-0.05, "goal"),
         *(_method(0.02, terminal) for terminal in ("zero", "absorbing")),
     ),
-    claims=CLAIMS,
+    claims=(
+        *orderings(TASKS, [(OPTIMIST, "none", ONE)], source="ours"),
+        *orderings(TASKS, [(OPTIMIST, "-0.05-goal", FIVE)], source="ours"),
+        *orderings(MAZES, [(PRICED, LASTING, PRICE)], source="ours"),
+        *orderings(LAKES, AT_HOLES, source="ours"),
+        *orderings(HARMED, [("+0.02-absorbing", "+0.02-zero", HARM)], source="ours"),
+    ),
     presets={
-        "smoke": smoke_preset(
-            Budget(20, evaluations=2, evaluation_episodes=50), 60, "20 of 1,000 episodes"
-        ),
+        "smoke": smoke_preset(replace(BUDGET, steps=20, evaluations=2), 60),
         "quick": Preset(seeds=10, budget=BUDGET, seconds=95),
         "paper": Preset(seeds=20, budget=BUDGET, seconds=190),
     },

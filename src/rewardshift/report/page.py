@@ -4,7 +4,7 @@ The HTML is in `templates/`, which escape every text that comes from a file.
 """
 
 import base64
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from hashlib import sha256
 from pathlib import Path
 from statistics import median
@@ -12,17 +12,15 @@ from typing import Any
 
 from rewardshift.errors import needs
 from rewardshift.files import read_own
-from rewardshift.lab import FIGURES
 from rewardshift.lab.figure import SCENARIOS, Curve, Figure, Panel, duration, rounded
-from rewardshift.lab.results import read_provenance, read_results
 from rewardshift.lab.sweep.declaration import SWEEP, read_sweep
 from rewardshift.report.plots import in_words, shown_curves
 from rewardshift.report.reading import (
     TITLES,
     Claims,
-    count_all,
+    Judged,
+    Report,
     differences,
-    read_claims,
     read_reading,
     treatments,
 )
@@ -45,17 +43,15 @@ TEMPLATES = Path(__file__).with_name("templates")
 DASHES = {"-": "", "--": "6 3", "-.": "7 3 1.5 3", ":": "1.5 3"}
 
 
-def render_page(folders: Sequence[Path], figures: Mapping[str, Figure] = FIGURES) -> str:
-    """The page for these figure folders, in their order.
-
-    Args:
-        folders: The folders of the judged figures.
-        figures: All figures that the page is about, by name.
-    """
-    claims = read_claims(folders, figures)
-    drawn = {folder.name for folder in folders}
-    rows = {name: [_row(figures[name], claim) for claim in found] for name, found in claims.items()}
-    effects = [row["detectable"] for of in rows.values() for row in of if row["detectable"]]
+def render_page(report: Report) -> str:
+    """The page about a folder of results."""
+    figures = report.figures
+    rows = {
+        name: [_row(figures[name], claim) for claim in claims]
+        for name, claims in report.claims.items()
+    }
+    every = [row for of in rows.values() for row in of]
+    effects = [row["detectable"] for row in every if row["detectable"]]
     style, script = ((TEMPLATES / name).read_text() for name in ("page.css", "page.js"))
     return (
         _environment()
@@ -66,14 +62,11 @@ def render_page(folders: Sequence[Path], figures: Mapping[str, Figure] = FIGURES
             script=Markup(script),
             script_hash=_hash(script),
             is_sweep=SWEEP in figures,
-            summary=count_all(claims, figures),
+            summary=report.summary,
             detectable=median(effects) if effects else None,
-            scenarios=_scenarios(folders, rows, figures),
-            rows={
-                source: [row for of in rows.values() for row in of if row["source"] == source]
-                for source in SOURCES
-            },
-            unrun=[figure for figure in figures.values() if figure.name not in drawn],
+            scenarios=_scenarios(report, rows),
+            rows={source: [row for row in every if row["source"] == source] for source in SOURCES},
+            unrun=[figure for name, figure in figures.items() if name not in report.judged],
         )
     )
 
@@ -97,15 +90,13 @@ def _hash(text: str) -> str:
     return f"sha256-{base64.b64encode(sha256(text.encode()).digest()).decode()}"
 
 
-def _scenarios(
-    folders: Sequence[Path], rows: Claims, figures: Mapping[str, Figure]
-) -> list[dict[str, Any]]:
+def _scenarios(report: Report, rows: Claims) -> list[dict[str, Any]]:
     """The scenarios, known ones first: the question, the verdicts, the answers and the figures."""
-    names = {figure.scenario for figure in figures.values()}
+    names = {figure.scenario for figure in report.figures.values()}
     known = [name for name in SCENARIOS if name in names]
     scenarios = []
     for number, scenario in enumerate([*known, *sorted(names - set(known))]):
-        mine = [name for name, figure in figures.items() if figure.scenario == scenario]
+        mine = [name for name, figure in report.figures.items() if figure.scenario == scenario]
         found = [row for name in mine for row in rows[name]]
         scenarios.append(
             {
@@ -117,9 +108,9 @@ def _scenarios(
                     for source in SOURCES
                 },
                 "sections": [
-                    _section(folder, figures[folder.name], rows[folder.name])
-                    for folder in folders
-                    if folder.name in mine
+                    _section(report.judged[name], rows[name])
+                    for name in mine
+                    if name in report.judged
                 ],
             }
         )
@@ -165,11 +156,9 @@ def _bar(claim: dict[str, Any]) -> dict[str, Any] | None:
     }
 
 
-def _section(folder: Path, whole: Figure, rows: list[dict[str, Any]]) -> dict[str, Any]:
+def _section(judged: Judged, rows: list[dict[str, Any]]) -> dict[str, Any]:
     """A figure with its words, its picture, its curves, its claims and its provenance."""
-    provenance = read_provenance(folder)
-    figure = whole.at(provenance["preset"])
-    curves = read_results(folder)
+    folder, figure, provenance, curves, _ = judged
     answer = response = None
     if folder.name == SWEEP:
         answer = response_of(read_sweep(folder), curves, rows, folder.parent / "report.html")

@@ -1,23 +1,20 @@
-"""A figure's folder as the report reads it: provenance, judged claims, and what they mean."""
+"""A folder of results as the report reads it: what is judged, how much, and what it means."""
 
-import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from rewardshift.checks import checked
-from rewardshift.errors import InputError, one_line, shown
-from rewardshift.files import DAMAGE, as_object, read_json, read_own
-from rewardshift.lab import FIGURES
-from rewardshift.lab.figure import Figure, Source, rounded
-from rewardshift.lab.results import SEAL, read_provenance
-from rewardshift.report.statistics import MIN_SEEDS
-from rewardshift.report.verdicts import CLAIMED, MEASURED, SOURCES, VERDICTS, judge
+from rewardshift.errors import InputError, one_line
+from rewardshift.files import DAMAGE, read_json
+from rewardshift.lab.figure import Curve, Figure, Source, rounded
+from rewardshift.lab.results import RESULTS, SEAL, read_provenance, read_results
+from rewardshift.lab.sweep.declaration import figures_in
+from rewardshift.report.verdicts import SOURCES, VERDICTS, judge
 from rewardshift.shift import Shift, Terminal
 
 Claims = Mapping[str, list[dict[str, Any]]]
 
-READING = "reading.json"
+CLAIMS, READING = "claims.json", "reading.json"
 COLUMNS = ("figure", *VERDICTS, "core-hours")  # for the claims that are not tested
 TITLES: dict[Source, str] = {"paper": "The paper's claims", "ours": "Our claims"}
 
@@ -80,55 +77,6 @@ def read_reading(folder: Path) -> Reading | None:
         ) from error
 
 
-def read_claims(folders: Sequence[Path], figures: Mapping[str, Figure] = FIGURES) -> Claims:
-    """The judged claims of every figure, by its name.
-
-    Args:
-        folders: The folders of the judged figures. The claims of all other figures count as not
-            tested, at the cost of their usual preset.
-        figures: All figures by name.
-    """
-    judged = {folder.name: folder for folder in folders}
-    return {
-        name: _read_claims(judged[name], figure)
-        if name in judged
-        else judge(figure, [], figure.usual_preset)
-        for name, figure in figures.items()
-    }
-
-
-def _read_claims(folder: Path, figure: Figure) -> list[dict[str, Any]]:
-    """The claims of a figure as it declares them, with what `claims.json` says was found."""
-    declared = judge(figure, [], read_provenance(folder)["preset"])
-    try:
-        kept = checked("claims", list, json.loads(read_own(folder / "claims.json")))
-        return [_with_found(*pair) for pair in zip(declared, map(as_object, kept), strict=True)]
-    except DAMAGE as error:
-        raise InputError(
-            f"{str(folder / 'claims.json')!r} cannot be shown: {one_line(error)};"
-            f" 'rewardshift report {folder.parent}' makes it again"
-        ) from error
-
-
-def _with_found(claim: dict[str, Any], kept: dict[str, Any]) -> dict[str, Any]:
-    """The claim with its measured part; ValueError or KeyError if that does not fit it."""
-    if any(kept[key] != claim[key] for key in CLAIMED if key != "statement"):
-        raise ValueError(f"it has {shown(kept['id'])} in the place of the claim {claim['id']!r}")
-    if kept["verdict"] == "not tested":
-        return claim
-    found = {key: checked(key, kind, kept[key]) for key, kind in MEASURED.items()}
-    better = claim["alike"] is None and claim["bound"] is None
-    spread = better or found["seeds"] > 1
-    if (
-        better != (found["margin"] is None)
-        or (better and found["probability"] is None)
-        or (found["low"] is not None, found["high"] is not None) != (spread, spread)
-        or (found["verdict"] != "inconclusive" and found["seeds"] < MIN_SEEDS)
-    ):
-        raise ValueError(f"the numbers of the claim {claim['id']!r} do not fit together")
-    return claim | found
-
-
 class Counts(NamedTuple):
     """The verdicts on the claims of one figure.
 
@@ -152,17 +100,6 @@ class Counts(NamedTuple):
 Summary = dict[Source, list[Counts]]
 
 
-def count_all(claims: Claims, figures: Mapping[str, Figure] = FIGURES) -> Summary:
-    """The verdicts on every figure, with a last row for all of them together."""
-    summary = {}
-    for source in SOURCES:
-        counted = [count(figures[name], judged, source) for name, judged in claims.items()]
-        rows = [row for row in counted if any(row.counts)]
-        counts = tuple(sum(row.counts[place] for row in rows) for place in range(len(VERDICTS)))
-        summary[source] = [*rows, Counts("all", counts, sum(row.core_hours for row in rows))]
-    return summary
-
-
 def count(figure: Figure, claims: list[dict[str, Any]], source: Source) -> Counts:
     """Counts the verdicts on a figure's judged claims of one source."""
     tasks = {panel.name: panel.task for panel in figure.panels}
@@ -174,3 +111,75 @@ def count(figure: Figure, claims: list[dict[str, Any]], source: Source) -> Count
             left_out = task in figure.presets[claim["preset"]].left_out
             hours[task if left_out else None] = claim["core_hours"]
     return Counts(figure.name, tuple(map(verdicts.count, VERDICTS)), float(sum(hours.values())))
+
+
+class Judged(NamedTuple):
+    """The results of a figure, judged.
+
+    Args:
+        folder: The folder of the results.
+        figure: The figure, with the tasks of their preset.
+        provenance: The contents of `provenance.json`.
+        curves: The curves.
+        claims: All claims of the figure with their verdicts, as in `claims.json`.
+    """
+
+    folder: Path
+    figure: Figure
+    provenance: dict[str, Any]
+    curves: list[Curve]
+    claims: list[dict[str, Any]]
+
+
+def judge_folder(folder: Path) -> Judged:
+    """Judges the results in the folder of a figure."""
+    figure, provenance = figures_in(folder.parent)[folder.name], read_provenance(folder)
+    preset, curves = provenance["preset"], read_results(folder)
+    return Judged(folder, figure.at(preset), provenance, curves, judge(figure, curves, preset))
+
+
+class Report(NamedTuple):
+    """The figures that a folder of results is about, by name.
+
+    Args:
+        figures: All of them: its sweep, or else all that are known.
+        judged: Those with results.
+        claims: The claims of all, judged. Those of a figure without results are not tested, at the
+            cost of its preset `quick`.
+    """
+
+    figures: Mapping[str, Figure]
+    judged: dict[str, Judged]
+    claims: Claims
+
+    @property
+    def summary(self) -> Summary:
+        """The verdicts on every figure, with a last row for all of them together."""
+        summary = {}
+        for source in SOURCES:
+            counted = [count(self.figures[name], of, source) for name, of in self.claims.items()]
+            rows = [row for row in counted if any(row.counts)]
+            counts = tuple(sum(row.counts[place] for row in rows) for place in range(len(VERDICTS)))
+            summary[source] = [*rows, Counts("all", counts, sum(row.core_hours for row in rows))]
+        return summary
+
+
+def read_report(out: Path, known: Iterable[Judged] = ()) -> Report:
+    """Judges the figures whose results in `out` are complete.
+
+    Args:
+        out: The folder of the figures' folders.
+        known: Those that are judged already.
+    """
+    figures, done = figures_in(out), {judged.folder.name: judged for judged in known}
+    judged = {
+        name: done[name] if name in done else judge_folder(out / name)
+        for name in figures
+        # Of its files, the claims are written last.
+        if name in done or all((out / name / file).exists() for file in (RESULTS, CLAIMS))
+    }
+    claims = {
+        name: judged[name].claims if name in judged else judge(figure, [], "quick")
+        for name, figure in figures.items()
+    }
+    return Report(figures, judged, claims)

@@ -12,7 +12,6 @@ from rewardshift.errors import InputError, TrainingError, shown
 from rewardshift.files import as_path
 from rewardshift.lab.figure import Unit
 from rewardshift.lab.processes import Processes
-from rewardshift.lab.results import read_results
 from rewardshift.lab.runner import Outcome, Place, Plan, gather, pending_units, run_units
 from rewardshift.lab.sweep.agents import SweptAgent
 from rewardshift.lab.sweep.constants import Constant
@@ -117,10 +116,10 @@ def answer(
         place: The place that performs the units of work.
         work: A function that runs units of work.
     """
-    plan = plan_sweep(sweep, command, seeds, out, place.slots() or seeds)
+    plan = plan_sweep(sweep, command, seeds, out, place.jobs or seeds)
     with sweep_folder(out, sweep):
         failed = work(plan, pending_units(plan), place)
-        claims = write_figure(plan.folder) if gather(plan) else []
+        judged = write_figure(plan.folder) if gather(plan) else None
     if failed:
         error = TrainingError(
             f"{len(failed)} unit{'s' * (len(failed) > 1)} of work failed; the same sweep runs what"
@@ -129,4 +128,5 @@ def answer(
         for outcome in failed:
             error.add_note(f"{outcome.unit.methods}, seeds {outcome.unit.seeds}: {outcome.error}")
         raise error
-    return response_of(sweep, read_results(plan.folder), claims, write_page(out))
+    assert judged is not None  # as no unit failed
+    return response_of(sweep, judged.curves, judged.claims, write_page(out, known=[judged]))

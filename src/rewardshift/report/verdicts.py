@@ -2,13 +2,11 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from types import NoneType
-from typing import Any, Literal, get_args
+from typing import Any, get_args
 
 import numpy as np
 from jaxtyping import Float
 
-from rewardshift.checks import Count, Finite, Share
 from rewardshift.lab.figure import Claim, Curve, Figure, Metric, Panel, Source, rounded
 from rewardshift.lab.trainings import budget_lifetimes
 from rewardshift.report.statistics import (
@@ -29,22 +27,16 @@ SOURCES: tuple[Source, ...] = get_args(Source)
 SYMBOLS = {"supported": "✓", "contradicted": "✗", "inconclusive": "?", "not tested": "○"}
 VERDICTS = tuple(SYMBOLS)
 
-# The entries in `claims.json` that are those of the `Claim`, and those that results change, with
-# the types that they have then.
+# The entries in `claims.json` that are those of the `Claim`, and those that results give.
 CLAIMED = (
     *("id", "panel", "statement", "source", "better", "worse", "metric", "until", "end"),
     *("alike", "allowance", "bound"),
 )
-MEASURED: dict[str, Any] = {
-    "verdict": Literal[*VERDICTS],
-    "core_hours": NoneType,
-    **dict.fromkeys(("p_value", "p_corrected", "p_opposite", "p_opposite_corrected"), Share),
-    **dict.fromkeys(("difference", "better_iqm"), Finite),
-    **dict.fromkeys(("margin", "probability", "low", "high"), Finite | None),
-    **dict.fromkeys(("worse_iqm", "detectable"), Finite | None),
-    "seeds": Count,
-    "edge": Literal["lowest", "highest"] | None,
-}
+MEASURED = (
+    *("verdict", "core_hours", "p_value", "p_corrected", "p_opposite", "p_opposite_corrected"),
+    *("difference", "better_iqm", "margin", "probability", "low", "high"),
+    *("worse_iqm", "detectable", "seeds", "edge"),
+)
 
 METRICS: dict[Metric, str] = {
     "auc": "the mean of the curve",
@@ -297,11 +289,11 @@ def _sign(panel: Panel) -> float:
 
 def _declared(figure: Figure, panel: Panel, claim: Claim, preset: str) -> dict[str, Any]:
     """The entry of a claim that is not tested."""
-    plan, tell = figure.presets[preset], figure.lifetimes or budget_lifetimes
+    plan = figure.presets[preset]
     return {
         **{key: getattr(claim, key) for key in CLAIMED},
         "preset": preset,
-        "lifetimes": tell(figure, panel.task, preset),
+        "lifetimes": budget_lifetimes(figure, panel.task, preset),
         **dict.fromkeys(MEASURED),
         "verdict": "not tested",
         "core_hours": plan.left_out.get(panel.task, plan.core_hours),

@@ -28,7 +28,7 @@ from rewardshift.files import (
 )
 from rewardshift.lab import FIGURES
 from rewardshift.lab.figure import Claim, Figure, Method, Panel, Preset
-from rewardshift.lab.runner import Made, Plan
+from rewardshift.lab.runner import Plan
 from rewardshift.lab.sweep.agents import SweptAgent
 from rewardshift.lab.sweep.constants import (
     METRICS,
@@ -201,4 +201,4 @@ def plan_sweep(sweep: Sweep, command: str, seeds: int, out: Path, jobs: int) -> 
     module = None
     if isinstance(subject, SweptTrial):
         module = getattr(subject.function, "func", subject.function).__module__  # of a partial
-    return Plan(SWEEP, SWEEP, seeds, subject.terminal, out, Made(figure, command, module))
+    return Plan(SWEEP, SWEEP, seeds, subject.terminal, out, figure, command, module)
