@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from rewardshift.agents.cql import CQL
     from rewardshift.agents.dqn import DQN
     from rewardshift.agents.intrinsic import RND
-    from rewardshift.agents.networks import MLP, Convolution
+    from rewardshift.agents.networks import MLP
     from rewardshift.agents.sac import SAC
     from rewardshift.agents.td3 import TD3, ddpg
     from rewardshift.data import Dataset, Subset, load_dataset
@@ -45,7 +45,6 @@ __all__ = [
     "Auto",
     "Cautious",
     "Constants",
-    "Convolution",
     "Dataset",
     "Hindsight",
     "InputError",
@@ -80,7 +79,7 @@ _BY_MODULE = {
     "agents.cql": ("CQL",),
     "agents.dqn": ("DQN",),
     "agents.intrinsic": ("RND",),
-    "agents.networks": ("MLP", "Convolution"),
+    "agents.networks": ("MLP",),
     "agents.sac": ("SAC",),
     "agents.td3": ("TD3", "ddpg"),
     "data": ("Dataset", "Subset", "load_dataset"),

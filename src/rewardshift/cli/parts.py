@@ -11,7 +11,6 @@ import re
 import shlex
 from collections.abc import Callable
 from dataclasses import MISSING, fields, is_dataclass
-from functools import partial
 from inspect import signature
 from types import NoneType
 from typing import Annotated, Any, NamedTuple, get_args, get_origin, get_type_hints
@@ -19,7 +18,7 @@ from typing import Annotated, Any, NamedTuple, get_args, get_origin, get_type_hi
 from tyro.constructors import PrimitiveConstructorSpec
 
 from rewardshift.agents.intrinsic import RND, Intrinsic
-from rewardshift.agents.networks import MLP, Convolution, Network
+from rewardshift.agents.networks import MLP, Network
 from rewardshift.agents.selection import SELECTIONS, Drawing
 from rewardshift.auto import AUTO, Auto, Cautious, Rule
 from rewardshift.cli import FlagError
@@ -63,11 +62,8 @@ class Slot(NamedTuple):
 SLOTS: dict[Any, tuple[str, Makers]] = {
     Intrinsic: ("intrinsic", {"rnd": RND}),
     Drawing: ("selection", dict(SELECTIONS)),
-    Network: ("network", {"mlp": MLP, "convolution": Convolution}),
-    Hindsight: (
-        "hindsight",
-        {name: partial(Hindsight, name) for name in ("future", "final", "episode")},
-    ),
+    Network: ("network", {"mlp": MLP}),
+    Hindsight: ("hindsight", {"future": Hindsight}),
 }
 CHOOSING = Slot("shift", {AUTO: Auto}, optional=False)
 

@@ -11,7 +11,6 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
 from rewardshift.files import was_cut_off
-from rewardshift.training.initial_values import read_initial_values
 from rewardshift.training.run_folder import how_to_resume
 from rewardshift.training.trainer import OnProgress
 
@@ -60,19 +59,12 @@ def counting_bar(name: str, total: int, unit: str) -> Iterator[Count]:
 
 @contextlib.contextmanager
 def training_bar(folder: Path, steps: int) -> Iterator[OnProgress]:
-    """A bar with the returns of the last evaluation, and a line about where the networks begin.
-
-    An interrupt says how to continue.
-    """
-    reached, started = 0, False
+    """A bar with the returns of the last evaluation. An interrupt says how to continue."""
+    reached = 0
 
     def on_progress(step: int, rows: Sequence[Any]) -> None:
-        nonlocal reached, started
+        nonlocal reached
         reached = step
-        if rows and not started:  # the file is there by the first evaluation
-            started, values = True, read_initial_values(folder)
-            if values is not None:
-                print(values)
         count(step, lambda: [row.evaluation_return for row in last_rows(rows)])
 
     if was_cut_off(folder):

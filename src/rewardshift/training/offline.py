@@ -17,7 +17,6 @@ import numpy as np
 from rewardshift.agents.base import Batch
 from rewardshift.checks import Count, Settings
 from rewardshift.data.dataset import Dataset
-from rewardshift.doctor import Transitions
 from rewardshift.envs.tasks import MakeEnv, TaskSpec
 from rewardshift.errors import InputError
 from rewardshift.training.evaluation import Episodes
@@ -26,7 +25,7 @@ from rewardshift.training.trainer import (
     Columns,
     OnProgress,
     Trainer,
-    as_scalars,
+    checked_update,
     finite_metrics,
 )
 
@@ -104,7 +103,7 @@ class OfflineTrainer(Trainer):
         super().__init__(config, env, columns)
         assert isinstance(config.budget, OfflineBudget)
         self.budget, self._data, self._call = config.budget, data, self.agent.period
-        told = self.agent.tells_policy_value
+        told = self.agent.defines("value")
         self._estimate = OfflineEstimates(self.agent, data) if told else None
 
     def run_to_checkpoint(self, on_progress: OnProgress | None = None) -> None:
@@ -133,12 +132,6 @@ class OfflineTrainer(Trainer):
             if on_progress is not None:
                 on_progress(self.step, self.rows)
         finite_metrics(metrics, self.step, self.seeds)
-
-    def transitions(self, row: int) -> Transitions:
-        """See `Trainer`."""
-        data = self._data
-        action, reward, terminated = map(np.asarray, (data.action, data.reward, data.terminated))
-        return Transitions(data.observation, action, reward, terminated)
 
     def measured(self, episodes: Episodes) -> dict[str, Sequence[Any]]:
         """See `OfflineRow`."""
@@ -216,8 +209,8 @@ def _updates(
                 )
                 index = jax.random.randint(sampling, (agent.batch_size,), 0, len(data.reward))
                 batch = Batch(*(field[index] for field in data))
-                state, metrics = agent.update(state, batch, updating, turn)
-                latest = {**latest, **as_scalars(metrics)}
+                state, metrics = checked_update(agent, state, batch, updating, turn)
+                latest = {**latest, **metrics}
             return state, latest
 
         nothing = {name: jnp.zeros(()) for name in names}

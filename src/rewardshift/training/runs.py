@@ -18,13 +18,12 @@ from rewardshift.envs.tasks import MakeEnv, check_imported
 from rewardshift.errors import InputError, shown, stop_requests
 from rewardshift.files import as_path, held, writable_folder
 from rewardshift.training.config import DataConfig, RunConfig
-from rewardshift.training.evaluation import acting_state, policy_state
 from rewardshift.training.offline import OfflineBudget, OfflineTrainer, as_batch
 from rewardshift.training.online import OnlineBudget, OnlineTrainer
 from rewardshift.training.policy import Policy
 from rewardshift.training.run_folder import check_folder, read_config, run_in_folder
 from rewardshift.training.trainer import Columns, OnProgress, Trainer
-from rewardshift.training.validate import check_offline, check_online, configured
+from rewardshift.training.validate import configured
 
 
 @dataclass(frozen=True)
@@ -53,8 +52,8 @@ class Result:
         """The greedy policy of a seed; by default of the first."""
         config, row = self.config, self.config.row(seed)
         state = jax.tree.map(lambda leaf: leaf[row], self.state)
-        acting = acting_state(state, policy_state(config.agent, state))
-        return Policy(config.agent, config.spec, acting, self.env, config.seeds[row], self.step)
+        acting, seed = config.agent.acting(state), config.seeds[row]
+        return Policy(config.agent, config.spec, acting, self.env, seed, self.step)
 
 
 @dataclass(frozen=True)
@@ -126,7 +125,6 @@ def online_run(
     With `biases` it has a row for each of them and each seed, instead of the agent's own bias.
     """
     chosen = OnlineBudget() if budget is None else budget
-    check_online(agent, env, chosen)
     config, columns = configured(agent, env, seeds, chosen, biases=biases)
     return Run(config, env, columns)
 
@@ -157,7 +155,6 @@ def offline_run(
     rule = rule_on_data(agent.shift) if isinstance(agent, Online | Offline) else None
     if rule is not None:
         agent = replace(agent, shift=rule.shift(loaded.reward, loaded.terminated, agent.gamma))
-    check_offline(agent, chosen)
     config, columns = configured(agent, place, seeds, chosen, source)
     return Run(config, place, columns, as_batch(loaded, place, config.spec))
 
