@@ -358,19 +358,3 @@ def test_a_short_training_is_evaluated_at_its_end() -> None:
     assert rarely.rows == often.rows
     uneven = train(AGENT, "CartPole-v1", budget=OnlineBudget(steps=30, evaluate_every=20))
     assert [row.step for row in uneven.rows] == [20]
-
-
-@pytest.mark.parametrize("damaged", [False, True])
-def test_where_the_networks_began_is_written_again(
-    damaged: bool, stopped: Path, finished: Path, tmp_path: Path
-) -> None:
-    for before in (stopped, finished):
-        folder = shutil.copytree(before, tmp_path / before.name)
-        (folder / "start.json").unlink()
-        if damaged:
-            (folder / "start.json").write_text("{")
-        assert resume(folder).finished
-        first = json.loads((before / "start.json").read_text())
-        again = json.loads((folder / "start.json").read_text())
-        assert again.keys() == first.keys()
-        assert again["step"] == (40 if before == stopped else 60)

@@ -97,17 +97,13 @@ class Online(Agent):
         """The shift of each member before the first step; the discount is the agent's."""
         if self.rule is None:
             return cast("tuple[Shift, ...]", self.shift)
-        shifts: Any = self.rule.shifts(self.rule.start(), self.gamma)
-        several = isinstance(shifts, tuple) and len(shifts) > 0
-        if not several or not all(
-            isinstance(one, Shift) and np.ndim(one.bias) == np.ndim(one.scale) == 0
-            for one in shifts
-        ):
+        shift = self.rule.shift_at(self.rule.start(), self.gamma)
+        if not isinstance(shift, Shift) or np.ndim(shift.bias) or np.ndim(shift.scale):
             raise InputError(
-                f"shifts of {shown(self.rule)} must return a tuple with a Shift, of one bias and"
-                f" one scale, for each member, got {shown(shifts)}"
+                f"shift_at of {shown(self.rule)} must return a Shift of one bias and one scale, got"
+                f" {shown(shift)}"
             )
-        return shifts
+        return (shift,)
 
     def init_shared(self, key: PRNGKeyArray, spec: TaskSpec) -> dict[str, Any]:
         """The fields of the state that every such agent has, before the first step."""
@@ -136,7 +132,7 @@ class Online(Agent):
         if self.rule is None:
             return state  # and its biases: those of a sweep are not the settings'
         rule = self.rule.observe(state.rule, reward, terminated, self.gamma)
-        return state._replace(rule=rule, biases=Biases.of(self.rule.shifts(rule, self.gamma)))
+        return state._replace(rule=rule, biases=Biases.of((self.rule.shift_at(rule, self.gamma),)))
 
     def rule_metrics(self, state: Any) -> dict[str, Array]:
         """Metrics of the rule that chooses the shift."""

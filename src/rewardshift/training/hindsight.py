@@ -110,7 +110,6 @@ class HindsightReplay(Replay):
         later = number + (pick * (stop - number)).astype(np.int64)
         batch, source = records[slots], records[later % self.capacity + self._first]
         relabelled = relabel < self.hindsight.ratio / (1 + self.hindsight.ratio)
-        before = self.spec.desired(batch["next_observation"]).copy()
         goal = self.spec.achieved(source["next_observation"])[relabelled]
         for name in ("observation", "next_observation"):
             self.spec.desired(batch[name])[relabelled] = goal
@@ -120,8 +119,7 @@ class HindsightReplay(Replay):
         self._compare(batch["reward"][~relabelled], rewards[~relabelled])
         batch["reward"] = rewards
         if self.hindsight.success_ends:
-            other_end = (batch["terminated"] != 0) & ~self._reached(achieved, before)
-            batch["terminated"] = other_end | self._reached(achieved, desired)
+            batch["terminated"] |= self._reached(achieved, desired)
         return batch.view(np.uint32).reshape(*number.shape, -1)
 
     def _compare(self, paid: np.ndarray, computed: np.ndarray) -> None:

@@ -32,7 +32,7 @@ NUMBER = jax.ShapeDtypeStruct((), jnp.float32)
 FLAG = jax.ShapeDtypeStruct((), jnp.bool_)
 
 
-def check_online(agent: Agent, env: str | MakeEnv, budget: OnlineBudget) -> None:
+def _check_online(agent: Agent, env: str | MakeEnv, budget: OnlineBudget) -> None:
     """Refuses an agent or a budget that does not suit a training in an environment."""
     if not agent.defines("act"):
         raise InputError(f"{type(agent).__name__} learns from a data set, not from {env}")
@@ -50,7 +50,7 @@ def check_online(agent: Agent, env: str | MakeEnv, budget: OnlineBudget) -> None
         )
 
 
-def check_offline(agent: Agent, budget: OfflineBudget) -> None:
+def _check_offline(agent: Agent, budget: OfflineBudget) -> None:
     """Refuses an agent or a budget that does not suit a training on fixed data."""
     for name in ("updates", "evaluate_every", "checkpoint_every"):
         if getattr(budget, name) % agent.period:
@@ -79,9 +79,9 @@ def configured(
             f" texts and tuples: {error}, got {shown(agent)}"
         ) from None
     if data is None:
-        check_online(agent, env, checked("budget", OnlineBudget, budget))
+        _check_online(agent, env, checked("budget", OnlineBudget, budget))
     else:
-        check_offline(agent, checked("budget", OfflineBudget, budget))
+        _check_offline(agent, checked("budget", OfflineBudget, budget))
     spec = probe_spec(env)
     if agent.continuous != bool(spec.action_size):
         kinds = ("continuous", "discrete") if agent.continuous else ("discrete", "continuous")
