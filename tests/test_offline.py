@@ -27,7 +27,7 @@ from rewardshift.envs.tasks import probe_spec
 from rewardshift.errors import InputError
 from rewardshift.shift import Shift
 from rewardshift.training import offline
-from rewardshift.training.logged_values import unseen_actions
+from rewardshift.training.metrics import unseen_actions
 from rewardshift.training.offline import OfflineBudget
 from rewardshift.training.online import OnlineBudget
 from rewardshift.training.runs import train, train_offline

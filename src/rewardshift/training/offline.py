@@ -6,7 +6,7 @@ changes the results.
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -20,13 +20,11 @@ from rewardshift.data.dataset import Dataset
 from rewardshift.envs.tasks import MakeEnv, TaskSpec
 from rewardshift.errors import InputError
 from rewardshift.training.evaluation import Episodes
-from rewardshift.training.logged_values import OfflineEstimates
+from rewardshift.training.metrics import Columns, OfflineEstimates, finite_metrics
 from rewardshift.training.trainer import (
-    Columns,
     OnProgress,
     Trainer,
     checked_update,
-    finite_metrics,
 )
 
 if TYPE_CHECKING:  # it imports this module, for the budget
@@ -59,34 +57,6 @@ class OfflineBudget(Settings):
     def steps(self) -> int:
         """The length, by the name that all budgets share."""
         return self.updates
-
-
-@dataclass(frozen=True)
-class OfflineRow:
-    """One line of `metrics.csv`: one seed at one evaluation.
-
-    `evaluation_return` is the mean primal return of the greedy episodes. `estimate` is the agent's
-    value of its policy at the start of these episodes. `shifted_return` is the discounted and
-    shifted return that followed, with the agent's own estimate after a time limit. Both are on the
-    shifted scale. `q_seen` is the critics' mean value of the actions in the data, `q_unseen` that
-    of random actions in the same states. `overestimation` (`estimate - shifted_return`) and
-    `unseen_advantage` (`q_unseen - q_seen`) are differences in units of the primal reward: divided
-    by the shift's scale. Above 0, the agent overestimates, or prefers unseen actions. SAC's
-    estimate counts the entropy and the return does not. Only BCQ, CQL, SAC and other agents that
-    tell the value of their policy have these six. `metrics` are those of the agent's last update,
-    such as `loss` and `q`, each in its own column.
-    """
-
-    seed: int
-    step: int
-    evaluation_return: float
-    estimate: float | None = None
-    shifted_return: float | None = None
-    overestimation: float | None = None
-    q_seen: float | None = None
-    q_unseen: float | None = None
-    unseen_advantage: float | None = None
-    metrics: dict[str, float] = field(default_factory=dict)
 
 
 class OfflineTrainer(Trainer):

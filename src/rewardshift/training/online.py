@@ -8,7 +8,7 @@ repeats, from its last checkpoint on, the uninterrupted run bit for bit.
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -25,16 +25,14 @@ from rewardshift.errors import FOREIGN, TrainingError, blaming, foreign_error
 from rewardshift.training.checkpoint import Snapshot
 from rewardshift.training.evaluation import Episodes, derive_seed
 from rewardshift.training.hindsight import Hindsight, HindsightReplay
-from rewardshift.training.logged_values import values_by_tried
+from rewardshift.training.metrics import Columns, finite_metrics, values_by_tried
 from rewardshift.training.replay import Replay, unpack
 from rewardshift.training.trainer import (
-    Columns,
     OnProgress,
     Trainer,
     checked_action,
     checked_state,
     checked_update,
-    finite_metrics,
     random_numbers,
 )
 
@@ -65,31 +63,6 @@ class OnlineBudget(Settings):
     evaluation_episodes: Count = 10
     checkpoint_every: Count = 10_000
     diagnose: bool = False
-
-
-@dataclass(frozen=True)
-class OnlineRow:
-    """One line of `metrics.csv`: one seed at one evaluation.
-
-    `evaluation_return` is the mean primal return of the greedy episodes, `training_return`
-    that of the episodes finished since the last evaluation (empty without any).
-    `success_rate` is the share of the greedy episodes that ended at a goal, if the task reports
-    it. The next four are empty unless the budget has `diagnose`; see `values_by_tried`. `metrics`
-    are those of the agent's last updates, such as `loss` and `q`, each in its own column; there
-    are none in the warm-up.
-    """
-
-    seed: int
-    step: int
-    episodes: int
-    evaluation_return: float
-    training_return: float | None
-    success_rate: float | None = None
-    q_visited: float | None = None
-    q_unvisited: float | None = None
-    disagreement_visited: float | None = None
-    disagreement_unvisited: float | None = None
-    metrics: dict[str, float] = field(default_factory=dict)
 
 
 class OnlineTrainer(Trainer):
@@ -270,8 +243,5 @@ def _step(
     what: tuple[Agent, TaskSpec, int], state: Any, sampled: Any, last: Any, now: Any, explore: Any
 ) -> Any:
     """One step of every row."""
-
-    def row(state: Any, sampled: Any, last: Any, now: Any) -> Any:
-        return one_step(what, state, sampled, last, (*now, explore))
-
-    return jax.vmap(row)(state, sampled, last, now)
+    rows = jax.vmap(partial(one_step, what), in_axes=(0, 0, 0, (0, 0, None)))
+    return rows(state, sampled, last, (*now, explore))

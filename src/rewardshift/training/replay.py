@@ -34,26 +34,25 @@ def record_type(spec: TaskSpec) -> np.dtype[np.void]:
 
 def unpack(packed: UInt32[Array, "*batch words"], spec: TaskSpec) -> Batch:
     """The fields of packed transitions, within a compiled function."""
-    fields = record_type(spec).fields
-    assert fields is not None
-
-    def field(name: str) -> Array:
-        dtype, offset = fields[name][:2]
+    places = record_type(spec).fields
+    assert places is not None
+    fields: dict[str, Array] = {}
+    for name in ("action", "reward", "terminated", "steps", "intrinsic"):
+        dtype, offset = places[name][:2]
         base, shape = dtype.subdtype or (dtype, ())
         words = packed[..., offset // 4 : (offset + dtype.itemsize) // 4]
-        return jax.lax.bitcast_convert_type(words if shape else words[..., 0], base)
-
-    first = fields["observation"][1] // 4
+        fields[name] = jax.lax.bitcast_convert_type(words if shape else words[..., 0], base)
+    first = places["observation"][1] // 4
     observations = jax.lax.bitcast_convert_type(packed[..., first:], np.dtype(spec.dtype))
     observations = observations.reshape(*packed.shape[:-1], -1)
     return Batch(
         observation=observations[..., : spec.features],
-        action=field("action"),
-        reward=field("reward"),
+        action=fields["action"],
+        reward=fields["reward"],
         next_observation=observations[..., spec.features : 2 * spec.features],
-        terminated=field("terminated") != 0,
-        steps=field("steps"),
-        intrinsic=field("intrinsic"),
+        terminated=fields["terminated"] != 0,
+        steps=fields["steps"],
+        intrinsic=fields["intrinsic"],
     )
 
 

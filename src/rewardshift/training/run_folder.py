@@ -37,8 +37,9 @@ from rewardshift.files import (
 )
 from rewardshift.training.checkpoint import Checkpoints, fill, kept_checkpoints, npz_bytes
 from rewardshift.training.config import FORMAT, RunConfig
+from rewardshift.training.metrics import Columns
 from rewardshift.training.policy import Policy
-from rewardshift.training.trainer import Columns, OnProgress, Trainer
+from rewardshift.training.trainer import OnProgress, Trainer
 
 METRICS, PARAMETERS, TIMES = "metrics.csv", "parameters.npz", "timing.csv"
 

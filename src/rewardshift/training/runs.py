@@ -1,14 +1,15 @@
 """Runs: training that can stop at any moment and continue bit for bit."""
 
 import contextlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import jax
 
-from rewardshift.agents.base import Agent, Batch
+from rewardshift.agents.base import Agent
 from rewardshift.agents.offline import Offline
 from rewardshift.agents.online import Online
 from rewardshift.auto import rule_on_data
@@ -18,11 +19,12 @@ from rewardshift.envs.tasks import MakeEnv, check_imported
 from rewardshift.errors import InputError, shown, stop_requests
 from rewardshift.files import as_path, held, writable_folder
 from rewardshift.training.config import DataConfig, RunConfig
+from rewardshift.training.metrics import Columns
 from rewardshift.training.offline import OfflineBudget, OfflineTrainer, as_batch
 from rewardshift.training.online import OnlineBudget, OnlineTrainer
 from rewardshift.training.policy import Policy
 from rewardshift.training.run_folder import check_folder, read_config, run_in_folder
-from rewardshift.training.trainer import Columns, OnProgress, Trainer
+from rewardshift.training.trainer import OnProgress, Trainer
 from rewardshift.training.validate import configured
 
 
@@ -63,19 +65,12 @@ class Run:
     Args:
         config: The configuration of the run.
         env: The environment, as it was given.
-        columns: The columns of `metrics.csv`.
-        batch: The data set as a batch, if the run is offline.
+        make: Makes the trainer at step 0.
     """
 
     config: RunConfig
     env: str | MakeEnv
-    columns: Columns
-    batch: Batch | None = None
-
-    def make(self) -> Trainer:
-        """The trainer at step 0."""
-        given = (self.config, self.env, self.columns)
-        return OnlineTrainer(*given) if self.batch is None else OfflineTrainer(*given, self.batch)
+    make: Callable[[], Trainer]
 
     def start(self, folder: Path | str | None, on_progress: OnProgress | None = None) -> Result:
         """Starts or continues the run; see `train`.
@@ -126,7 +121,7 @@ def online_run(
     """
     chosen = OnlineBudget() if budget is None else budget
     config, columns = configured(agent, env, seeds, chosen, biases=biases)
-    return Run(config, env, columns)
+    return Run(config, env, partial(OnlineTrainer, config, env, columns))
 
 
 def offline_run(
@@ -156,7 +151,8 @@ def offline_run(
     if rule is not None:
         agent = replace(agent, shift=rule.shift(loaded.reward, loaded.terminated, agent.gamma))
     config, columns = configured(agent, place, seeds, chosen, source)
-    return Run(config, place, columns, as_batch(loaded, place, config.spec))
+    batch = as_batch(loaded, place, config.spec)
+    return Run(config, place, partial(OfflineTrainer, config, place, columns, batch))
 
 
 def train(

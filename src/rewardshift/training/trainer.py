@@ -7,7 +7,6 @@ of (seed, step), so an interruption changes no result.
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
@@ -19,9 +18,10 @@ from jaxtyping import Array, Float
 
 from rewardshift.agents.base import Agent, Batch
 from rewardshift.envs.tasks import MakeEnv, TaskSpec
-from rewardshift.errors import InputError, TrainingError, one_line, shown
+from rewardshift.errors import InputError, one_line, shown
 from rewardshift.training.checkpoint import Snapshot
 from rewardshift.training.evaluation import Episodes, Evaluator
+from rewardshift.training.metrics import Columns, finite_metrics
 from rewardshift.training.replay import Replay
 
 if TYPE_CHECKING:  # it imports the loops, for their budgets
@@ -32,60 +32,6 @@ BLOCK = 1000
 # Called with the step and the rows of `metrics.csv` so far, also at every step of an evaluation.
 # Raising an exception in it stops the training.
 OnProgress = Callable[[int, Sequence[Any]], None]
-
-
-@dataclass(frozen=True)
-class Columns:
-    """The columns of `metrics.csv`: the fixed ones, then the agent's metrics.
-
-    Args:
-        kind: The dataclass of a row: one seed at one evaluation. Its fields are the fixed columns,
-            except for `metrics`: the agent's metrics by name, without those that no update has
-            returned yet.
-        metrics: The names of the agent's metrics, sorted.
-    """
-
-    kind: type
-    metrics: tuple[str, ...]
-
-    @property
-    def fixed(self) -> tuple[str, ...]:
-        """The columns that do not depend on the agent."""
-        return tuple(field.name for field in fields(self.kind) if field.name != "metrics")
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """All columns, in order."""
-        return self.fixed + self.metrics
-
-    def cells(self, row: Any) -> list[float | None]:
-        """The values of a row, in the order of the columns; None for an empty cell."""
-        return [
-            *(getattr(row, name) for name in self.fixed),
-            *(row.metrics.get(name) for name in self.metrics),
-        ]
-
-    def value(self, row: Any, name: str) -> float | None:
-        """The value of one column in a row."""
-        return row.metrics.get(name) if name in self.metrics else getattr(row, name)
-
-    def to_json(self, rows: Sequence[Any]) -> dict[str, Any]:
-        """Rows in the form that a checkpoint keeps."""
-        return {"columns": list(self.names), "rows": [self.cells(row) for row in rows]}
-
-    def from_json(self, body: dict[str, Any]) -> list[Any]:
-        """The rows of a checkpoint; raises InputError if the run had other columns."""
-        if body["columns"] != list(self.names):
-            raise InputError(
-                "the agent returns other metrics than when the run began: the columns were"
-                f" {', '.join(body['columns'])}, and are {', '.join(self.names)}"
-            )
-        rows, count = [], len(self.fixed)
-        for cells in body["rows"]:
-            named = zip(self.metrics, cells[count:], strict=True)
-            metrics = {name: value for name, value in named if value is not None}
-            rows.append(self.kind(*cells[:count], metrics=metrics))
-        return rows
 
 
 class Trainer(ABC):
@@ -219,18 +165,6 @@ def checked_action(what: str, action: Any, spec: TaskSpec) -> Any:
         got = f"{found.dtype}{found.shape}" if hasattr(found, "dtype") else shown(found)
         raise InputError(f"{what} must return {wanted}, got {got}")
     return action
-
-
-def finite_metrics(
-    metrics: Mapping[str, Any], step: int, seeds: tuple[int, ...]
-) -> list[dict[str, float]]:
-    """The metrics of every seed; raises TrainingError if one is not finite."""
-    seen = {name: np.asarray(values).tolist() for name, values in metrics.items()}
-    for name, values in seen.items():
-        if not np.isfinite(values).all():
-            seed = seeds[int(np.flatnonzero(~np.isfinite(values))[0])]
-            raise TrainingError(f"{name} is not finite at step {step} of seed {seed}")
-    return [{name: values[row] for name, values in seen.items()} for row in range(len(seeds))]
 
 
 class RandomNumbers(NamedTuple):

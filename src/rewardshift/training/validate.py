@@ -7,6 +7,7 @@ for example, would train, but its run could never resume.
 
 import math
 import re
+from dataclasses import fields
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -23,10 +24,11 @@ from rewardshift.envs.tasks import MakeEnv, TaskSpec, env_name, probe_spec
 from rewardshift.errors import InputError, one_line, shown
 from rewardshift.training.config import DataConfig, RunConfig, chosen_seeds
 from rewardshift.training.hindsight import Hindsight
-from rewardshift.training.offline import OfflineBudget, OfflineRow
-from rewardshift.training.online import OnlineBudget, OnlineRow, one_step
+from rewardshift.training.metrics import Columns, OfflineRow, OnlineRow
+from rewardshift.training.offline import OfflineBudget
+from rewardshift.training.online import OnlineBudget, one_step
 from rewardshift.training.replay import record_type, unpack
-from rewardshift.training.trainer import Columns, checked_action, checked_update
+from rewardshift.training.trainer import checked_action, checked_update
 
 NUMBER = jax.ShapeDtypeStruct((), jnp.float32)
 FLAG = jax.ShapeDtypeStruct((), jnp.bool_)
@@ -239,11 +241,10 @@ def _updates_traced(kind: type, agent: Agent, spec: TaskSpec, state: Any) -> Col
             update = partial(checked_update, agent, turn=turn)
             _, found = jax.eval_shape(update, state, batch, jax.random.key(0))
         metrics |= found
-    columns = Columns(kind, tuple(sorted(metrics)))
-    for name in columns.metrics:
-        if name in columns.fixed:
-            raise InputError(
-                f"the metric {name!r} has the name of another column of metrics.csv; the agent must"
-                f" give it a name that is none of {', '.join(columns.fixed)}"
-            )
-    return columns
+    others = [field.name for field in fields(kind)]
+    for name in sorted(set(metrics) & set(others)):
+        raise InputError(
+            f"the metric {name!r} has the name of another column of metrics.csv; the agent must"
+            f" give it a name that is none of {', '.join(others)}"
+        )
+    return Columns(kind, tuple(sorted(metrics)))
