@@ -17,7 +17,7 @@ from rewardshift.agents.dqn import DQN, DQNState
 from rewardshift.agents.intrinsic import RND
 from rewardshift.agents.networks import MLP
 from rewardshift.envs.tasks import TaskSpec
-from rewardshift.training.online import OnlineBudget
+from rewardshift.training.budgets import OnlineBudget
 from rewardshift.training.runs import train
 
 BIASES = (-0.5, 0.0, 0.5)

@@ -28,9 +28,8 @@ from rewardshift import (
 from rewardshift.agents.selection import SELECTIONS
 from rewardshift.cli import COMMANDS
 from rewardshift.envs.tasks import TaskSpec
+from rewardshift.training.budgets import OfflineBudget, OnlineBudget
 from rewardshift.training.config import OURS, DataConfig, part_from_json, part_to_json
-from rewardshift.training.offline import OfflineBudget
-from rewardshift.training.online import OnlineBudget
 from rewardshift.training.tabular import TabularBudget
 
 CONFIGS = (

@@ -28,9 +28,8 @@ from rewardshift.errors import InputError, TrainingError
 from rewardshift.lab import Figure, Panel, Unit, find_figure
 from rewardshift.lab.trainings import curves_of
 from rewardshift.training import checkpoint
+from rewardshift.training.budgets import OfflineBudget, OnlineBudget
 from rewardshift.training.metrics import Columns, OfflineRow, OnlineRow
-from rewardshift.training.offline import OfflineBudget
-from rewardshift.training.online import OnlineBudget
 from rewardshift.training.runs import Result, offline_run, online_run, train
 
 PROBE = partial(Probe, 3, pays=(1.0, 0.0))

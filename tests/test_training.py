@@ -20,7 +20,7 @@ from rewardshift.agents.networks import MLP
 from rewardshift.agents.td3 import TD3
 from rewardshift.cli import main
 from rewardshift.errors import InputError, TrainingError
-from rewardshift.training.online import OnlineBudget
+from rewardshift.training.budgets import OnlineBudget
 from rewardshift.training.run_folder import how_to_resume, read_config
 from rewardshift.training.runs import resume, train
 

@@ -24,9 +24,8 @@ if TYPE_CHECKING:
     from rewardshift.lab.sweep.constants import Constants
     from rewardshift.report.response import Response
     from rewardshift.report.sweeps import sweep
+    from rewardshift.training.budgets import OfflineBudget, OnlineBudget
     from rewardshift.training.hindsight import Hindsight
-    from rewardshift.training.offline import OfflineBudget
-    from rewardshift.training.online import OnlineBudget
     from rewardshift.training.policy import Policy
     from rewardshift.training.run_folder import load
     from rewardshift.training.runs import Result, resume, train, train_offline
@@ -86,9 +85,8 @@ _BY_MODULE = {
     "lab.sweep.constants": ("Constants",),
     "report.response": ("Response",),
     "report.sweeps": ("sweep",),
+    "training.budgets": ("OfflineBudget", "OnlineBudget"),
     "training.hindsight": ("Hindsight",),
-    "training.offline": ("OfflineBudget",),
-    "training.online": ("OnlineBudget",),
     "training.policy": ("Policy",),
     "training.run_folder": ("load",),
     "training.runs": ("Result", "resume", "train", "train_offline"),

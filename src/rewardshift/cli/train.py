@@ -26,9 +26,8 @@ from rewardshift.cli.progress import last_rows, training_bar
 from rewardshift.data.dataset import Pick, Subset
 from rewardshift.errors import InputError, one_line, stop_requests
 from rewardshift.shift import Terminal
+from rewardshift.training.budgets import OfflineBudget, OnlineBudget
 from rewardshift.training.config import chosen_seeds, find_part
-from rewardshift.training.offline import OfflineBudget
-from rewardshift.training.online import OnlineBudget
 from rewardshift.training.run_folder import read_config
 from rewardshift.training.runs import Result, Run, offline_run, online_run, resume
 

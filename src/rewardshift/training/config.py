@@ -31,9 +31,8 @@ from rewardshift.data.loading import load_dataset
 from rewardshift.envs.tasks import TaskSpec, check_imported
 from rewardshift.errors import InputError, shown
 from rewardshift.shift import Shift
+from rewardshift.training.budgets import OfflineBudget, OnlineBudget
 from rewardshift.training.hindsight import Hindsight
-from rewardshift.training.offline import OfflineBudget
-from rewardshift.training.online import OnlineBudget
 
 FORMAT = 9
 PLAIN = (bool, int, float, str, type(None))
@@ -149,8 +148,8 @@ class RunConfig(Settings):
             raise InputError(f"the run has {now} steps already; steps must be more, got {steps}")
         if steps == now:
             return self
-        budget = _with_length(self.budget, steps)
-        return replace(self, budget=budget, earlier_steps=(*self.earlier_steps, now))
+        budget, earlier = self.budget.longer(steps), (*self.earlier_steps, now)
+        return replace(self, budget=budget, earlier_steps=earlier)
 
     def row(self, seed: int | None = None) -> int:
         """The row of a seed; by default of the first."""
@@ -165,7 +164,7 @@ class RunConfig(Settings):
         """The digests of this run and of its shorter versions."""
         lengths = self.earlier_steps
         shorter = [
-            replace(self, budget=_with_length(self.budget, last), earlier_steps=lengths[:number])
+            replace(self, budget=self.budget.longer(last), earlier_steps=lengths[:number])
             for number, last in enumerate(lengths)
         ]
         return (self.digest, *(one.digest for one in reversed(shorter)))
@@ -186,12 +185,6 @@ class RunConfig(Settings):
 def plain_name(agent: str, where: str, digest: str) -> str:
     """A name for a folder, of an agent, its task and the digest of the configuration."""
     return f"{agent}-{re.sub('[^A-Za-z0-9._]', '-', where)[:LONGEST_NAME]}-{digest}"
-
-
-def _with_length(budget: OnlineBudget | OfflineBudget, steps: int) -> OnlineBudget | OfflineBudget:
-    if isinstance(budget, OfflineBudget):
-        return replace(budget, updates=steps)
-    return replace(budget, steps=steps)
 
 
 def chosen_seeds(seeds: Any) -> tuple[int, ...]:

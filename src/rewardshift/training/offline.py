@@ -6,19 +6,19 @@ changes the results.
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
 from rewardshift.agents.base import Batch
-from rewardshift.checks import Count, Settings
 from rewardshift.data.dataset import Dataset
 from rewardshift.envs.tasks import MakeEnv, TaskSpec
 from rewardshift.errors import InputError
+from rewardshift.training.budgets import OfflineBudget
+from rewardshift.training.config import RunConfig
 from rewardshift.training.evaluation import Episodes
 from rewardshift.training.metrics import Columns, OfflineEstimates, finite_metrics
 from rewardshift.training.trainer import (
@@ -27,36 +27,11 @@ from rewardshift.training.trainer import (
     checked_update,
 )
 
-if TYPE_CHECKING:  # it imports this module, for the budget
-    from rewardshift.training.config import RunConfig
-
 # The aimed length of a call: short enough to show progress and to react to an interrupt.
 CALL_SECONDS = 1.0
 LONGEST_CALL = 1024
 # The distance outside [-1, 1] at which an action still counts as rounded.
 BEYOND = 1e-3
-
-
-@dataclass(frozen=True)
-class OfflineBudget(Settings):
-    """The length and the schedule of a training on fixed data, for every agent.
-
-    Args:
-        updates: Gradient updates of each seed.
-        evaluate_every: Updates between two evaluations. A shorter training is evaluated at its end.
-        evaluation_episodes: Greedy episodes of one evaluation.
-        checkpoint_every: Updates between two checkpoints.
-    """
-
-    updates: Count = 500_000
-    evaluate_every: Count = 5_000
-    evaluation_episodes: Count = 10
-    checkpoint_every: Count = 10_000
-
-    @property
-    def steps(self) -> int:
-        """The length, by the name that all budgets share."""
-        return self.updates
 
 
 class OfflineTrainer(Trainer):
@@ -68,7 +43,7 @@ class OfflineTrainer(Trainer):
     """
 
     def __init__(
-        self, config: "RunConfig", env: str | MakeEnv, columns: Columns, data: Batch
+        self, config: RunConfig, env: str | MakeEnv, columns: Columns, data: Batch
     ) -> None:
         super().__init__(config, env, columns)
         assert isinstance(config.budget, OfflineBudget)

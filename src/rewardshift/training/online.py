@@ -8,23 +8,23 @@ repeats, from its last checkpoint on, the uninterrupted run bit for bit.
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
 from rewardshift.agents.base import Agent
-from rewardshift.checks import Count, Settings
 from rewardshift.envs.goals import goal_reward
 from rewardshift.envs.tasks import MakeEnv, TaskSpec, env_name
 from rewardshift.envs.vector import Environments
 from rewardshift.errors import FOREIGN, TrainingError, blaming, foreign_error
+from rewardshift.training.budgets import OnlineBudget
 from rewardshift.training.checkpoint import Snapshot
+from rewardshift.training.config import RunConfig
 from rewardshift.training.evaluation import Episodes, derive_seed
-from rewardshift.training.hindsight import Hindsight, HindsightReplay
+from rewardshift.training.hindsight import HindsightReplay
 from rewardshift.training.metrics import Columns, finite_metrics, values_by_tried
 from rewardshift.training.replay import Replay, unpack
 from rewardshift.training.trainer import (
@@ -36,34 +36,6 @@ from rewardshift.training.trainer import (
     random_numbers,
 )
 
-if TYPE_CHECKING:  # it imports this module, for the budget
-    from rewardshift.training.config import RunConfig
-
-
-@dataclass(frozen=True)
-class OnlineBudget(Settings):
-    """The length and the schedule of a training in an environment, for every agent.
-
-    Args:
-        steps: Environment steps of each seed, with one update each.
-        capacity: Transitions that the replay keeps for each seed.
-        evaluate_every: Steps between two evaluations. A shorter training is evaluated at its end.
-        evaluation_episodes: Greedy episodes of one evaluation.
-        hindsight: How the replay relabels goals, for goal tasks.
-        checkpoint_every: Steps between two checkpoints. It changes the results, because episodes
-            are truncated there.
-        diagnose: Whether to compare, at every evaluation, the values of visited and of unvisited
-            actions.
-    """
-
-    steps: Count = 200_000
-    capacity: Count = 100_000
-    hindsight: Hindsight | None = None
-    evaluate_every: Count = 2_000
-    evaluation_episodes: Count = 10
-    checkpoint_every: Count = 10_000
-    diagnose: bool = False
-
 
 class OnlineTrainer(Trainer):
     """The trainer of a run in an environment.
@@ -73,7 +45,7 @@ class OnlineTrainer(Trainer):
 
     replay: Replay
 
-    def __init__(self, config: "RunConfig", env: str | MakeEnv, columns: Columns) -> None:
+    def __init__(self, config: RunConfig, env: str | MakeEnv, columns: Columns) -> None:
         seeds = config.seeds * max(1, len(config.biases))
         super().__init__(config, env, columns, seeds)
         agent, spec, count = self.agent, self.spec, len(seeds)

@@ -18,10 +18,11 @@ from rewardshift.data.loading import load_dataset, whole_name
 from rewardshift.envs.tasks import MakeEnv, check_imported
 from rewardshift.errors import InputError, shown, stop_requests
 from rewardshift.files import as_path, held, writable_folder
+from rewardshift.training.budgets import OfflineBudget, OnlineBudget
 from rewardshift.training.config import DataConfig, RunConfig
 from rewardshift.training.metrics import Columns
-from rewardshift.training.offline import OfflineBudget, OfflineTrainer, as_batch
-from rewardshift.training.online import OnlineBudget, OnlineTrainer
+from rewardshift.training.offline import OfflineTrainer, as_batch
+from rewardshift.training.online import OnlineTrainer
 from rewardshift.training.policy import Policy
 from rewardshift.training.run_folder import check_folder, read_config, run_in_folder
 from rewardshift.training.trainer import OnProgress, Trainer

@@ -9,7 +9,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import Any, NamedTuple, cast
 
 import jax
 import jax.numpy as jnp
@@ -20,12 +20,10 @@ from rewardshift.agents.base import Agent, Batch
 from rewardshift.envs.tasks import MakeEnv, TaskSpec
 from rewardshift.errors import InputError, one_line, shown
 from rewardshift.training.checkpoint import Snapshot
+from rewardshift.training.config import RunConfig
 from rewardshift.training.evaluation import Episodes, Evaluator
 from rewardshift.training.metrics import Columns, finite_metrics
 from rewardshift.training.replay import Replay
-
-if TYPE_CHECKING:  # it imports the loops, for their budgets
-    from rewardshift.training.config import RunConfig
 
 # The number of steps whose random numbers are drawn at once.
 BLOCK = 1000
@@ -51,7 +49,7 @@ class Trainer(ABC):
 
     def __init__(
         self,
-        config: "RunConfig",
+        config: RunConfig,
         env: str | MakeEnv,
         columns: Columns,
         seeds: tuple[int, ...] = (),

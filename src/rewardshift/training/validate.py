@@ -22,11 +22,11 @@ from rewardshift.checks import Natural, checked
 from rewardshift.envs.goals import probe_goals
 from rewardshift.envs.tasks import MakeEnv, TaskSpec, env_name, probe_spec
 from rewardshift.errors import InputError, one_line, shown
+from rewardshift.training.budgets import OfflineBudget, OnlineBudget
 from rewardshift.training.config import DataConfig, RunConfig, chosen_seeds
 from rewardshift.training.hindsight import Hindsight
 from rewardshift.training.metrics import Columns, OfflineRow, OnlineRow
-from rewardshift.training.offline import OfflineBudget
-from rewardshift.training.online import OnlineBudget, one_step
+from rewardshift.training.online import one_step
 from rewardshift.training.replay import record_type, unpack
 from rewardshift.training.trainer import checked_action, checked_update
 

@@ -19,9 +19,8 @@ from rewardshift.lab.figure import Curve, Figure, Unit
 from rewardshift.lab.sweep.constants import Constant
 from rewardshift.lab.trainings import curves_of
 from rewardshift.shift import Shift, as_shift
+from rewardshift.training.budgets import OfflineBudget, OnlineBudget
 from rewardshift.training.config import part_to_json
-from rewardshift.training.offline import OfflineBudget
-from rewardshift.training.online import OnlineBudget
 from rewardshift.training.run_folder import refuse_nameless
 from rewardshift.training.runs import Run, offline_run, online_run
 
