@@ -16,11 +16,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from rewardshift.agents.base import Agent, Batch
-from rewardshift.doctor.measure import (
-    means_by_tried,
-    spread_rows,
-    tried_actions,
-)
+from rewardshift.doctor.measure import means_by_tried, spread_rows, tried_actions
 from rewardshift.errors import InputError, TrainingError
 from rewardshift.shift import Shift
 from rewardshift.training.evaluation import Episodes

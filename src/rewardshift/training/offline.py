@@ -21,11 +21,7 @@ from rewardshift.training.budgets import OfflineBudget
 from rewardshift.training.config import RunConfig
 from rewardshift.training.evaluation import Episodes
 from rewardshift.training.metrics import Columns, OfflineEstimates, finite_metrics
-from rewardshift.training.trainer import (
-    OnProgress,
-    Trainer,
-    checked_update,
-)
+from rewardshift.training.trainer import OnProgress, Trainer, checked_update
 
 # The aimed length of a call: short enough to show progress and to react to an interrupt.
 CALL_SECONDS = 1.0
