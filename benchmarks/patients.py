@@ -14,9 +14,8 @@ import numpy as np
 from rewardshift import DQN, MLP, SAC, TD3, Dataset, load_dataset, train, train_offline
 from rewardshift.doctor import Diagnosis
 from rewardshift.doctor.rules import Illness
+from rewardshift.training.budgets import OfflineBudget, OnlineBudget
 from rewardshift.training.doctor import doctor
-from rewardshift.training.offline import OfflineBudget
-from rewardshift.training.online import OnlineBudget
 
 SMALL = MLP((64, 64))
 STABLE = DQN(gamma=0.99, network=SMALL, tau=0.005, learning_rate=5e-4, double=True)

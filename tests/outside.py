@@ -106,8 +106,8 @@ class Centred:
         seen = state.seen + 1
         return Mean(seen, state.mean + (reward - state.mean) / seen)
 
-    def shifts(self, state: Mean, gamma: float) -> tuple[Shift, ...]:
-        return (Shift(-state.mean, 1.0, gamma, self.terminal),)
+    def shift_at(self, state: Mean, gamma: float) -> Shift:
+        return Shift(-state.mean, 1.0, gamma, self.terminal)
 
     def metrics(self, state: Mean) -> dict[str, Any]:
         return {"mean_reward": state.mean}

@@ -39,7 +39,6 @@ from rewardshift.paper.auto import DATA_TASKS as TASKS
 from rewardshift.paper.auto import run_later_seeds
 from rewardshift.paper.mechanism import OFFLINE_MECHANISM
 from rewardshift.training.run_folder import read_config
-from rewardshift.training.validate import check_offline
 
 TINY: dict[str, Any] = {"network": MLP((4,)), "batch_size": 4}
 BUDGET = OfflineBudget(updates=8, evaluate_every=4, evaluation_episodes=1, checkpoint_every=4)
@@ -160,7 +159,7 @@ def test_what_does_not_go_with_it_is_refused(make: Any, words: str) -> None:
         make()
 
 
-@pytest.mark.parametrize("rule", [Centred(), Auto(1.0), Auto((0.0, 1.0))])
+@pytest.mark.parametrize("rule", [Centred(), Auto(1.0)])
 def test_a_rule_that_follows_steps_is_refused(rule: Any, poles: Dataset) -> None:
     words = "on a data set shift must be a number, a Shift or 'auto', got"
     with pytest.raises(InputError, match=words):
@@ -209,7 +208,7 @@ def test_a_sweep_has_auto_on_a_data_set(agent: Any, swings: Dataset, tmp_path: P
 def test_an_agent_that_is_not_decided_has_no_scale_of_values() -> None:
     assert BCQ(shift="auto").members == ()
     with pytest.raises(InputError, match="a rule that follows the steps"):
-        check_offline(TD3(shift="auto"), BUDGET)
+        TD3(shift="auto").check_offline(4)
 
 
 def test_the_figure_has_seeds_that_had_no_part_in_the_rule(tmp_path: Path) -> None:

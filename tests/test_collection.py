@@ -20,9 +20,9 @@ from rewardshift.data.dataset import FIELDS
 from rewardshift.data.writing import check_target
 from rewardshift.envs.tasks import env_maker, flatten
 from rewardshift.errors import InputError
+from rewardshift.training.budgets import OnlineBudget
 from rewardshift.training.collection import collect
 from rewardshift.training.evaluation import derive_seed
-from rewardshift.training.online import OnlineBudget
 from rewardshift.training.run_folder import load
 from rewardshift.training.runs import train
 

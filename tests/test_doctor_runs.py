@@ -18,9 +18,8 @@ from rewardshift.cli import main
 from rewardshift.doctor import diagnose
 from rewardshift.doctor.picture import draw
 from rewardshift.errors import InputError
+from rewardshift.training.budgets import OfflineBudget, OnlineBudget
 from rewardshift.training.doctor import doctor
-from rewardshift.training.offline import OfflineBudget
-from rewardshift.training.online import OnlineBudget
 
 TINY: dict[str, Any] = {"network": MLP((8,)), "batch_size": 8}
 BUDGET = OnlineBudget(

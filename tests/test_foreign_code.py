@@ -234,9 +234,8 @@ def test_what_cannot_be_filmed_is_told(
     assert [line.startswith("ZeroDivisionError") for line in below[-1:]] == [True] * (code == 1)
 
 
-@pytest.mark.parametrize("kind", ["gif", "mp4"])
-def test_a_film_outlives_a_full_disk(kind: str, tmp_path: Path) -> None:
-    run, film = tmp_path / "run", tmp_path / f"film.{kind}"
+def test_a_film_outlives_a_full_disk(tmp_path: Path) -> None:
+    run, film = tmp_path / "run", tmp_path / "film.gif"
     budget = OnlineBudget(steps=20, evaluate_every=20, evaluation_episodes=1)
     train(DQN(network=MLP((4,)), batch_size=4), "CartPole-v1", budget=budget, folder=run)
     play = ("play", run, f"--film={film}")

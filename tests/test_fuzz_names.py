@@ -17,8 +17,8 @@ from rewardshift.envs.tasks import TaskSpec
 from rewardshift.errors import InputError
 from rewardshift.pictures import as_file, drawing
 from rewardshift.report.plots import finish, new_canvas
+from rewardshift.training.budgets import OfflineBudget
 from rewardshift.training.config import DataConfig, RunConfig
-from rewardshift.training.offline import OfflineBudget
 
 SPEC = TaskSpec(4, "float32")
 MARKUP = ["[red]", "[/]", "[bold", "a[/b]c", "{task}", "<b>"]

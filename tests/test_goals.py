@@ -104,9 +104,9 @@ def test_from_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str
     small = "--steps 60 --evaluate-every 30 --evaluation-episodes 1 --batch-size 4"
     small += " --network mlp(hidden=(4,))"
     reach = f"train td3 --env FetchReach-v4 --warm-up 10 --shift 1 {small}".split()
-    final = "final(ratio=2, success_ends=True)"
+    later = "future(ratio=2, success_ends=True)"
     run = tmp_path / "run"
-    flags = [f"--hindsight={final}", "--reward-range", "-1", "0", "--normalise", f"--out={run}"]
+    flags = [f"--hindsight={later}", "--reward-range", "-1", "0", "--normalise", f"--out={run}"]
     assert main([*reach, *flags]) == 0
     header, *lines = (run / "metrics.csv").read_text().splitlines()
     rate = [line.split(",")[header.split(",").index("success_rate")] for line in lines]

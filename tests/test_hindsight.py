@@ -1,7 +1,8 @@
 """Relabelling, against what may be read off episodes whose transitions are numbered."""
 
+from functools import partial
 from itertools import accumulate
-from typing import Any, get_args
+from typing import Any
 
 import gymnasium as gym
 import gymnasium_robotics
@@ -18,8 +19,8 @@ from rewardshift.agents.targets import member_targets, value_range
 from rewardshift.envs.goals import goal_reward
 from rewardshift.envs.tasks import TaskSpec
 from rewardshift.errors import InputError
-from rewardshift.training.hindsight import Hindsight, HindsightReplay, Strategy
-from rewardshift.training.replay import RecordLayout
+from rewardshift.training.hindsight import Hindsight, HindsightReplay
+from rewardshift.training.replay import unpack
 
 SPEC = TaskSpec(3, "float32", num_actions=2, goal_size=1)  # its number, achieved, desired
 ORIGINAL = -7.0
@@ -42,8 +43,7 @@ def numbered(
 
     The second row's episodes end a step later, but for the last; it achieves 1,000 more.
     """
-    layout = RecordLayout(SPEC.features, SPEC.dtype)
-    replay = HindsightReplay(rows, capacity, layout, spec=SPEC, hindsight=hindsight, reward=sparse)
+    replay = HindsightReplay(rows, capacity, SPEC, hindsight=hindsight, reward=sparse)
     ends = set(accumulate(lengths))
     offset = 1000.0 * np.arange(rows)
     total = sum(lengths) if not running else 0
@@ -64,20 +64,19 @@ def numbered(
 def sampled(replay: HindsightReplay, count: int, seed: int = 0) -> Batch:
     rows = len(replay.records)
     draws = np.random.default_rng(seed).random((rows, 3 * count), np.float32)
-    return jax.tree.map(np.asarray, jax.jit(replay.layout.unpack)(replay.sample(draws)))
+    return jax.tree.map(np.asarray, jax.jit(partial(unpack, spec=SPEC))(replay.sample(draws)))
 
 
 episodes = st.lists(st.integers(1, 6), min_size=1, max_size=8)
 
 
 @settings(max_examples=60)
-@given(episodes, st.integers(8, 30), st.integers(0, 5), st.sampled_from(get_args(Strategy)))
-def test_goals_are_those_that_a_strategy_may_take(
-    lengths: list[int], capacity: int, running: int, strategy: Strategy
+@given(episodes, st.integers(8, 30), st.integers(0, 5))
+def test_goals_are_those_achieved_later_in_the_episode(
+    lengths: list[int], capacity: int, running: int
 ) -> None:
-    replay = numbered(lengths, capacity, Hindsight(strategy, ratio=1e9), rows=2, running=running)
+    replay = numbered(lengths, capacity, Hindsight(ratio=1e9), rows=2, running=running)
     batch = sampled(replay, 200)
-    oldest = replay.added - replay.size
     for row in range(2):
         stops = [*(end + row for end in accumulate(lengths)), sum(lengths) + running]
         seen: dict[int, set[int]] = {}
@@ -85,13 +84,7 @@ def test_goals_are_those_that_a_strategy_may_take(
             seen.setdefault(int(observation[0]), set()).add(int(observation[2]))
         for number, goals in seen.items():
             stop = min(stop for stop in stops if stop > number)
-            start = max([oldest, *(s for s in stops if s <= number)])
-            allowed = {
-                "future": set(range(number, stop)),
-                "final": {stop - 1},
-                "episode": set(range(start, stop)),
-            }[strategy]
-            assert goals <= allowed, (number, goals, allowed)
+            assert goals <= set(range(number, stop)), (number, goals, stop)
     np.testing.assert_array_equal(batch.observation[..., 2], batch.next_observation[..., 2])
 
 
@@ -127,26 +120,11 @@ def test_success_ends_where_that_is_asked_for() -> None:
     )
 
 
-def test_an_end_at_the_goal_is_none_for_another_goal() -> None:
-    replay = numbered([4], 4, Hindsight(success_ends=True))
-    replay.records["next_observation"][0, 3] = (3.0, ORIGINAL, ORIGINAL)
-    replay.records["terminated"][0, 3] = 1
-    batch = sampled(replay, 300)
-    last, goal = batch.observation[..., 0] == 3, batch.observation[..., 2]
-    assert batch.terminated[last].all()  # with either goal it is at the goal
-    replay.hindsight = Hindsight("episode", ratio=1e9, success_ends=True)
-    batch = sampled(replay, 300)
-    last, goal = batch.observation[..., 0] == 3, batch.observation[..., 2]
-    np.testing.assert_array_equal(batch.terminated[last], goal[last] == ORIGINAL)
-
-
 @settings(max_examples=30)
-@given(episodes, st.integers(8, 20), st.sampled_from(get_args(Strategy)))
-def test_what_is_restored_samples_the_same(
-    lengths: list[int], capacity: int, strategy: Strategy
-) -> None:
-    replay = numbered(lengths, capacity, Hindsight(strategy), rows=2)
-    other = numbered([1], capacity, Hindsight(strategy), rows=2)
+@given(episodes, st.integers(8, 20))
+def test_what_is_restored_samples_the_same(lengths: list[int], capacity: int) -> None:
+    replay = numbered(lengths, capacity, Hindsight(), rows=2)
+    other = numbered([1], capacity, Hindsight(), rows=2)
     other.restore(replay.newest(replay.size), replay.added)
     for twin in (replay, other):  # and goes on the same
         fields = {name: replay.records[name][:, 0] for name in replay.records.dtype.names or ()}
@@ -155,14 +133,11 @@ def test_what_is_restored_samples_the_same(
         np.testing.assert_array_equal(ours, theirs)
 
 
-@pytest.mark.parametrize("strategy", get_args(Strategy))
-def test_of_an_episode_longer_than_the_ring_what_is_kept_counts(strategy: Strategy) -> None:
-    batch = sampled(numbered([9], 6, Hindsight(strategy, ratio=1e9)), 200)
+def test_of_an_episode_longer_than_the_ring_what_is_kept_counts() -> None:
+    batch = sampled(numbered([9], 6, Hindsight(ratio=1e9)), 200)
     number, goal = batch.observation[0, :, 0], batch.observation[0, :, 2]
-    assert set(number) == {3, 4, 5, 6, 7, 8}
-    expected = {"future": {3, 4, 5, 6, 7, 8}, "final": {8}, "episode": {3, 4, 5, 6, 7, 8}}
-    assert set(goal) == expected[strategy]
-    assert strategy != "future" or (goal >= number).all()
+    assert set(number) == set(goal) == {3, 4, 5, 6, 7, 8}
+    assert (goal >= number).all()
 
 
 def test_rewards_that_steps_did_not_pay_are_refused() -> None:

@@ -146,7 +146,7 @@ def test_a_full_disk_stops_a_run_and_harms_nothing(
     for number, name in [
         *((0, "config.json"), (1, "metrics.csv"), (1, "parameters.npz")),
         *((2, "checkpoints/segment-000000000000-000000000010.npy"), (5, "timing.csv")),
-        *((2, "start.json"), (5, "tensorboard"), (5, "checkpoints/state-000000000020.npz")),
+        *((4, "tensorboard"), (5, "checkpoints/state-000000000020.npz")),
         (11, "checkpoints/checkpoint-000000000030.json"),
     ]:
         before = contents(folder)

@@ -28,10 +28,9 @@ from rewardshift.errors import InputError, TrainingError
 from rewardshift.lab import Figure, Panel, Unit, find_figure
 from rewardshift.lab.trainings import curves_of
 from rewardshift.training import checkpoint
-from rewardshift.training.offline import OfflineBudget, OfflineRow
-from rewardshift.training.online import OnlineBudget, OnlineRow
+from rewardshift.training.budgets import OfflineBudget, OnlineBudget
+from rewardshift.training.metrics import Columns, OfflineRow, OnlineRow
 from rewardshift.training.runs import Result, offline_run, online_run, train
-from rewardshift.training.trainer import Columns
 
 PROBE = partial(Probe, 3, pays=(1.0, 0.0))
 SMALL: dict[str, Any] = {"network": MLP((8,)), "batch_size": 8}

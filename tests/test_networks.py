@@ -1,6 +1,5 @@
 """Networks: their outputs, their initial values, and agents that use them."""
 
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -20,7 +19,6 @@ from rewardshift import (
     MLP,
     SAC,
     TD3,
-    Convolution,
     InputError,
     OnlineBudget,
     resume,
@@ -31,8 +29,6 @@ from rewardshift.training.run_folder import load
 
 KEY = jax.random.key(0)
 FLAT = TaskSpec(3, "float32")
-IMAGE = TaskSpec(7 * 6 * 3, "uint8", num_actions=4, shape=(7, 6, 3))
-SMALL_IMAGE = Convolution((4, 5), (3, 2), (2, 1), (8,), ((0.0, 10.0),))
 MINIGRID = "MiniGrid-Empty-Random-6x6-v0"
 
 
@@ -52,35 +48,10 @@ def test_a_perceptron_is_torchs() -> None:
     np.testing.assert_allclose(ours, values.numpy(), rtol=1e-4, atol=1e-5)
 
 
-def test_a_convolution_is_torchs() -> None:
-    parameters = SMALL_IMAGE.init(KEY, IMAGE, 2, 3, "random")
-    pixels = np.random.default_rng(0).integers(0, 11, (6, IMAGE.features)).astype(np.float32)
-    others = jax.random.uniform(KEY, (6, 2))
-    image = torch.tensor(pixels / 10).reshape(6, 7, 6, 3).permute(0, 3, 1, 2)
-    for layer, size, stride in zip(parameters.filters, (3, 2), (2, 1), strict=True):
-        weight = tensor(layer.weight).reshape(len(layer.weight), size, size, -1)
-        weight = weight.permute(0, 3, 1, 2)
-        image = torch.nn.functional.conv2d(image, weight, tensor(layer.bias), stride).relu()
-    flat = torch.cat([image.permute(0, 2, 3, 1).reshape(6, -1), tensor(others)], dim=-1)
-    (hidden,), output = parameters.head.hidden, parameters.head.output
-    flat = (flat @ tensor(hidden.weight).T + tensor(hidden.bias)).relu()
-    expected = flat @ tensor(output.weight).T + tensor(output.bias)
-    ours = SMALL_IMAGE.apply(parameters, jnp.asarray(pixels), others)
-    np.testing.assert_allclose(ours, expected.numpy(), rtol=1e-4, atol=1e-5)
-
-
-@pytest.mark.parametrize(
-    ("network", "spec"),
-    [
-        (MLP(()), FLAT),
-        (MLP((5,)), FLAT),
-        (SMALL_IMAGE, IMAGE),
-    ],
-    ids=["linear", "one layer", "image"],
-)
-def test_candidates_are_others_one_by_one(network: Any, spec: TaskSpec) -> None:
-    parameters = network.init(KEY, spec, 2, 3, "random")
-    observation = jax.random.normal(KEY, (6, spec.features))
+@pytest.mark.parametrize("network", [MLP(()), MLP((5,))], ids=["linear", "one layer"])
+def test_candidates_are_others_one_by_one(network: MLP) -> None:
+    parameters = network.init(KEY, FLAT, 2, 3, "random")
+    observation = jax.random.normal(KEY, (6, FLAT.features))
     others = jax.random.normal(KEY, (6, 4, 2))
     together = network.apply(parameters, observation, others)
     assert together.shape == (6, 4, 3)
@@ -113,7 +84,7 @@ def test_a_dqn_starts_at_zero_and_leaves_it() -> None:
 def test_images_stay_images(tmp_path: Path) -> None:
     """Trained with uint8 in the replay, stopped, resumed bit for bit, and loaded."""
     assert probe_spec(MINIGRID) == TaskSpec(147, "uint8", 7, shape=(7, 7, 3))
-    agent = DQN(network=replace(SMALL_IMAGE, kernels=(3, 3)), batch_size=8, shift=(-0.5, 0.0))
+    agent = DQN(network=MLP((8,), ((0, 10),)), batch_size=8, shift=(-0.5, 0.0))
     budget = OnlineBudget(steps=60, evaluate_every=30, evaluation_episodes=1, checkpoint_every=20)
     start = partial(train, agent, MINIGRID, seeds=2, budget=budget)
     assert not start(folder=tmp_path, on_progress=stop_at(45)).finished
@@ -123,28 +94,12 @@ def test_images_stay_images(tmp_path: Path) -> None:
     assert 0 <= int(load(tmp_path, 0).act(image.reshape(-1))) < 7
 
 
-def test_a_convolution_acts_in_continuous_tasks() -> None:
-    spec = TaskSpec(IMAGE.features, "uint8", action_size=2, shape=IMAGE.shape)
-    agents: tuple[Any, ...] = (TD3(network=SMALL_IMAGE), SAC(network=SMALL_IMAGE))
-    for agent in agents:
-        state = agent.init(KEY, spec)
-        action = agent.greedy(state, jnp.zeros(spec.features, jnp.uint8))
-        assert action.shape == (2,)
-
-
 @pytest.mark.parametrize(
     ("make", "message"),
     [
         (lambda: MLP((16, 0)), r"hidden must be up to 100 whole numbers of 1 or .* got \(16, 0\)"),
         (lambda: MLP(input_range=((1.0, 1.0),)), "a lower and a higher number"),
         (lambda: MLP(input_range=((0.0, float("inf")),)), "input_range must be pairs"),
-        (lambda: Convolution((4,), (3, 3), (1,)), r"got \(4,\), \(3, 3\) and \(1,\)"),
-        (lambda: Convolution((), (), ()), "one number for each convolution"),
-        (lambda: SMALL_IMAGE.init(KEY, FLAT, 0, 1, "random"), r"have the shape \(3,\)"),
-        (
-            lambda: Convolution((4,), (8,), (1,)).init(KEY, IMAGE, 0, 1, "random"),
-            r"kernels \(8,\) with strides \(1,\) do not fit into an image of the shape \(7, 6, 3\)",
-        ),
     ],
 )
 def test_bad_networks_are_refused(make: Any, message: str) -> None:

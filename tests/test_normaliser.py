@@ -12,7 +12,7 @@ import pytest
 from probes import Probe, random_batch
 from test_agent_runs import stopped_and_resumed
 
-from rewardshift import DQN, SAC, TD3, Convolution, InputError, load
+from rewardshift import DQN, SAC, TD3, InputError, load
 from rewardshift.agents.base import Batch
 from rewardshift.agents.networks import MLP
 from rewardshift.agents.normaliser import Normaliser
@@ -122,16 +122,15 @@ def test_a_stopped_run_goes_on_and_its_policy_keeps_the_scale(tmp_path: Path) ->
     resumed = stopped_and_resumed(agent, tmp_path, partial(Probe, 3, pays=(1.0, 0.0)))
     assert (np.asarray(resumed.state.normaliser.seen) >= 2 * 160).all()
     policy = resumed.policy()
-    policy.save(tmp_path / "policy.npz")
-    loaded = load(tmp_path / "policy.npz")
+    loaded = load(tmp_path / "cut")
     observation = np.eye(3, dtype=np.float32)[0]
     np.testing.assert_array_equal(loaded.act(observation), policy.act(observation))
     row = jax.tree.map(lambda leaf: leaf[0], resumed.state)
     assert int(policy.act(observation)) == int(agent.greedy(row, jnp.asarray(observation)))
 
 
-@pytest.mark.parametrize("network", [MLP((4,), input_range=((0, 1),)), Convolution()])
-def test_two_scales_at_once_are_refused(network: Any) -> None:
+def test_two_scales_at_once_are_refused() -> None:
+    network = MLP((4,), input_range=((0, 1),))
     for agent in (DQN, TD3, SAC):
         with pytest.raises(InputError, match=r"normalise .* needs input_range=\(\), got \(\(0.0"):
             agent(network=network, normalise=True)

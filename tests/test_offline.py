@@ -27,9 +27,8 @@ from rewardshift.envs.tasks import probe_spec
 from rewardshift.errors import InputError
 from rewardshift.shift import Shift
 from rewardshift.training import offline
-from rewardshift.training.logged_values import unseen_actions
-from rewardshift.training.offline import OfflineBudget
-from rewardshift.training.online import OnlineBudget
+from rewardshift.training.budgets import OfflineBudget, OnlineBudget
+from rewardshift.training.metrics import unseen_actions
 from rewardshift.training.runs import train, train_offline
 
 AIM = partial(Aim, 2, goal=2.0)  # not the middle of [-1, 3], where an untrained policy is

@@ -151,7 +151,6 @@ def test_runs_and_policies(run: tuple[Path, Result], tmp_path: Path) -> None:
     assert_refused(policy.evaluate, [*MORE, None, 0], "episodes")
     assert_refused(lambda it: policy.evaluate(1, env=it), MORE)
     assert_refused(lambda it: policy.evaluate(1, seed=it), [*MORE, None], "seed")
-    assert_refused(policy.save, [*MORE[1:], None, "\0"], "path")
     assert_refused(lambda it: collect(policy, it), [*MORE, None, 0], "transitions")
     assert_refused(lambda it: collect(policy, 1, it), [*OTHER, None, -1, math.nan], "noise")
     assert_refused(lambda it: collect(policy, 1, 0.0, it), [*OTHER, None, 2], "random_actions")

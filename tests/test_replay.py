@@ -1,6 +1,7 @@
 """The ring of packed records, against plain lists of transitions."""
 
-from typing import Any
+from functools import partial
+from typing import Any, cast
 
 import hypothesis.strategies as st
 import jax
@@ -9,7 +10,8 @@ import pytest
 from hypothesis import given, settings
 
 from rewardshift.agents.base import Batch
-from rewardshift.training.replay import RecordLayout, Replay
+from rewardshift.envs.tasks import TaskSpec
+from rewardshift.training.replay import Replay, unpack
 
 GAMMA = 0.9
 
@@ -25,8 +27,8 @@ def filled(
 ) -> tuple[Replay, list[dict[str, np.ndarray]]]:
     """A replay with random transitions, and the transitions."""
     rng = np.random.default_rng(steps)
-    layout = RecordLayout(3, dtype, action_size)
-    replay = Replay(rows, capacity, layout, gamma=GAMMA, n_step=n_step)
+    spec = TaskSpec(3, cast("Any", dtype), action_size=action_size)
+    replay = Replay(rows, capacity, spec, gamma=GAMMA, n_step=n_step)
     history = []
     for _ in range(steps):
         terminated = rng.random(rows) < 0.2
@@ -48,7 +50,7 @@ def filled(
 
 def sampled(replay: Replay, uniforms: np.ndarray) -> Batch:
     packed = replay.sample(uniforms.astype(np.float32))
-    return jax.tree.map(np.asarray, jax.jit(replay.layout.unpack)(packed))
+    return jax.tree.map(np.asarray, jax.jit(partial(unpack, spec=replay.spec))(packed))
 
 
 @pytest.mark.parametrize("dtype", ["float32", "uint8"])

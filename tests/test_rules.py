@@ -26,9 +26,9 @@ def test_seeds_side_by_side_choose_as_each_alone(steps: list[tuple[float, float,
             rule.observe(state, reward, ended, 0.9)
             for state, reward in zip(alone, paid, strict=True)
         ]
-    (together,) = rule.shifts(both, 0.9)
+    together = rule.shift_at(both, 0.9)
     for seed, state in enumerate(alone):
-        (shift,) = rule.shifts(state, 0.9)
+        shift = rule.shift_at(state, 0.9)
         bias, scale = np.broadcast_to(together.bias, 2), np.broadcast_to(together.scale, 2)
         np.testing.assert_allclose((bias[seed], scale[seed]), (shift.bias, shift.scale), rtol=1e-5)
 
@@ -57,7 +57,7 @@ def test_values_of_a_compiled_rule_follow_the_state() -> None:
 
     @jax.jit
     def shifted(state: Any, reward: Any) -> Any:
-        return rule.shifts(state, 0.5)[0].reward(reward, True)
+        return rule.shift_at(state, 0.5).reward(reward, True)
 
     free, paid = Seen(0.0, 0.0, 1.0), Seen(4.0, 1.0, 1.0)
     assert shifted(free, jnp.float32(0)) == -1.0

@@ -191,14 +191,13 @@ def column(_: Any, state: Any, observation: Any) -> Any:
 @pytest.mark.parametrize(
     ("returned", "words"),
     [
-        (Shift(1.0), "one bias and one scale, for each member, got S"),
-        ((), r"must return a tuple with a Shift, .* for each member, got \(\)"),
-        ((Shift(jnp.ones(2)),), r"one bias and one scale, for each member, got \(Shift"),
+        (-0.5, "must return a Shift of one bias and one scale, got -0.5"),
+        (Shift(jnp.ones(2)), r"one bias and one scale, got Shift"),
     ],
 )
-def test_a_rule_that_returns_no_tuple_of_shifts_is_refused(returned: Any, words: str) -> None:
+def test_a_rule_that_returns_no_shift_is_refused(returned: Any, words: str) -> None:
     with pytest.raises(InputError, match=words):
-        DQN(shift=changed(Auto, shifts=lambda *_: returned))
+        DQN(shift=changed(Auto, shift_at=lambda *_: returned))
 
 
 def test_an_agent_that_does_not_explore_learns_from_data_only() -> None:
@@ -238,7 +237,7 @@ def test_what_is_no_agent_is_refused() -> None:
         (choosing(weights=lambda *_: jnp.ones(3)), "one number for each of 2 members"),
         (
             DQN(intrinsic=changed(outside.Fading, bonus=column)),
-            r"for 2 of them the shape \(2,\), got \(2, 1\)",
+            r"here the shape \(64,\), got \(64, 1\)",
         ),
     ],
 )

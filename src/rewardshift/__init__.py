@@ -17,15 +17,14 @@ if TYPE_CHECKING:
     from rewardshift.agents.cql import CQL
     from rewardshift.agents.dqn import DQN
     from rewardshift.agents.intrinsic import RND
-    from rewardshift.agents.networks import MLP, Convolution
+    from rewardshift.agents.networks import MLP
     from rewardshift.agents.sac import SAC
     from rewardshift.agents.td3 import TD3, ddpg
     from rewardshift.data import Dataset, Subset, load_dataset
     from rewardshift.report.response import Response
     from rewardshift.report.sweeps import sweep
+    from rewardshift.training.budgets import OfflineBudget, OnlineBudget
     from rewardshift.training.hindsight import Hindsight
-    from rewardshift.training.offline import OfflineBudget
-    from rewardshift.training.online import OnlineBudget
     from rewardshift.training.policy import Policy
     from rewardshift.training.run_folder import load
     from rewardshift.training.runs import Result, resume, train, train_offline
@@ -43,7 +42,6 @@ __all__ = [
     "Agent",
     "Auto",
     "Cautious",
-    "Convolution",
     "Dataset",
     "Hindsight",
     "InputError",
@@ -78,15 +76,14 @@ _BY_MODULE = {
     "agents.cql": ("CQL",),
     "agents.dqn": ("DQN",),
     "agents.intrinsic": ("RND",),
-    "agents.networks": ("MLP", "Convolution"),
+    "agents.networks": ("MLP",),
     "agents.sac": ("SAC",),
     "agents.td3": ("TD3", "ddpg"),
     "data": ("Dataset", "Subset", "load_dataset"),
     "report.response": ("Response",),
     "report.sweeps": ("sweep",),
+    "training.budgets": ("OfflineBudget", "OnlineBudget"),
     "training.hindsight": ("Hindsight",),
-    "training.offline": ("OfflineBudget",),
-    "training.online": ("OnlineBudget",),
     "training.policy": ("Policy",),
     "training.run_folder": ("load",),
     "training.runs": ("Result", "resume", "train", "train_offline"),

@@ -2,11 +2,11 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Annotated, Any, NamedTuple, Protocol, runtime_checkable
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 
-from rewardshift.checks import Discount, Finite, Must, Positive, Settings, checked
+from rewardshift.checks import Discount, Finite, Positive, Settings, checked
 from rewardshift.errors import InputError, shown
 from rewardshift.optimism import value_bounds
 from rewardshift.shift import Shift, Terminal, as_single_shift
@@ -22,12 +22,11 @@ RULE = (
 )
 # For rewards at every step: the bias of an optimism of one unit. With five it is half a reward.
 EVERY_STEP = 0.1
-Levels = Annotated[tuple[Finite, ...], Must("at least one number", bool)]
 
 
 @runtime_checkable
 class Rule(Protocol):
-    """The contract of a rule: its state follows the rewards, and the shifts follow the state.
+    """The contract of a rule: its state follows the rewards, and the shift follows the state.
 
     A state is a number, or a NamedTuple of numbers. Each may be an array, with one number for each
     seed.
@@ -53,8 +52,8 @@ class Rule(Protocol):
         """
         ...
 
-    def shifts(self, state: Any, gamma: float) -> tuple[Shift, ...]:
-        """The shifts of the members now.
+    def shift_at(self, state: Any, gamma: float) -> Shift:
+        """The shift now, with one bias and one scale.
 
         Args:
             state: The state.
@@ -100,8 +99,8 @@ class Auto(Settings):
     Srinivasan and Bowling, 2015) with another number of units.
 
     Args:
-        optimism: The initial value for a reward of the first kind, in units, or several, one for
-            each member. For the second kind it is a tenth of what the rewards add up to.
+        optimism: The initial value for a reward of the first kind, in units. For the second kind it
+            is a tenth of what the rewards add up to.
         terminal: As in `Shift`. `"goal"` takes every end with a positive reward for a goal. So it
             does not credit a fall that pays, as in CartPole; such rewards are of the second kind.
         least: The smallest unit.
@@ -114,7 +113,7 @@ class Auto(Settings):
     Shift(bias=0.0, scale=1.0, gamma=0.5, terminal='goal')
     """
 
-    optimism: Finite | Levels = 5.0
+    optimism: Finite = 5.0
     terminal: Terminal = "goal"
     least: Positive = 1.0
 
@@ -132,15 +131,14 @@ class Auto(Settings):
             state.free + (1 - state.free) * free,
         )
 
-    def shifts(self, state: Seen, gamma: float) -> tuple[Shift, ...]:
+    def shift_at(self, state: Seen, gamma: float) -> Shift:
         """See `Rule`."""
-        levels = self.optimism if isinstance(self.optimism, tuple) else (self.optimism,)
         unit = state.paid + (state.paid < self.least) * (self.least - state.paid)
         often = (state.paid > 0) * (1 - state.once)
         waits = (state.paid == 0) * state.free
         # The bias of an optimism of one unit, by kind: at most one of the three flags is 1.
         each = 0.0 - (1 - gamma) * (state.once + waits) - EVERY_STEP * often * state.paid / unit
-        return tuple(Shift(level * each, 1 / unit, gamma, self.terminal) for level in levels)
+        return Shift(self.optimism * each, 1 / unit, gamma, self.terminal)
 
     def shift(self, reward: Any, terminated: Any, gamma: float) -> Shift:
         """The shift after these rewards, for rewards that are all known.
@@ -151,15 +149,12 @@ class Auto(Settings):
             gamma: The discount of the agent that learns.
         """
         numbers, ended = _known(reward, terminated)
-        if isinstance(self.optimism, tuple):
-            raise InputError(f"one shift needs one optimism, got {self.optimism}")
         positive = numbers > 0
         first = int(positive.argmax())
         paid = float(numbers[first]) if positive.any() else 0.0
         free = ((numbers >= 0) & ~ended).any()
         state = Seen(paid, float(paid > 0 and ended[first]), float(free))
-        (shift,) = self.shifts(state, checked("gamma", Discount, gamma))
-        return shift
+        return self.shift_at(state, checked("gamma", Discount, gamma))
 
     def metrics(self, state: Seen) -> dict[str, Any]:
         """See `Rule`."""

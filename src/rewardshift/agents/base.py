@@ -13,6 +13,7 @@ from typing import Any, ClassVar, NamedTuple
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
+from rewardshift.agents.networks import Learner
 from rewardshift.checks import Count, Discount
 from rewardshift.envs.tasks import TaskSpec
 from rewardshift.errors import InputError
@@ -76,17 +77,18 @@ class Agent(ABC):
     continuous: ClassVar[bool] = False
     # The fields of the state that `greedy` reads; `parameters.npz` keeps them.
     networks: ClassVar[tuple[str, ...]] = ()
-    # Whether the agent can learn in an environment, tells its values, and tells the value of its
-    # policy: whether it defines `act`, `values` and `value`.
-    online: ClassVar[bool] = False
-    tells_values: ClassVar[bool] = False
-    tells_policy_value: ClassVar[bool] = False
 
-    def __init_subclass__(cls) -> None:
-        super().__init_subclass__()
-        cls.online = cls.act is not Agent.act
-        cls.tells_values = cls.values is not Agent.values
-        cls.tells_policy_value = cls.value is not Agent.value
+    def defines(self, name: str) -> bool:
+        """Whether the agent has its own `act`, `values` or `value`."""
+        return getattr(type(self), name) is not getattr(Agent, name)
+
+    def acting(self, state: Any) -> Any:
+        """The state with the fields that `greedy` reads, without optimisers; others are empty."""
+        fields = {name: getattr(state, name) for name in self.networks}
+        for name, part in fields.items():
+            if isinstance(part, Learner):
+                fields[name] = part._replace(optimiser=())
+        return state._replace(**(dict.fromkeys(state._fields, ()) | fields))
 
     @abstractmethod
     def init(self, key: PRNGKeyArray, spec: TaskSpec) -> Any:

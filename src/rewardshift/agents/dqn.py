@@ -24,7 +24,7 @@ from rewardshift.agents.selection import Lead
 from rewardshift.agents.targets import member_targets
 from rewardshift.checks import Count, Natural, Positive, checked
 from rewardshift.envs.tasks import TaskSpec
-from rewardshift.errors import InputError
+from rewardshift.errors import InputError, shown
 from rewardshift.shift import Shift
 
 
@@ -137,10 +137,9 @@ class DQN(Online):
         if self.intrinsic is None:
             return state, nothing
         floats = observation.astype(jnp.float32)
-        intrinsic = self.intrinsic.observe(state.intrinsic, floats)
+        state = state._replace(intrinsic=self.intrinsic.observe(state.intrinsic, floats))
         stored = self.intrinsic.evaluated == "stored"
-        bonus = self.intrinsic.bonus(intrinsic, floats) if stored else nothing
-        return state._replace(intrinsic=intrinsic), bonus
+        return state, self._bonus(state, floats) if stored else nothing
 
     def update(
         self, state: DQNState, batch: Batch, key: PRNGKeyArray, turn: int
@@ -148,7 +147,8 @@ class DQN(Online):
         """One step of every member on the same batch."""
         raw = batch.observation.astype(jnp.float32)  # a bonus knows no normaliser
         observation = self.inputs(state, batch.observation)
-        bonus = self._bonus(state, batch, raw)
+        fresh = self.intrinsic is not None and self.intrinsic.evaluated == "fresh"
+        bonus = self._bonus(state, raw) if fresh else batch.intrinsic
         target = self._target(state, batch, bonus)
 
         def loss(online: Any) -> tuple[Array, Array]:
@@ -171,11 +171,19 @@ class DQN(Online):
     ) -> Float[Array, "member *batch action"]:
         return jax.vmap(self.network.apply, in_axes=(0, None))(networks, observation)
 
-    def _bonus(self, state: DQNState, batch: Batch, observation: Array) -> Float[Array, " batch"]:
-        """The intrinsic reward of each transition, not shifted."""
-        if self.intrinsic is None or self.intrinsic.evaluated == "stored":
-            return batch.intrinsic
-        return self.intrinsic.bonus(state.intrinsic, observation)
+    def _bonus(
+        self, state: DQNState, observation: Float[Array, "*batch features"]
+    ) -> Float[Array, "*batch"]:
+        """The intrinsic reward of each observation, not shifted."""
+        assert self.intrinsic is not None
+        bonus = self.intrinsic.bonus(state.intrinsic, observation)
+        shape, wanted = getattr(bonus, "shape", None), observation.shape[:-1]
+        if shape != wanted:  # another axis would spread over the whole batch
+            raise InputError(
+                f"bonus of {shown(self.intrinsic)} must return one number for each observation,"
+                f" here the shape {wanted}, got {shown(bonus if shape is None else shape)}"
+            )
+        return bonus
 
     def _target(
         self, state: DQNState, batch: Batch, bonus: Float[Array, " batch"]

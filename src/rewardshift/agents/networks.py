@@ -1,12 +1,12 @@
 """Networks, which turn observations into outputs, and the learners that change their parameters.
 
 A network is a slot of every agent: a frozen dataclass with two pure functions, `init` and
-`apply`. Its parameters are a tree of arrays, which the agent keeps. `MLP` is the default and
-`Convolution` is for images; any other object that follows `Network` works too.
+`apply`. Its parameters are a tree of arrays, which the agent keeps. `MLP` is the default; any other
+object that follows `Network` works too.
 """
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Annotated, Any, Literal, NamedTuple, Protocol, runtime_checkable
 
 import jax
@@ -89,16 +89,6 @@ class Layer(NamedTuple):
     bias: Float[Array, "*members outputs"]
 
 
-def init_layer(key: PRNGKeyArray, inputs: int, outputs: int) -> Layer:
-    """A layer with uniform numbers in +-1 / sqrt(inputs), as in PyTorch and most papers' code."""
-    weight_key, bias_key = jax.random.split(key)
-    bound = 1 / math.sqrt(inputs)
-    return Layer(
-        jax.random.uniform(weight_key, (outputs, inputs), minval=-bound, maxval=bound),
-        jax.random.uniform(bias_key, (outputs,), minval=-bound, maxval=bound),
-    )
-
-
 class MLPParameters(NamedTuple):
     """The layers of an `MLP`."""
 
@@ -123,10 +113,16 @@ class MLP(Settings):
     def init(
         self, key: PRNGKeyArray, spec: TaskSpec, others: int, outputs: int, initial: Initial
     ) -> MLPParameters:
-        """See `Network`."""
+        """Uniform numbers in +-1 / sqrt(inputs), as in PyTorch and most papers' code."""
         widths = (spec.features + others, *self.hidden, outputs)
         keys = jax.random.split(key, len(widths) - 1)
-        layers = [init_layer(*layer) for layer in zip(keys, widths[:-1], widths[1:], strict=True)]
+        layers = []
+        for layer_key, fan_in, fan_out in zip(keys, widths[:-1], widths[1:], strict=True):
+            weight_key, bias_key = jax.random.split(layer_key)
+            bound = 1 / math.sqrt(fan_in)
+            weight = jax.random.uniform(weight_key, (fan_out, fan_in), minval=-bound, maxval=bound)
+            bias = jax.random.uniform(bias_key, (fan_out,), minval=-bound, maxval=bound)
+            layers.append(Layer(weight, bias))
         if initial == "zero":
             layers[-1] = jax.tree.map(jnp.zeros_like, layers[-1])
         return MLPParameters(tuple(layers[:-1]), layers[-1])
@@ -166,104 +162,6 @@ def to_range(
         )
     low, high = jnp.asarray(input_range).T
     return (observation - low) / (high - low)
-
-
-@jax.tree_util.register_dataclass
-@dataclass(frozen=True)
-class ConvolutionParameters:
-    """The layers of a `Convolution`, and the shape of its images."""
-
-    filters: tuple[Layer, ...]
-    head: MLPParameters
-    shape: tuple[int, ...] = field(metadata={"static": True})
-
-
-@dataclass(frozen=True)
-class Convolution(Settings):
-    """A convolutional network for images, followed by a perceptron.
-
-    Args:
-        filters: The number of filters of each convolution.
-        kernels: The width and height of each convolution's filters.
-        strides: The stride of each convolution.
-        hidden: Widths of the perceptron's hidden layers.
-        input_range: The lowest and the highest value of a pixel, as in `MLP`.
-    """
-
-    filters: Widths = (32, 64)
-    kernels: Widths = (3, 3)
-    strides: Widths = (2, 2)
-    hidden: Widths = (128,)
-    input_range: InputRange = ((0.0, 255.0),)
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if not len(self.filters) == len(self.kernels) == len(self.strides) > 0:
-            raise InputError(
-                "filters, kernels and strides must have one number for each convolution, got"
-                f" {self.filters}, {self.kernels} and {self.strides}"
-            )
-
-    def init(
-        self, key: PRNGKeyArray, spec: TaskSpec, others: int, outputs: int, initial: Initial
-    ) -> ConvolutionParameters:
-        """See `Network`."""
-        if len(spec.shape) != 3:
-            raise InputError(
-                "a Convolution needs images of three axes, (height, width, channels); the task's"
-                f" observations have the shape {spec.shape or (spec.features,)}"
-            )
-        *keys, head_key = jax.random.split(key, len(self.filters) + 1)
-        filters, (height, width, channels) = [], spec.shape
-        for layer_key, count, kernel, stride in zip(
-            keys, self.filters, self.kernels, self.strides, strict=True
-        ):
-            filters.append(init_layer(layer_key, kernel**2 * channels, count))
-            height, width = ((side - kernel) // stride + 1 for side in (height, width))
-            channels = count
-        if min(height, width) < 1:
-            raise InputError(
-                f"kernels {self.kernels} with strides {self.strides} do not fit into an image of"
-                f" the shape {spec.shape}"
-            )
-        flat = TaskSpec(height * width * channels, "float32")
-        head = MLP(self.hidden).init(head_key, flat, others, outputs, initial)
-        return ConvolutionParameters(tuple(filters), head, tuple(spec.shape))
-
-    def apply(
-        self,
-        parameters: ConvolutionParameters,
-        observation: Float[Array, "*batch features"],
-        others: Array | None = None,
-    ) -> Float[Array, "... outputs"]:
-        """See `Network`."""
-        batch = observation.shape[:-1]
-        pixels = to_range(observation, self.input_range) if self.input_range else observation
-        image = pixels.reshape(*batch, *parameters.shape)
-        for layer, kernel, stride in zip(
-            parameters.filters, self.kernels, self.strides, strict=True
-        ):
-            image = jax.nn.relu(_patches(image, kernel, stride) @ layer.weight.T + layer.bias)
-        return MLP(self.hidden).apply(parameters.head, image.reshape(*batch, -1), others)
-
-
-def _patches(
-    image: Float[Array, "*batch height width channels"], kernel: int, stride: int
-) -> Float[Array, "*batch rows columns inputs"]:
-    """The pixels under a filter at each of its places.
-
-    A convolution is then a matrix product, which XLA's CPU backend computes fast for members and
-    seeds side by side. Its own convolutions treat these axes as groups, one by one.
-    """
-    rows, columns = ((side - kernel) // stride + 1 for side in image.shape[-3:-1])
-    places = [(i, j) for i in range(kernel) for j in range(kernel)]
-    parts = [
-        image[..., i : i + stride * rows : stride, j : j + stride * columns : stride, :][
-            ..., :rows, :columns, :
-        ]
-        for i, j in places
-    ]
-    return jnp.concatenate(parts, axis=-1)
 
 
 class Learner(NamedTuple):

@@ -88,35 +88,28 @@ class Online(Agent):
             )
 
     @property
-    def rule(self) -> Rule | None:
-        """The rule that chooses the shift, or None if the settings fix it."""
-        return self.shift if isinstance(self.shift, Rule) else None
-
-    @property
     def members(self) -> tuple[Shift, ...]:
         """The shift of each member before the first step; the discount is the agent's."""
-        if self.rule is None:
-            return cast("tuple[Shift, ...]", self.shift)
-        shifts: Any = self.rule.shifts(self.rule.start(), self.gamma)
-        several = isinstance(shifts, tuple) and len(shifts) > 0
-        if not several or not all(
-            isinstance(one, Shift) and np.ndim(one.bias) == np.ndim(one.scale) == 0
-            for one in shifts
-        ):
+        rule = self.shift
+        if not isinstance(rule, Rule):
+            return cast("tuple[Shift, ...]", rule)
+        shift = rule.shift_at(rule.start(), self.gamma)
+        if not isinstance(shift, Shift) or np.ndim(shift.bias) or np.ndim(shift.scale):
             raise InputError(
-                f"shifts of {shown(self.rule)} must return a tuple with a Shift, of one bias and"
-                f" one scale, for each member, got {shown(shifts)}"
+                f"shift_at of {shown(rule)} must return a Shift of one bias and one scale, got"
+                f" {shown(shift)}"
             )
-        return shifts
+        return (shift,)
 
     def init_shared(self, key: PRNGKeyArray, spec: TaskSpec) -> dict[str, Any]:
         """The fields of the state that every such agent has, before the first step."""
         zero, zeros = jnp.zeros((), jnp.int32), jnp.zeros(len(self.members))
         leader = Uniform().draw(zeros, jax.random.uniform(key))  # whoever leads later
+        rule = self.shift.start() if isinstance(self.shift, Rule) else ()
         return {
             "lead": Lead(leader, zero, zero, zeros + jnp.nan, zeros),
             "normaliser": Normaliser.start(spec) if self.normalise else (),
-            "rule": jax.tree.map(jnp.float32, self.rule.start() if self.rule is not None else ()),
+            "rule": jax.tree.map(jnp.float32, rule),
             "biases": Biases.of(self.members),
         }
 
@@ -133,14 +126,15 @@ class Online(Agent):
 
     def adapt(self, state: Any, reward: Float[Array, ""], terminated: Any) -> Any:
         """Lets the rule that chooses the shift observe the reward."""
-        if self.rule is None:
+        if not isinstance(self.shift, Rule):
             return state  # and its biases: those of a sweep are not the settings'
-        rule = self.rule.observe(state.rule, reward, terminated, self.gamma)
-        return state._replace(rule=rule, biases=Biases.of(self.rule.shifts(rule, self.gamma)))
+        rule = self.shift.observe(state.rule, reward, terminated, self.gamma)
+        shift = self.shift.shift_at(rule, self.gamma)
+        return state._replace(rule=rule, biases=Biases.of((shift,)))
 
     def rule_metrics(self, state: Any) -> dict[str, Array]:
         """Metrics of the rule that chooses the shift."""
-        return self.rule.metrics(state.rule) if self.rule is not None else {}
+        return self.shift.metrics(state.rule) if isinstance(self.shift, Rule) else {}
 
     def lead(self, state: Any, draw: Float[Array, ""], ended: Any, total: Any) -> Any:
         """The state after a step, with the member that leads next.
@@ -188,7 +182,7 @@ class Online(Agent):
         """See `Agent`."""
         if self.normalise:
             raise InputError("normalise works online only; scale the data set itself instead")
-        if self.rule is not None:
+        if isinstance(self.shift, Rule):
             raise InputError(
                 f"on a data set shift must be a number, a Shift or 'auto', got {shown(self.shift)},"
                 " a rule that follows the steps of a training"

@@ -10,7 +10,7 @@ from rewardshift.training.run_folder import load
 
 
 def evaluate(
-    path: Annotated[Path, tyro.conf.Positional],
+    folder: Annotated[Path, tyro.conf.Positional],
     /,
     *,
     episodes: int = 10,
@@ -20,12 +20,12 @@ def evaluate(
     """Run greedy episodes of a trained policy and print their returns.
 
     Args:
-        path: The run's folder, or a file that `Policy.save` wrote.
+        folder: The run's folder.
         episodes: The number of episodes.
         run_seed: The run's seed whose policy acts; by default its first.
         seed: The seed of the episodes.
     """
-    policy = load(path, run_seed)
+    policy = load(folder, run_seed)
     found = policy.evaluate(episodes, seed=seed)
     returns = found.returns
     print(f"mean return {returns.mean():.6g}, from {returns.min():.6g} to {returns.max():.6g}")

@@ -11,7 +11,6 @@ import re
 import shlex
 from collections.abc import Callable
 from dataclasses import is_dataclass
-from functools import partial
 from inspect import signature
 from types import NoneType, UnionType
 from typing import Any, NamedTuple, Union, get_args, get_origin
@@ -19,7 +18,7 @@ from typing import Any, NamedTuple, Union, get_args, get_origin
 from tyro.constructors import ConstructorRegistry, PrimitiveConstructorSpec, PrimitiveTypeInfo
 
 from rewardshift.agents.intrinsic import RND, Intrinsic
-from rewardshift.agents.networks import MLP, Convolution, Network
+from rewardshift.agents.networks import MLP, Network
 from rewardshift.agents.selection import SELECTIONS, Drawing
 from rewardshift.auto import AUTO, Auto, Cautious, Rule
 from rewardshift.errors import InputError, shown
@@ -55,11 +54,8 @@ class Slot(NamedTuple):
 SLOTS: dict[Any, Slot] = {
     Intrinsic: Slot("intrinsic", {"rnd": RND}),
     Drawing: Slot("selection", dict(SELECTIONS)),
-    Network: Slot("network", {"mlp": MLP, "convolution": Convolution}),
-    Hindsight: Slot(
-        "hindsight",
-        {name: partial(Hindsight, name) for name in ("future", "final", "episode")},
-    ),
+    Network: Slot("network", {"mlp": MLP}),
+    Hindsight: Slot("hindsight", {"future": Hindsight}),
 }
 EMPTY: dict[str, Callable[..., Any]] = {"none": lambda: None}
 FLAGS = ConstructorRegistry()

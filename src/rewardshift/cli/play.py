@@ -17,16 +17,15 @@ def play(
     run_seed: Annotated[int | None, tyro.conf.arg(metavar="INT")] = None,
     episode: int = 0,
 ) -> None:
-    """Record an episode of a run as a GIF or MP4.
+    """Record an episode of a run as a GIF.
 
     Args:
-        folder: The run's folder, or a file that Policy.save wrote.
-        film: The file to write, .gif or .mp4; by default episode.gif in the run's folder, or beside
-            the file.
+        folder: The run's folder.
+        film: The GIF to write; by default episode.gif in the run's folder.
         run_seed: The run's seed whose policy acts; by default its first.
         episode: The number of the episode; each number has another start.
     """
     policy = load(folder, run_seed)
-    path = film or (folder.parent if folder.is_file() else folder) / "episode.gif"
+    path = film or folder / "episode.gif"
     total = record_episode(policy, path, episode)
     print(f"return {total:g}: {path}")

@@ -25,9 +25,8 @@ from rewardshift.cli.progress import counting_bar
 from rewardshift.data.dataset import Pick, Subset
 from rewardshift.errors import InputError, stop_requests
 from rewardshift.shift import Terminal
+from rewardshift.training.budgets import OfflineBudget, OnlineBudget
 from rewardshift.training.config import chosen_seeds, find_part
-from rewardshift.training.offline import OfflineBudget
-from rewardshift.training.online import OnlineBudget
 from rewardshift.training.run_folder import how_to_resume, read_config
 from rewardshift.training.runs import Result, offline_run, online_run, resume
 from rewardshift.training.trainer import OnProgress

@@ -11,9 +11,8 @@ from rewardshift.data.loading import load_dataset
 from rewardshift.errors import InputError
 from rewardshift.lab.figure import Curve, Figure, Method, Unit
 from rewardshift.shift import Shift, Terminal
+from rewardshift.training.budgets import OfflineBudget, OnlineBudget
 from rewardshift.training.hindsight import Hindsight
-from rewardshift.training.offline import OfflineBudget
-from rewardshift.training.online import OnlineBudget
 from rewardshift.training.runs import Result, train, train_offline
 
 Settings = Mapping[str, Any]

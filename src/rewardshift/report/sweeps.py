@@ -20,8 +20,7 @@ from rewardshift.lab.sweep.trials import SweptTrial, TrialFunction
 from rewardshift.report import write_figure, write_page
 from rewardshift.report.response import Response, response_of
 from rewardshift.shift import Terminal
-from rewardshift.training.offline import OfflineBudget
-from rewardshift.training.online import OnlineBudget
+from rewardshift.training.budgets import OfflineBudget, OnlineBudget
 
 # Runs units of work and returns those that failed.
 Work = Callable[[Plan, list[Unit], Place], Sequence[Outcome]]

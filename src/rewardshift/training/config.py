@@ -20,7 +20,7 @@ from rewardshift.agents.bcq import BCQ
 from rewardshift.agents.cql import CQL
 from rewardshift.agents.dqn import DQN
 from rewardshift.agents.intrinsic import RND
-from rewardshift.agents.networks import MLP, Convolution
+from rewardshift.agents.networks import MLP
 from rewardshift.agents.sac import SAC
 from rewardshift.agents.selection import SELECTIONS
 from rewardshift.agents.td3 import TD3
@@ -31,15 +31,10 @@ from rewardshift.data.loading import load_dataset
 from rewardshift.envs.tasks import TaskSpec, check_imported
 from rewardshift.errors import InputError, shown
 from rewardshift.shift import Shift
+from rewardshift.training.budgets import OfflineBudget, OnlineBudget
 from rewardshift.training.hindsight import Hindsight
-from rewardshift.training.offline import OfflineBudget
-from rewardshift.training.online import OnlineBudget
 
 FORMAT = 9
-Lengths = Annotated[
-    tuple[Count, ...],
-    Must("up to 100 whole numbers of 1 or more", lambda lengths: len(lengths) <= 100),
-]
 PLAIN = (bool, int, float, str, type(None))
 LONGEST_NAME = 100  # file systems allow 255
 MOST_SEEDS = 2**16  # per run or figure
@@ -53,8 +48,7 @@ Seeds = Annotated[
 OURS: dict[str, type] = {
     part.__name__: part
     for part in (
-        *(DQN, TD3, SAC, BCQ, CQL, Shift, Auto, RND),
-        *(Hindsight, Subset, MLP, Convolution),
+        *(DQN, TD3, SAC, BCQ, CQL, Shift, Auto, RND, Hindsight, Subset, MLP),
         *SELECTIONS.values(),
     )
 }
@@ -113,7 +107,7 @@ class RunConfig(Settings):
     seeds: Seeds
     budget: OnlineBudget | OfflineBudget
     data: DataConfig | None = None
-    earlier_steps: Lengths = ()
+    earlier_steps: tuple[Count, ...] = ()
     biases: tuple[Finite, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
@@ -154,8 +148,8 @@ class RunConfig(Settings):
             raise InputError(f"the run has {now} steps already; steps must be more, got {steps}")
         if steps == now:
             return self
-        budget = _with_length(self.budget, steps)
-        return replace(self, budget=budget, earlier_steps=(*self.earlier_steps, now))
+        budget, earlier = self.budget.longer(steps), (*self.earlier_steps, now)
+        return replace(self, budget=budget, earlier_steps=earlier)
 
     def row(self, seed: int | None = None) -> int:
         """The row of a seed; by default of the first."""
@@ -170,7 +164,7 @@ class RunConfig(Settings):
         """The digests of this run and of its shorter versions."""
         lengths = self.earlier_steps
         shorter = [
-            replace(self, budget=_with_length(self.budget, last), earlier_steps=lengths[:number])
+            replace(self, budget=self.budget.longer(last), earlier_steps=lengths[:number])
             for number, last in enumerate(lengths)
         ]
         return (self.digest, *(one.digest for one in reversed(shorter)))
@@ -191,12 +185,6 @@ class RunConfig(Settings):
 def plain_name(agent: str, where: str, digest: str) -> str:
     """A name for a folder, of an agent, its task and the digest of the configuration."""
     return f"{agent}-{re.sub('[^A-Za-z0-9._]', '-', where)[:LONGEST_NAME]}-{digest}"
-
-
-def _with_length(budget: OnlineBudget | OfflineBudget, steps: int) -> OnlineBudget | OfflineBudget:
-    if isinstance(budget, OfflineBudget):
-        return replace(budget, updates=steps)
-    return replace(budget, steps=steps)
 
 
 def chosen_seeds(seeds: Any) -> tuple[int, ...]:
@@ -222,7 +210,17 @@ def part_to_json(part: Any, *, typed: bool = True) -> Any:
         return [part_to_json(item) for item in part]
     if dataclasses.is_dataclass(part):
         body = {field.name: part_to_json(getattr(part, field.name)) for field in fields(part)}
-        return {"type": _part_name(part), **body} if typed else body
+        if not typed:
+            return body
+        kind = type(part)
+        ours = OURS.get(kind.__name__) is kind
+        name = kind.__name__ if ours else f"{kind.__module__}:{kind.__qualname__}"
+        if _look_up(name) is not kind:
+            raise InputError(
+                "a run in a folder needs parts that can be found again: define"
+                f" {kind.__qualname__} at the top of a module, got {shown(part)}"
+            )
+        return {"type": name, **body}
     if not isinstance(part, PLAIN):
         raise InputError(
             "a run in a folder needs settings that a file can keep: numbers, texts and frozen"
@@ -262,19 +260,6 @@ def foreign_modules(body: Any) -> set[str]:
         return set()
     module, colon, _ = body["type"].partition(":")
     return foreign_modules(list(body.values())) | ({module} if colon else set())
-
-
-def _part_name(part: Any) -> str:
-    """The name of a part's class in a file; refused if the class cannot be found again by it."""
-    kind = type(part)
-    ours = OURS.get(kind.__name__) is kind
-    name = kind.__name__ if ours else f"{kind.__module__}:{kind.__qualname__}"
-    if _look_up(name) is not kind:
-        raise InputError(
-            "a run in a folder needs parts that can be found again: define"
-            f" {kind.__qualname__} at the top of a module, got {shown(part)}"
-        )
-    return name
 
 
 def _look_up(name: str) -> Any:

@@ -36,7 +36,7 @@ from rewardshift.files import as_path
 from rewardshift.training.checkpoint import Checkpoints
 from rewardshift.training.config import RunConfig
 from rewardshift.training.policy import Policy
-from rewardshift.training.replay import RecordLayout
+from rewardshift.training.replay import record_type
 from rewardshift.training.run_folder import how_to_resume, read_config
 
 KEPT = 20_000  # transitions of a replay that are looked at
@@ -156,11 +156,8 @@ def _data(folder: Path, config: RunConfig, row: int) -> Transitions:
 
 def _replay(folder: Path, config: RunConfig, row: int) -> Transitions:
     """A sample of the replay, with the rewards of all of it."""
-    spec = config.spec
-    record = RecordLayout(spec.features, spec.dtype, spec.action_size).record
-    rng = np.random.default_rng(0)
-    seeds = len(config.seeds)
-    checkpoints = Checkpoints(folder / "checkpoints", config.digests, record, seeds)
+    spec, rng = config.spec, np.random.default_rng(0)
+    checkpoints = Checkpoints(folder / "checkpoints", config.digests, record_type(spec))
     parts = [part[row].copy() for part in checkpoints.transitions()]
     if not parts:
         raise InputError(f"the last checkpoint of the run in {str(folder)!r} has no replay")

@@ -8,7 +8,6 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from rewardshift.agents.base import Agent
-from rewardshift.agents.networks import Learner
 from rewardshift.envs.tasks import MakeEnv, TaskSpec, env_name
 from rewardshift.envs.vector import Environments
 from rewardshift.errors import TrainingError, blaming
@@ -20,20 +19,6 @@ LONGEST_EPISODE = 100_000
 def derive_seed(*parts: int) -> int:
     """A seed for an environment, derived from its purpose, such as (seed, step)."""
     return int(np.random.SeedSequence(parts).generate_state(1)[0] >> 1)
-
-
-def policy_state(agent: Agent, state: Any) -> dict[str, Any]:
-    """The fields of an agent's state that `greedy` reads, without optimisers."""
-    fields = {name: getattr(state, name) for name in agent.networks}
-    return {
-        name: part._replace(optimiser=()) if isinstance(part, Learner) else part
-        for name, part in fields.items()
-    }
-
-
-def acting_state(state: Any, networks: dict[str, Any]) -> Any:
-    """An agent's state with these fields; the others, which no policy reads, are empty."""
-    return state._replace(**{name: networks.get(name, ()) for name in state._fields})
 
 
 class Evaluation(NamedTuple):

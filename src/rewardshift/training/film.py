@@ -1,6 +1,5 @@
 """Records an episode of a trained run as a film."""
 
-import errno
 import os
 import warnings
 from functools import partial
@@ -14,7 +13,7 @@ import numpy as np
 from rewardshift.checks import Natural, checked
 from rewardshift.envs.tasks import env_maker, flatten
 from rewardshift.episodes import episode_steps
-from rewardshift.errors import InputError, TrainingError, blaming, one_line, require, shown
+from rewardshift.errors import InputError, TrainingError, blaming, one_line, shown
 from rewardshift.files import writable_folder, write_atomic
 from rewardshift.training.evaluation import derive_seed
 from rewardshift.training.policy import Policy
@@ -24,20 +23,18 @@ LONGEST_FILM = 5_000  # steps
 
 
 def record_episode(policy: Policy, film: Path, episode: int) -> float:
-    """Records a greedy episode of a policy as a GIF or MP4.
+    """Records a greedy episode of a policy as a GIF.
 
     Args:
         policy: The policy.
-        film: The file to write, .gif or .mp4.
+        film: The file to write.
         episode: The number of the episode; each number has another start.
 
     Returns:
         The primal return of the episode.
     """
-    if film.suffix not in (".gif", ".mp4"):
-        raise InputError(f"the film must end in .gif or .mp4, got {str(film)!r}")
-    if film.suffix == ".mp4":
-        require("imageio_ffmpeg", "video")
+    if film.suffix != ".gif":
+        raise InputError(f"the film must end in .gif, got {str(film)!r}")
     checked("episode", Natural, episode)
     writable_folder(film.parent)
     if not {"MUJOCO_GL", "DISPLAY", "WAYLAND_DISPLAY"} & set(os.environ):
@@ -58,26 +55,12 @@ def record_episode(policy: Policy, film: Path, episode: int) -> float:
                 " into the memory; does the task need gymnasium.wrappers.TimeLimit?"
             )
     env.close()
-    options: dict[str, Any] = (
-        {"duration": 1000 / FRAMES_PER_SECOND, "loop": 0}
-        if film.suffix == ".gif"
-        else {"fps": FRAMES_PER_SECOND, "plugin": "FFMPEG"}
+    duration = 1000 / FRAMES_PER_SECOND
+    write_atomic(
+        film,
+        imageio.imwrite("<bytes>", np.stack(frames), extension=".gif", duration=duration, loop=0),
     )
-    with warnings.catch_warnings():  # the fork of ffmpeg is safe: JAX is not computing
-        warnings.filterwarnings("ignore", "os.fork", RuntimeWarning)
-        content = imageio.imwrite("<bytes>", np.stack(frames), extension=film.suffix, **options)
-        if film.suffix == ".mp4" and not _is_complete(content):
-            raise OSError(errno.ENOSPC, "ffmpeg could not write the whole film", str(film))
-    write_atomic(film, content)
     return total
-
-
-def _is_complete(content: bytes) -> bool:
-    """Whether an MP4 has its index, which comes last; ffmpeg does not tell of a full disk."""
-    try:
-        return bool(imageio.immeta(content, extension=".mp4", plugin="FFMPEG"))
-    except OSError:  # imageio found no film
-        return False
 
 
 def _picture(env: gym.Env[Any, Any]) -> np.ndarray:

@@ -6,18 +6,16 @@ replay, and shifted in the same place, so the two can never disagree.
 """
 
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
-from jaxtyping import Float, Int, UInt32
+from jaxtyping import Float, UInt32
 
 from rewardshift.checks import NonNegative, Settings
 from rewardshift.envs.goals import GoalReward
 from rewardshift.envs.tasks import TaskSpec
 from rewardshift.errors import InputError
-from rewardshift.training.replay import RecordLayout, Replay
+from rewardshift.training.replay import Replay
 
-Strategy = Literal["future", "final", "episode"]
 RUNNING = np.iinfo(np.int64).max
 # The tolerated difference of paid and computed rewards; the number and share that may exceed it.
 TOLERANCE, FEWEST_WRONG, WRONG_SHARE = 1e-4, 20, 0.01
@@ -27,10 +25,10 @@ TOLERANCE, FEWEST_WRONG, WRONG_SHARE = 1e-4, 20, 0.01
 class Hindsight(Settings):
     """Relabelling of a goal task's transitions when they are sampled.
 
+    The new desired goal is the one achieved at a random step of the episode, from the transition
+    on. A running episode counts as ending at its latest step.
+
     Args:
-        strategy: The step whose achieved goal becomes the desired one: a random step of the
-            episode from the transition on (`"future"`), its last step (`"final"`), or any of its
-            steps (`"episode"`). A running episode counts as ending at its latest step.
         ratio: The number of relabelled transitions per unchanged one.
         success_ends: Whether a transition that reaches its goal, before or after relabelling, is
             terminal. It reaches the goal if its reward equals that of achieving exactly the
@@ -38,7 +36,6 @@ class Hindsight(Settings):
             it. (A task that ends there and has more than two rewards cannot be relabelled.)
     """
 
-    strategy: Strategy = "future"
     ratio: NonNegative = 4.0
     success_ends: bool = False
 
@@ -47,8 +44,7 @@ class HindsightReplay(Replay):
     """A replay of a goal task that relabels its samples.
 
     Args:
-        rows, capacity, layout: As in `Replay`.
-        spec: The task.
+        rows, capacity, spec: As in `Replay`.
         hindsight: The settings for relabelling.
         reward: The reward function of the task.
     """
@@ -60,17 +56,15 @@ class HindsightReplay(Replay):
         self,
         rows: int,
         capacity: int,
-        layout: RecordLayout,
-        *,
         spec: TaskSpec,
+        *,
         hindsight: Hindsight,
         reward: GoalReward,
     ) -> None:
-        super().__init__(rows, capacity, layout)
-        self.spec, self.hindsight, self.reward = spec, hindsight, reward
-        # The bounds of each transition's episode: the numbers of its first transition and of the
-        # one after its last, counted over all transitions ever added.
-        self._start = np.zeros((rows, capacity), np.int64)
+        super().__init__(rows, capacity, spec)
+        self.hindsight, self.reward = hindsight, reward
+        # The end of each transition's episode: the number of the transition after its last one,
+        # counted over all transitions ever added.
         self._stop = np.full((rows, capacity), RUNNING)
         self._began = np.zeros(rows, np.int64)
         # The number of sampled real transitions, and of those whose paid reward differed.
@@ -80,7 +74,6 @@ class HindsightReplay(Replay):
         """See `Replay`."""
         slot = self.added % self.capacity
         super().add(**fields)
-        self._start[:, slot] = self._began
         self._stop[:, slot] = RUNNING
         if fields["terminated"].any():
             self._check_end(fields)
@@ -102,11 +95,8 @@ class HindsightReplay(Replay):
         super().restore(records, added)
         ended = self.newest(self.size)["ended"] != 0
         numbers = np.arange(added - self.size, added)
-        slots = self._slots(self.size)
-        begins = np.where(np.roll(ended, 1, axis=1), numbers, numbers[0])
-        self._start[:, slots] = np.maximum.accumulate(begins, axis=1)
         ends = np.where(ended, numbers + 1, added)[:, ::-1]
-        self._stop[:, slots] = np.minimum.accumulate(ends, axis=1)[:, ::-1]
+        self._stop[:, self._slots(self.size)] = np.minimum.accumulate(ends, axis=1)[:, ::-1]
         self._began[:] = added
 
     def sample(self, uniforms: Float[np.ndarray, "row draws"]) -> UInt32[np.ndarray, "row batch _"]:
@@ -115,10 +105,11 @@ class HindsightReplay(Replay):
         oldest = self.added - self.size
         number = oldest + (choice * self.size).astype(np.int64)
         records = self.records.reshape(-1)
-        batch = records[number % self.capacity + self._first]
-        source = records[self._goal_number(number, pick) % self.capacity + self._first]
+        slots = number % self.capacity + self._first
+        stop = np.minimum(self._stop.take(slots), self.added)
+        later = number + (pick * (stop - number)).astype(np.int64)
+        batch, source = records[slots], records[later % self.capacity + self._first]
         relabelled = relabel < self.hindsight.ratio / (1 + self.hindsight.ratio)
-        before = self.spec.desired(batch["next_observation"]).copy()
         goal = self.spec.achieved(source["next_observation"])[relabelled]
         for name in ("observation", "next_observation"):
             self.spec.desired(batch[name])[relabelled] = goal
@@ -128,24 +119,8 @@ class HindsightReplay(Replay):
         self._compare(batch["reward"][~relabelled], rewards[~relabelled])
         batch["reward"] = rewards
         if self.hindsight.success_ends:
-            other_end = (batch["terminated"] != 0) & ~self._reached(achieved, before)
-            batch["terminated"] = other_end | self._reached(achieved, desired)
+            batch["terminated"] |= self._reached(achieved, desired)
         return batch.view(np.uint32).reshape(*number.shape, -1)
-
-    def _goal_number(
-        self, number: Int[np.ndarray, "row batch"], pick: Float[np.ndarray, "row batch"]
-    ) -> Int[np.ndarray, "row batch"]:
-        """The number of the transition whose achieved goal relabels each one."""
-        slots = number % self.capacity + self._first
-        stop = np.minimum(self._stop.take(slots), self.added)
-        match self.hindsight.strategy:
-            case "future":
-                first = number
-            case "final":
-                first = stop - 1
-            case "episode":
-                first = np.maximum(self._start.take(slots), self.added - self.size)
-        return first + (pick * (stop - first)).astype(np.int64)
 
     def _compare(self, paid: np.ndarray, computed: np.ndarray) -> None:
         """Refuses a task whose `compute_reward` disagrees with the rewards of its steps.

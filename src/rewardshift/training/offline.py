@@ -6,88 +6,28 @@ changes the results.
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
 from rewardshift.agents.base import Batch
-from rewardshift.checks import Count, Settings
 from rewardshift.data.dataset import Dataset
-from rewardshift.doctor import Transitions
 from rewardshift.envs.tasks import MakeEnv, TaskSpec
 from rewardshift.errors import InputError
+from rewardshift.training.budgets import OfflineBudget
+from rewardshift.training.config import RunConfig
 from rewardshift.training.evaluation import Episodes
-from rewardshift.training.logged_values import OfflineEstimates
-from rewardshift.training.trainer import (
-    Columns,
-    OnProgress,
-    Trainer,
-    as_scalars,
-    finite_metrics,
-)
-
-if TYPE_CHECKING:  # it imports this module, for the budget
-    from rewardshift.training.config import RunConfig
+from rewardshift.training.metrics import Columns, OfflineEstimates, finite_metrics
+from rewardshift.training.trainer import OnProgress, Trainer, checked_update
 
 # The aimed length of a call: short enough to show progress and to react to an interrupt.
 CALL_SECONDS = 1.0
 LONGEST_CALL = 1024
 # The distance outside [-1, 1] at which an action still counts as rounded.
 BEYOND = 1e-3
-
-
-@dataclass(frozen=True)
-class OfflineBudget(Settings):
-    """The length and the schedule of a training on fixed data, for every agent.
-
-    Args:
-        updates: Gradient updates of each seed.
-        evaluate_every: Updates between two evaluations. A shorter training is evaluated at its end.
-        evaluation_episodes: Greedy episodes of one evaluation.
-        checkpoint_every: Updates between two checkpoints.
-    """
-
-    updates: Count = 500_000
-    evaluate_every: Count = 5_000
-    evaluation_episodes: Count = 10
-    checkpoint_every: Count = 10_000
-
-    @property
-    def steps(self) -> int:
-        """The length, by the name that all budgets share."""
-        return self.updates
-
-
-@dataclass(frozen=True)
-class OfflineRow:
-    """One line of `metrics.csv`: one seed at one evaluation.
-
-    `evaluation_return` is the mean primal return of the greedy episodes. `estimate` is the agent's
-    value of its policy at the start of these episodes. `shifted_return` is the discounted and
-    shifted return that followed, with the agent's own estimate after a time limit. Both are on the
-    shifted scale. `q_seen` is the critics' mean value of the actions in the data, `q_unseen` that
-    of random actions in the same states. `overestimation` (`estimate - shifted_return`) and
-    `unseen_advantage` (`q_unseen - q_seen`) are differences in units of the primal reward: divided
-    by the shift's scale. Above 0, the agent overestimates, or prefers unseen actions. SAC's
-    estimate counts the entropy and the return does not. Only BCQ, CQL, SAC and other agents that
-    tell the value of their policy have these six. `metrics` are those of the agent's last update,
-    such as `loss` and `q`, each in its own column.
-    """
-
-    seed: int
-    step: int
-    evaluation_return: float
-    estimate: float | None = None
-    shifted_return: float | None = None
-    overestimation: float | None = None
-    q_seen: float | None = None
-    q_unseen: float | None = None
-    unseen_advantage: float | None = None
-    metrics: dict[str, float] = field(default_factory=dict)
 
 
 class OfflineTrainer(Trainer):
@@ -99,12 +39,12 @@ class OfflineTrainer(Trainer):
     """
 
     def __init__(
-        self, config: "RunConfig", env: str | MakeEnv, columns: Columns, data: Batch
+        self, config: RunConfig, env: str | MakeEnv, columns: Columns, data: Batch
     ) -> None:
         super().__init__(config, env, columns)
         assert isinstance(config.budget, OfflineBudget)
         self.budget, self._data, self._call = config.budget, data, self.agent.period
-        told = self.agent.tells_policy_value
+        told = self.agent.defines("value")
         self._estimate = OfflineEstimates(self.agent, data) if told else None
 
     def run_to_checkpoint(self, on_progress: OnProgress | None = None) -> None:
@@ -133,12 +73,6 @@ class OfflineTrainer(Trainer):
             if on_progress is not None:
                 on_progress(self.step, self.rows)
         finite_metrics(metrics, self.step, self.seeds)
-
-    def transitions(self, row: int) -> Transitions:
-        """See `Trainer`."""
-        data = self._data
-        action, reward, terminated = map(np.asarray, (data.action, data.reward, data.terminated))
-        return Transitions(data.observation, action, reward, terminated)
 
     def measured(self, episodes: Episodes) -> dict[str, Sequence[Any]]:
         """See `OfflineRow`."""
@@ -216,8 +150,8 @@ def _updates(
                 )
                 index = jax.random.randint(sampling, (agent.batch_size,), 0, len(data.reward))
                 batch = Batch(*(field[index] for field in data))
-                state, metrics = agent.update(state, batch, updating, turn)
-                latest = {**latest, **as_scalars(metrics)}
+                state, metrics = checked_update(agent, state, batch, updating, turn)
+                latest = {**latest, **metrics}
             return state, latest
 
         nothing = {name: jnp.zeros(()) for name in names}

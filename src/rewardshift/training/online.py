@@ -8,87 +8,33 @@ repeats, from its last checkpoint on, the uninterrupted run bit for bit.
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
 from rewardshift.agents.base import Agent
-from rewardshift.checks import Count, Settings
-from rewardshift.doctor import Transitions
 from rewardshift.envs.goals import goal_reward
-from rewardshift.envs.tasks import MakeEnv, env_name
+from rewardshift.envs.tasks import MakeEnv, TaskSpec, env_name
 from rewardshift.envs.vector import Environments
 from rewardshift.errors import FOREIGN, TrainingError, blaming, foreign_error
+from rewardshift.training.budgets import OnlineBudget
 from rewardshift.training.checkpoint import Snapshot
+from rewardshift.training.config import RunConfig
 from rewardshift.training.evaluation import Episodes, derive_seed
-from rewardshift.training.hindsight import Hindsight, HindsightReplay
-from rewardshift.training.logged_values import values_by_tried
-from rewardshift.training.replay import RecordLayout, Replay
+from rewardshift.training.hindsight import HindsightReplay
+from rewardshift.training.metrics import Columns, finite_metrics, values_by_tried
+from rewardshift.training.replay import Replay, unpack
 from rewardshift.training.trainer import (
-    Columns,
     OnProgress,
     Trainer,
-    as_scalars,
-    finite_metrics,
+    checked_action,
+    checked_state,
+    checked_update,
     random_numbers,
 )
-
-if TYPE_CHECKING:  # it imports this module, for the budget
-    from rewardshift.training.config import RunConfig
-
-
-@dataclass(frozen=True)
-class OnlineBudget(Settings):
-    """The length and the schedule of a training in an environment, for every agent.
-
-    Args:
-        steps: Environment steps of each seed, with one update each.
-        capacity: Transitions that the replay keeps for each seed.
-        evaluate_every: Steps between two evaluations. A shorter training is evaluated at its end.
-        evaluation_episodes: Greedy episodes of one evaluation.
-        hindsight: How the replay relabels goals, for goal tasks.
-        checkpoint_every: Steps between two checkpoints. It changes the results, because episodes
-            are truncated there.
-        diagnose: Whether to compare, at every evaluation, the values of visited and of unvisited
-            actions.
-    """
-
-    steps: Count = 200_000
-    capacity: Count = 100_000
-    hindsight: Hindsight | None = None
-    evaluate_every: Count = 2_000
-    evaluation_episodes: Count = 10
-    checkpoint_every: Count = 10_000
-    diagnose: bool = False
-
-
-@dataclass(frozen=True)
-class OnlineRow:
-    """One line of `metrics.csv`: one seed at one evaluation.
-
-    `evaluation_return` is the mean primal return of the greedy episodes, `training_return`
-    that of the episodes finished since the last evaluation (empty without any).
-    `success_rate` is the share of the greedy episodes that ended at a goal, if the task reports
-    it. The next four are empty unless the budget has `diagnose`; see `values_by_tried`. `metrics`
-    are those of the agent's last updates, such as `loss` and `q`, each in its own column; there
-    are none in the warm-up.
-    """
-
-    seed: int
-    step: int
-    episodes: int
-    evaluation_return: float
-    training_return: float | None
-    success_rate: float | None = None
-    q_visited: float | None = None
-    q_unvisited: float | None = None
-    disagreement_visited: float | None = None
-    disagreement_unvisited: float | None = None
-    metrics: dict[str, float] = field(default_factory=dict)
 
 
 class OnlineTrainer(Trainer):
@@ -99,7 +45,7 @@ class OnlineTrainer(Trainer):
 
     replay: Replay
 
-    def __init__(self, config: "RunConfig", env: str | MakeEnv, columns: Columns) -> None:
+    def __init__(self, config: RunConfig, env: str | MakeEnv, columns: Columns) -> None:
         seeds = config.seeds * max(1, len(config.biases))
         super().__init__(config, env, columns, seeds)
         agent, spec, count = self.agent, self.spec, len(seeds)
@@ -107,13 +53,12 @@ class OnlineTrainer(Trainer):
         self.budget = budget = config.budget
         self.envs = Environments(env, count, spec)
         self._name = f"the environment {env_name(env)!r}"
-        self.layout = RecordLayout(spec.features, spec.dtype, spec.action_size)
-        size = (count, min(budget.capacity, budget.steps), self.layout)
+        size = (count, min(budget.capacity, budget.steps), spec)
         hindsight = budget.hindsight
         self.replay = (
             Replay(*size, gamma=agent.gamma, n_step=agent.n_step)
             if hindsight is None
-            else HindsightReplay(*size, spec=spec, hindsight=hindsight, reward=goal_reward(env))
+            else HindsightReplay(*size, hindsight=hindsight, reward=goal_reward(env))
         )
         if config.biases:
             each = jnp.asarray(config.biases, jnp.float32)
@@ -138,10 +83,10 @@ class OnlineTrainer(Trainer):
         sampling = self.agent.batch_size * self.replay.draws
         randomness = random_numbers(self.step, self.seeds, self.update_keys, (acting, sampling))
         drawn, explore = next(randomness), self.agent.exploration
-        self.state, first, novelty = _first_action(
-            self.agent, self.state, observation, drawn.acting, explore(self.step, steps)
-        )
-        action, bonus = np.asarray(first), np.asarray(novelty)
+        what = (self.agent, self.spec, 0)
+        now, amount = (observation, drawn.acting), explore(self.step, steps)
+        self.state, chosen, novelty, _ = _step(what, self.state, None, None, now, amount)
+        action, bonus = np.asarray(chosen), np.asarray(novelty)
         metrics: dict[str, Any] = {}
         while self.step < stop:
             try:  # `blaming` would cost every step of the loop some microseconds
@@ -168,11 +113,12 @@ class OnlineTrainer(Trainer):
             sampled = (self.replay.sample(drawn.sampling), drawn.key) if updates else None
             drawn = next(randomness)
             turn = (self.step - 1 - self.agent.warm_up) % self.agent.period if updates else 0
-            self.state, chosen, novelty, latest = _update_and_act(
-                (self.agent, self.layout, turn),
+            self.state, chosen, novelty, latest = _step(
+                (self.agent, self.spec, turn),
                 self.state,
                 sampled,
-                (observation, drawn.acting, ended, result.terminated, paid),
+                (ended, result.terminated, paid),
+                (observation, drawn.acting),
                 explore(self.step, steps),
             )
             if ended.any():
@@ -187,12 +133,6 @@ class OnlineTrainer(Trainer):
             if on_progress is not None:
                 on_progress(self.step, self.rows)
         finite_metrics(metrics, self.step, self.seeds)
-
-    def transitions(self, row: int) -> Transitions:
-        """See `Trainer`."""
-        records = self.replay.records[row, : self.replay.size]
-        observation, action, reward = (records[x] for x in ("observation", "action", "reward"))
-        return Transitions(observation, action, reward, records["terminated"] != 0)
 
     def snapshot(self, since: int = 0) -> Snapshot:
         """See `Trainer`."""
@@ -233,41 +173,47 @@ class OnlineTrainer(Trainer):
             raise TrainingError(f"a reward is not finite after step {self.step}: {reward}")
 
 
-# Functions and not methods of the trainer: JAX caches static arguments, and a cached trainer would
-# keep its replay from being freed.
-@partial(jax.jit, static_argnums=0, donate_argnums=1)
-def _first_action(agent: Agent, state: Any, observation: Any, draws: Any, explore: Any) -> Any:
-    """The first action of every row."""
+def one_step(
+    what: tuple[Agent, TaskSpec, int], state: Any, sampled: Any, last: Any, now: Any
+) -> tuple[Any, Any, Any, dict[str, Any]]:
+    """One step of one row: what the last step paid, an update, and the next action.
 
-    def row(state: Any, observation: Any, draws: Any) -> Any:
-        state, bonus = agent.observe(state, observation)
-        return state, agent.act(state, observation, draws[1:], explore), bonus
+    Args:
+        what: The agent, its task and the turn of its update.
+        state: The agent's state.
+        sampled: A packed batch and a key for the update; None in the warm-up.
+        last: Whether the last step ended the episode, whether in a terminal state, the return so
+            far and the reward; None before the first step.
+        now: The observation, random numbers and the amount of exploration.
 
-    return jax.vmap(row)(state, observation, draws)
-
-
-@partial(jax.jit, static_argnums=0, donate_argnums=1)
-def _update_and_act(
-    what: tuple[Agent, RecordLayout, int],
-    state: Any,
-    sampled: Any,
-    now: Any,
-    explore: Any,
-) -> Any:
-    """One step of every row: an update on the sampled batch, if there is one, then an action."""
-    agent, layout, turn = what
-
-    def row(state: Any, sampled: Any, now: Any) -> Any:
-        observation, draws, ended, terminated, (total, reward) = now
-        metrics: dict[str, Any] = {}
-        state = agent.adapt(state, reward, terminated)
+    Returns:
+        The new state, the action, the intrinsic reward of the observation, and metrics.
+    """
+    agent, spec, turn = what
+    metrics: dict[str, Any] = {}
+    name, (observation, draws, explore) = type(agent).__name__, now
+    if last is not None:
+        ended, terminated, (total, reward) = last
+        adapted = agent.adapt(state, reward, terminated)
+        state = checked_state(f"{name}.adapt", state, adapted)
         if sampled is not None:
             packed, key = sampled
-            update_key = jax.random.wrap_key_data(key)
-            state, returned = agent.update(state, layout.unpack(packed), update_key, turn)
-            metrics = as_scalars(returned)
-            state = agent.lead(state, draws[0], ended, total)
-        state, bonus = agent.observe(state, observation)
-        return state, agent.act(state, observation, draws[1:], explore), bonus, metrics
+            batch, key = unpack(packed, spec), jax.random.wrap_key_data(key)
+            state, metrics = checked_update(agent, state, batch, key, turn)
+            led = agent.lead(state, draws[0], ended, total)
+            state = checked_state(f"{name}.lead", state, led)
+    seen, bonus = agent.observe(state, observation)
+    state = checked_state(f"{name}.observe", state, seen)
+    action = agent.act(state, observation, draws[1:], explore)
+    return state, checked_action(f"{name}.act", action, spec), bonus, metrics
 
-    return jax.vmap(row)(state, sampled, now)
+
+# A function and not a method of the trainer: JAX caches static arguments, and a cached trainer
+# would keep its replay from being freed.
+@partial(jax.jit, static_argnums=0, donate_argnums=1)
+def _step(
+    what: tuple[Agent, TaskSpec, int], state: Any, sampled: Any, last: Any, now: Any, explore: Any
+) -> Any:
+    """One step of every row."""
+    rows = jax.vmap(partial(one_step, what), in_axes=(0, 0, 0, (0, 0, None)))
+    return rows(state, sampled, last, (*now, explore))

@@ -1,11 +1,8 @@
-"""The policy of a trained agent: actions, values, evaluation, and a file that stores it."""
+"""The policy of a trained agent: actions, values and evaluation."""
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from hashlib import sha256
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import gymnasium as gym
@@ -19,36 +16,17 @@ from rewardshift.envs.observations import as_numbers, flat_rows
 from rewardshift.envs.tasks import (
     MakeEnv,
     TaskSpec,
-    check_imported,
     env_maker,
     env_name,
     probe_spec,
     refuse_shifted,
     task_spec,
 )
-from rewardshift.errors import InputError, one_line, shown
-from rewardshift.files import (
-    DAMAGE,
-    as_object,
-    as_path,
-    read_arrays,
-    read_own,
-    writable_folder,
-    write_atomic,
-)
+from rewardshift.errors import InputError, shown
 from rewardshift.shift import Shift
-from rewardshift.training.checkpoint import fill, leaf_name, npz_bytes
-from rewardshift.training.config import part_from_json, part_to_json
-from rewardshift.training.evaluation import (
-    Evaluation,
-    Evaluator,
-    acting_state,
-    policy_state,
-)
+from rewardshift.training.evaluation import Evaluation, Evaluator
 
-FORMAT = 3
 MOST_AT_ONCE = 100  # environments that an evaluation makes
-ABOUT = "about"  # the name of the array that holds a policy file's JSON
 
 
 class Values(NamedTuple):
@@ -114,7 +92,7 @@ class Policy:
             action: An action for each observation, on the environment's own scale.
         """
         agent, size = self.agent, self.spec.action_size
-        if not agent.tells_values:
+        if not agent.defines("values"):
             raise InputError(f"{type(agent).__name__} has no values of actions to look at")
         flat, single = self._flat(observation)
         given = as_numbers(action)
@@ -177,25 +155,6 @@ class Policy:
         columns = (np.concatenate(parts, axis=1) for parts in zip(*runs, strict=True))
         return Evaluation(*(column[0, :episodes] for column in columns))
 
-    def save(self, path: Path | str) -> None:
-        """Writes the policy to a file for `rewardshift.load`."""
-        path = as_path("path", path)
-        if path.is_dir():
-            raise InputError(f"{str(path)!r} is a folder; name a file for the policy")
-        about = {
-            "format": FORMAT,
-            "agent": part_to_json(self.agent),
-            "spec": self.spec.to_json(),
-            "env": env_name(self.env),
-            "seed": self.seed,
-            "step": self.step,
-        }
-        networks = {name: getattr(self.state, name) for name in self.agent.networks}
-        about["checksum"] = _checksum(about, read_arrays(npz_bytes(networks)))
-        text = np.frombuffer(json.dumps(about).encode(), np.uint8)
-        writable_folder(path.parent)
-        write_atomic(path, npz_bytes({ABOUT: text, **networks}))
-
     @cached_property
     def _greedy(self) -> Any:
         return jax.jit(partial(self.agent.greedy, self.state))
@@ -230,45 +189,3 @@ class Policy:
     @cached_property
     def _space(self) -> gym.Space[Any]:
         return self.spec.space
-
-
-def policy_of_arrays(
-    agent: Agent,
-    spec: TaskSpec,
-    leaves: dict[str, np.ndarray],
-    env: str | MakeEnv,
-    seed: int,
-    step: int,
-) -> Policy:
-    """The policy with the arrays that `greedy` reads, by path; ValueError if they do not fit."""
-    state = jax.eval_shape(lambda: agent.init(jax.random.key(0), spec))
-    networks = jax.tree.map(jnp.asarray, fill(policy_state(agent, state), leaves))
-    return Policy(agent, spec, acting_state(state, networks), env, seed, step)
-
-
-def _checksum(about: dict[str, Any], leaves: dict[str, np.ndarray]) -> str:
-    """The checksum of a policy file, over its description and its arrays."""
-    content = sha256(json.dumps(about, sort_keys=True).encode())
-    for name in sorted(leaves):
-        leaf = np.ascontiguousarray(leaves[name])
-        content.update(f"{name} {leaf.dtype} {leaf.shape}".encode())
-        content.update(leaf.data)
-    return content.hexdigest()
-
-
-def read_policy(path: Path) -> Policy:
-    """The policy that `Policy.save` wrote."""
-    try:
-        leaves = read_arrays(read_own(path.resolve()))  # the caller names it: a link is fine
-        about = as_object(json.loads(leaves.pop(leaf_name(ABOUT)).tobytes()))
-        if about["format"] != FORMAT:
-            raise ValueError(f"its format is {about['format']!r}, this version reads {FORMAT}")
-        if about.pop("checksum") != _checksum(about, leaves):
-            raise ValueError("its checksum does not match")
-        agent, spec = part_from_json(about["agent"]), TaskSpec.from_json(about["spec"])
-        kinds = {"env": str, "seed": Natural, "step": Natural}
-        env, seed, step = (checked(name, kind, about[name]) for name, kind in kinds.items())
-        check_imported(env)
-        return policy_of_arrays(checked("agent", Agent, agent), spec, leaves, env, seed, step)
-    except DAMAGE as error:
-        raise InputError(f"{str(path)!r} holds no policy: {one_line(error)}") from error

@@ -5,72 +5,55 @@ rows, and the batch enters a compiled step as a single array. Unpacking words th
 nothing, unlike unpacking bytes. A ring in device memory was slower, for one row and for ten.
 """
 
-from dataclasses import dataclass
-
 import jax
 import numpy as np
 from jaxtyping import Array, Float, UInt32
 
 from rewardshift.agents.base import Batch
+from rewardshift.envs.tasks import TaskSpec
 
 
-@dataclass(frozen=True)
-class RecordLayout:
-    """The layout of a transition in 32-bit words.
+def record_type(spec: TaskSpec) -> np.dtype[np.void]:
+    """The fields of a transition in a task, as 32-bit words."""
+    flat = np.dtype(spec.dtype)
+    action = (np.float32, (spec.action_size,)) if spec.action_size else (np.int32,)
+    return np.dtype(
+        [
+            ("reward", np.float32),
+            ("intrinsic", np.float32),
+            ("steps", np.int32),
+            ("terminated", np.int32),
+            ("ended", np.int32),  # for any reason: nothing follows within the episode
+            ("action", *action),
+            ("observation", flat, (spec.features,)),
+            ("next_observation", flat, (spec.features,)),
+            ("padding", np.uint8, (-2 * spec.features * flat.itemsize % 4,)),
+        ]
+    )
 
-    Args:
-        features: The length of a flat observation.
-        dtype: The type of the observations: uint8 stays uint8, everything else is float32.
-        action_size: The number of components of a continuous action; 0 if actions are discrete.
-    """
 
-    features: int
-    dtype: str
-    action_size: int = 0
-
-    @property
-    def record(self) -> np.dtype[np.void]:
-        """The fields of a record."""
-        flat = np.dtype(self.dtype)
-        return np.dtype(
-            [
-                ("reward", np.float32),
-                ("intrinsic", np.float32),
-                ("steps", np.int32),
-                ("terminated", np.int32),
-                ("ended", np.int32),  # for any reason: nothing follows within the episode
-                ("action", np.float32, (self.action_size,))
-                if self.action_size
-                else ("action", np.int32),
-                ("observation", flat, (self.features,)),
-                ("next_observation", flat, (self.features,)),
-                ("padding", np.uint8, (-2 * self.features * flat.itemsize % 4,)),
-            ]
-        )
-
-    def unpack(self, packed: UInt32[Array, "*batch words"]) -> Batch:
-        """The fields of packed records, within a compiled function."""
-        fields = self.record.fields
-        assert fields is not None
-
-        def field(name: str) -> Array:
-            dtype, offset = fields[name][:2]
-            base, shape = dtype.subdtype or (dtype, ())
-            words = packed[..., offset // 4 : (offset + dtype.itemsize) // 4]
-            return jax.lax.bitcast_convert_type(words if shape else words[..., 0], base)
-
-        first = fields["observation"][1] // 4
-        observations = jax.lax.bitcast_convert_type(packed[..., first:], np.dtype(self.dtype))
-        observations = observations.reshape(*packed.shape[:-1], -1)
-        return Batch(
-            observation=observations[..., : self.features],
-            action=field("action"),
-            reward=field("reward"),
-            next_observation=observations[..., self.features : 2 * self.features],
-            terminated=field("terminated") != 0,
-            steps=field("steps"),
-            intrinsic=field("intrinsic"),
-        )
+def unpack(packed: UInt32[Array, "*batch words"], spec: TaskSpec) -> Batch:
+    """The fields of packed transitions, within a compiled function."""
+    places = record_type(spec).fields
+    assert places is not None
+    fields: dict[str, Array] = {}
+    for name in ("action", "reward", "terminated", "steps", "intrinsic"):
+        dtype, offset = places[name][:2]
+        base, shape = dtype.subdtype or (dtype, ())
+        words = packed[..., offset // 4 : (offset + dtype.itemsize) // 4]
+        fields[name] = jax.lax.bitcast_convert_type(words if shape else words[..., 0], base)
+    first = places["observation"][1] // 4
+    observations = jax.lax.bitcast_convert_type(packed[..., first:], np.dtype(spec.dtype))
+    observations = observations.reshape(*packed.shape[:-1], -1)
+    return Batch(
+        observation=observations[..., : spec.features],
+        action=fields["action"],
+        reward=fields["reward"],
+        next_observation=observations[..., spec.features : 2 * spec.features],
+        terminated=fields["terminated"] != 0,
+        steps=fields["steps"],
+        intrinsic=fields["intrinsic"],
+    )
 
 
 class Replay:
@@ -79,7 +62,7 @@ class Replay:
     Args:
         rows: The number of rows, one per seed.
         capacity: The number of transitions kept per row.
-        layout: The layout of a transition.
+        spec: The task.
         gamma: The discount within a multi-step return.
         n_step: The number of rewards in a sampled return; fewer where an episode ends.
     """
@@ -88,11 +71,11 @@ class Replay:
     draws = 1
 
     def __init__(
-        self, rows: int, capacity: int, layout: RecordLayout, *, gamma: float = 1.0, n_step: int = 1
+        self, rows: int, capacity: int, spec: TaskSpec, *, gamma: float = 1.0, n_step: int = 1
     ) -> None:
-        self.layout, self.gamma, self.n_step = layout, gamma, n_step
+        self.spec, self.gamma, self.n_step = spec, gamma, n_step
         self.capacity, self.added = capacity, 0
-        self.records = np.zeros((rows, capacity), layout.record)
+        self.records = np.zeros((rows, capacity), record_type(spec))
         # The same memory as words, the records of all rows in one line.
         self._words = self.records.view(np.uint32).reshape(rows * capacity, -1)
         self._first = (np.arange(rows) * capacity)[:, None]

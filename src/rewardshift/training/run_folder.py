@@ -17,8 +17,10 @@ from pathlib import Path
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 
+from rewardshift.agents.base import Agent
 from rewardshift.errors import InputError, one_line
 from rewardshift.files import (
     DAMAGE,
@@ -33,12 +35,11 @@ from rewardshift.files import (
     read_own,
     write_atomic,
 )
-from rewardshift.training.checkpoint import Checkpoints, kept_checkpoints, leaf_name, npz_bytes
+from rewardshift.training.checkpoint import Checkpoints, fill, kept_checkpoints, npz_bytes
 from rewardshift.training.config import FORMAT, RunConfig
-from rewardshift.training.evaluation import policy_state
-from rewardshift.training.initial_values import write_initial_values
-from rewardshift.training.policy import Policy, policy_of_arrays, read_policy
-from rewardshift.training.trainer import Columns, OnProgress, Trainer
+from rewardshift.training.metrics import Columns
+from rewardshift.training.policy import Policy
+from rewardshift.training.trainer import OnProgress, Trainer
 
 METRICS, PARAMETERS, TIMES = "metrics.csv", "parameters.npz", "timing.csv"
 
@@ -113,18 +114,9 @@ def run_in_folder(
     is_new = check_folder(folder, config)  # again: another process may have written meanwhile
     if is_new or read_config(folder) != config:
         write_atomic(folder / "config.json", json.dumps(config.to_json(), indent=2) + "\n")
-    # A copy of the untrained networks, for the first evaluation: updates reuse their memory.
-    untrained = [jax.tree.map(np.array, policy_state(config.agent, trainer.state))]
-
-    def on_step(step: int, rows: Sequence[Any]) -> None:
-        if rows and untrained:
-            write_initial_values(folder, config, trainer, untrained.pop())
-        on_progress(step, rows)
-
     replay = trainer.replay
     record, capacity = (replay.records.dtype, replay.capacity) if replay else (None, 0)
-    rows = len(config.seeds) * max(1, len(config.biases))
-    checkpoints = Checkpoints(folder / "checkpoints", config.digests, record, rows)
+    checkpoints = Checkpoints(folder / "checkpoints", config.digests, record)
     snapshot = None if is_new else checkpoints.newest(trainer.snapshot().arrays)
     if snapshot is not None:
         try:
@@ -134,11 +126,9 @@ def run_in_folder(
                 f"the last checkpoint in {str(folder)!r} cannot be used: {one_line(error)}"
             ) from error
         _write_outcome(config, trainer, folder)  # the files may be lost or damaged
-        if trainer.rows:
-            write_initial_values(folder, config, trainer, untrained.pop())
     while trainer.step < config.budget.steps:
         before, clock = trainer.step, time.perf_counter()
-        trainer.run_to_checkpoint(on_step)
+        trainer.run_to_checkpoint(on_progress)
         _write_outcome(config, trainer, folder)
         write_events(folder, trainer.columns, [row for row in trainer.rows if row.step > before])
         checkpoints.save(trainer.snapshot(before), capacity)
@@ -153,12 +143,15 @@ def _write_outcome(config: RunConfig, trainer: Trainer, folder: Path) -> None:
     for row in trainer.rows:
         writer.writerow([_cell(value) for value in trainer.columns.cells(row)])
     write_atomic(folder / METRICS, text.getvalue())
-    networks = {
-        "config": np.asarray(config.digest),
-        "step": np.asarray(trainer.step, np.int64),
-        **policy_state(config.agent, trainer.state),
-    }
-    write_atomic(folder / PARAMETERS, npz_bytes(networks))
+    about = {"config": np.asarray(config.digest), "step": np.asarray(trainer.step, np.int64)}
+    networks = _networks(config.agent, trainer.state)
+    write_atomic(folder / PARAMETERS, npz_bytes({**about, **networks}))
+
+
+def _networks(agent: Agent, state: Any) -> dict[str, Any]:
+    """The contents of `parameters.npz`: the fields of a state that `greedy` reads."""
+    acting = agent.acting(state)
+    return {name: getattr(acting, name) for name in agent.networks}
 
 
 def _cell(value: float | None) -> str:
@@ -190,19 +183,15 @@ def write_events(folder: Path, columns: Columns, rows: Sequence[Any]) -> None:
 
 
 def load(path: Path | str, seed: int | None = None) -> Policy:
-    """The greedy policy of a run, at its last checkpoint, or of a policy file.
+    """The greedy policy of a run, at its last checkpoint.
 
     Acting does not need the environment.
 
     Args:
-        path: The run's folder, or a file that `Policy.save` wrote.
+        path: The run's folder, or a copy of its `config.json` and `parameters.npz`.
         seed: The run's seed whose policy to load; by default its first.
     """
     path = as_path("path", path)
-    if path.is_file():
-        if seed is not None:
-            raise InputError(f"{str(path)!r} holds the policy of one seed; leave seed out")
-        return read_policy(path)
     config = read_config(path)
     file = path / PARAMETERS
     if not file.exists():
@@ -210,18 +199,21 @@ def load(path: Path | str, seed: int | None = None) -> Policy:
             f"the run in {str(path)!r} has no {PARAMETERS}, which is written by"
             f" {how_to_resume(path)}"
         )
-    row = config.row(seed)
+    row, agent, spec = config.row(seed), config.agent, config.spec
+    state = jax.eval_shape(lambda: agent.init(jax.random.key(0), spec))
     try:
         leaves = read_arrays(read_own(file))
-        if str(leaves.pop(leaf_name("config"))) not in config.digests:
+        if str(leaves.pop("['config']")) not in config.digests:
             raise ValueError("it belongs to a run with another configuration")
-        step = int(leaves.pop(leaf_name("step")))
+        step = int(leaves.pop("['step']"))
         if any(np.shape(leaf)[:1] != (len(config.seeds),) for leaf in leaves.values()):
             raise ValueError("its arrays do not have a row for each seed")
         own = {name: leaf[row] for name, leaf in leaves.items()}
-        return policy_of_arrays(config.agent, config.spec, own, config.env, config.seeds[row], step)
+        networks = jax.tree.map(jnp.asarray, fill(_networks(agent, state), own))
     except DAMAGE as error:
         raise InputError(
             f"{str(file)!r} cannot be used: {one_line(error)}; {how_to_resume(path)!r} writes"
             " it again"
         ) from error
+    acting = agent.acting(state)._replace(**networks)
+    return Policy(agent, spec, acting, config.env, config.seeds[row], step)

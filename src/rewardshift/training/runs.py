@@ -1,14 +1,15 @@
 """Runs: training that can stop at any moment and continue bit for bit."""
 
 import contextlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import jax
 
-from rewardshift.agents.base import Agent, Batch
+from rewardshift.agents.base import Agent
 from rewardshift.agents.offline import Offline
 from rewardshift.agents.online import Online
 from rewardshift.auto import rule_on_data
@@ -17,14 +18,15 @@ from rewardshift.data.loading import load_dataset, whole_name
 from rewardshift.envs.tasks import MakeEnv, check_imported
 from rewardshift.errors import InputError, shown, stop_requests
 from rewardshift.files import as_path, held, writable_folder
+from rewardshift.training.budgets import OfflineBudget, OnlineBudget
 from rewardshift.training.config import DataConfig, RunConfig
-from rewardshift.training.evaluation import acting_state, policy_state
-from rewardshift.training.offline import OfflineBudget, OfflineTrainer, as_batch
-from rewardshift.training.online import OnlineBudget, OnlineTrainer
+from rewardshift.training.metrics import Columns
+from rewardshift.training.offline import OfflineTrainer, as_batch
+from rewardshift.training.online import OnlineTrainer
 from rewardshift.training.policy import Policy
 from rewardshift.training.run_folder import check_folder, read_config, run_in_folder
-from rewardshift.training.trainer import Columns, OnProgress, Trainer
-from rewardshift.training.validate import check_offline, check_online, configured
+from rewardshift.training.trainer import OnProgress, Trainer
+from rewardshift.training.validate import configured
 
 
 @dataclass(frozen=True)
@@ -53,8 +55,8 @@ class Result:
         """The greedy policy of a seed; by default of the first."""
         config, row = self.config, self.config.row(seed)
         state = jax.tree.map(lambda leaf: leaf[row], self.state)
-        acting = acting_state(state, policy_state(config.agent, state))
-        return Policy(config.agent, config.spec, acting, self.env, config.seeds[row], self.step)
+        acting, seed = config.agent.acting(state), config.seeds[row]
+        return Policy(config.agent, config.spec, acting, self.env, seed, self.step)
 
 
 @dataclass(frozen=True)
@@ -64,19 +66,12 @@ class Run:
     Args:
         config: The configuration of the run.
         env: The environment, as it was given.
-        columns: The columns of `metrics.csv`.
-        batch: The data set as a batch, if the run is offline.
+        make: Makes the trainer at step 0.
     """
 
     config: RunConfig
     env: str | MakeEnv
-    columns: Columns
-    batch: Batch | None = None
-
-    def make(self) -> Trainer:
-        """The trainer at step 0."""
-        given = (self.config, self.env, self.columns)
-        return OnlineTrainer(*given) if self.batch is None else OfflineTrainer(*given, self.batch)
+    make: Callable[[], Trainer]
 
     def start(self, folder: Path | str | None, on_progress: OnProgress | None = None) -> Result:
         """Starts or continues the run; see `train`.
@@ -126,9 +121,8 @@ def online_run(
     With `biases` it has a row for each of them and each seed, instead of the agent's own bias.
     """
     chosen = OnlineBudget() if budget is None else budget
-    check_online(agent, env, chosen)
     config, columns = configured(agent, env, seeds, chosen, biases=biases)
-    return Run(config, env, columns)
+    return Run(config, env, partial(OnlineTrainer, config, env, columns))
 
 
 def offline_run(
@@ -157,9 +151,9 @@ def offline_run(
     rule = rule_on_data(agent.shift) if isinstance(agent, Online | Offline) else None
     if rule is not None:
         agent = replace(agent, shift=rule.shift(loaded.reward, loaded.terminated, agent.gamma))
-    check_offline(agent, chosen)
     config, columns = configured(agent, place, seeds, chosen, source)
-    return Run(config, place, columns, as_batch(loaded, place, config.spec))
+    batch = as_batch(loaded, place, config.spec)
+    return Run(config, place, partial(OfflineTrainer, config, place, columns, batch))
 
 
 def train(

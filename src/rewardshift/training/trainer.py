@@ -1,100 +1,35 @@
-"""The base class of the two training loops, with their metrics and their random numbers.
+"""What the two training loops share: their base class, the calls of an agent, random numbers.
 
-The loops know no metric by name: `validate.py` finds the names by tracing the agent's updates. All
-randomness is a function of (seed, step), so an interruption changes no result.
+The loops know no metric by name: `validate.py` finds the names by tracing the agent's updates. They
+refuse what breaks an agent's contract where they trace its functions. All randomness is a function
+of (seed, step), so an interruption changes no result.
 """
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, get_type_hints
+from typing import Any, NamedTuple, cast
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from rewardshift.checks import checked
-from rewardshift.doctor import Transitions
-from rewardshift.envs.tasks import MakeEnv
-from rewardshift.errors import InputError, TrainingError, shown
+from rewardshift.agents.base import Agent, Batch
+from rewardshift.envs.tasks import MakeEnv, TaskSpec
+from rewardshift.errors import InputError, one_line, shown
 from rewardshift.training.checkpoint import Snapshot
+from rewardshift.training.config import RunConfig
 from rewardshift.training.evaluation import Episodes, Evaluator
+from rewardshift.training.metrics import Columns, finite_metrics
 from rewardshift.training.replay import Replay
-
-if TYPE_CHECKING:  # it imports the loops, for their budgets
-    from rewardshift.training.config import RunConfig
 
 # The number of steps whose random numbers are drawn at once.
 BLOCK = 1000
 # Called with the step and the rows of `metrics.csv` so far, also at every step of an evaluation.
 # Raising an exception in it stops the training.
 OnProgress = Callable[[int, Sequence[Any]], None]
-
-
-@dataclass(frozen=True)
-class Columns:
-    """The columns of `metrics.csv`: the fixed ones, then the agent's metrics.
-
-    Args:
-        kind: The dataclass of a row: one seed at one evaluation. Its fields are the fixed columns,
-            except for `metrics`: the agent's metrics by name, without those that no update has
-            returned yet.
-        metrics: The names of the agent's metrics, sorted.
-    """
-
-    kind: type
-    metrics: tuple[str, ...]
-
-    @property
-    def fixed(self) -> tuple[str, ...]:
-        """The columns that do not depend on the agent."""
-        return tuple(field.name for field in fields(self.kind) if field.name != "metrics")
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """All columns, in order."""
-        return self.fixed + self.metrics
-
-    def cells(self, row: Any) -> list[float | None]:
-        """The values of a row, in the order of the columns; None for an empty cell."""
-        return [
-            *(getattr(row, name) for name in self.fixed),
-            *(row.metrics.get(name) for name in self.metrics),
-        ]
-
-    def value(self, row: Any, name: str) -> float | None:
-        """The value of one column in a row."""
-        return row.metrics.get(name) if name in self.metrics else getattr(row, name)
-
-    def to_json(self, rows: Sequence[Any]) -> dict[str, Any]:
-        """Rows in the form that a checkpoint keeps."""
-        return {"columns": list(self.names), "rows": [self.cells(row) for row in rows]}
-
-    def from_json(self, body: Any) -> list[Any]:
-        """The rows of a checkpoint; raises ValueError for damaged ones, and for other columns."""
-        shape = isinstance(body, dict) and all(isinstance(part, list) for part in body.values())
-        if not shape or set(body) != {"columns", "rows"}:
-            raise ValueError(f"its rows must be lists under their columns, got {shown(body)}")
-        if body["columns"] != list(self.names):
-            raise InputError(
-                "the agent returns other metrics than when the run began: the columns were"
-                f" {', '.join(map(str, body['columns']))}, and are {', '.join(self.names)}"
-            )
-        return [self._row(cells) for cells in body["rows"]]
-
-    def _row(self, cells: Any) -> Any:
-        if not isinstance(cells, list) or len(cells) != len(self.names):
-            raise ValueError(f"a row must have {len(self.names)} numbers, got {shown(cells)}")
-        kinds = get_type_hints(self.kind) | dict.fromkeys(self.metrics, float | None)
-        named = {
-            name: checked(name, kinds[name], cell)
-            for name, cell in zip(self.names, cells, strict=True)
-        }
-        metrics = {name: named[name] for name in self.metrics if named[name] is not None}
-        return self.kind(**{name: named[name] for name in self.fixed}, metrics=metrics)
 
 
 class Trainer(ABC):
@@ -114,7 +49,7 @@ class Trainer(ABC):
 
     def __init__(
         self,
-        config: "RunConfig",
+        config: RunConfig,
         env: str | MakeEnv,
         columns: Columns,
         seeds: tuple[int, ...] = (),
@@ -134,10 +69,6 @@ class Trainer(ABC):
     @abstractmethod
     def run_to_checkpoint(self, on_progress: OnProgress | None = None) -> None:
         """Trains to the next checkpoint or the end."""
-
-    @abstractmethod
-    def transitions(self, row: int) -> Transitions:
-        """The transitions of a seed so far, or the data that it learns from."""
 
     @abstractmethod
     def measured(self, episodes: Episodes) -> dict[str, Sequence[Any]]:
@@ -177,21 +108,61 @@ class Trainer(ABC):
         self.evaluator.close()
 
 
-def as_scalars(metrics: Mapping[str, Any]) -> dict[str, Float[Array, ""]]:
-    """Metrics as floats of one type, whatever their types in this update."""
-    return {name: jnp.asarray(value, float) for name, value in metrics.items()}
+def checked_update(
+    agent: Agent, state: Any, batch: Batch, key: Any, turn: int
+) -> tuple[Any, dict[str, Float[Array, ""]]]:
+    """An agent's update, with its metrics as floats of one type; refused if it is no such thing."""
+    what = f"{type(agent).__name__}.update"
+    returned = agent.update(state, batch, key, turn)
+    pair = isinstance(returned, tuple) and len(returned) == 2
+    if not (pair and isinstance(returned[1], Mapping)):
+        raise InputError(
+            f"{what} must return the new state and a dict of metrics, got {shown(returned)}"
+        )
+    try:
+        metrics = {name: jnp.asarray(value, float) for name, value in returned[1].items()}
+    except (TypeError, ValueError) as error:
+        raise InputError(
+            f"the metrics of {what} must be real numbers: {one_line(error)}"
+        ) from error
+    for name, value in metrics.items():
+        if value.shape:
+            raise InputError(f"the metric {name!r} must be one number, got the shape {value.shape}")
+    return checked_state(what, state, returned[0]), metrics
 
 
-def finite_metrics(
-    metrics: Mapping[str, Any], step: int, seeds: tuple[int, ...]
-) -> list[dict[str, float]]:
-    """The metrics of every seed; raises TrainingError if one is not finite."""
-    seen = {name: np.asarray(values).tolist() for name, values in metrics.items()}
-    for name, values in seen.items():
-        if not np.isfinite(values).all():
-            seed = seeds[int(np.flatnonzero(~np.isfinite(values))[0])]
-            raise TrainingError(f"{name} is not finite at step {step} of seed {seed}")
-    return [{name: values[row] for name, values in seen.items()} for row in range(len(seeds))]
+def checked_state(what: str, before: Any, after: Any) -> Any:
+    """The state that a function returns; refused if its arrays are not like those it was given."""
+    now: Any = jax.eval_shape(lambda: after)
+    was_tree, is_tree = (cast("Any", jax.tree.structure(state)) for state in (before, now))
+    if was_tree != is_tree:
+        raise InputError(
+            f"{what} must return a state of the same structure as the one it is given, got"
+            f" {shown(after)}"
+        )
+    pairs = zip(jax.tree_util.tree_leaves_with_path(before), jax.tree.leaves(now), strict=True)
+    for (path, was), one in pairs:
+        if (was.shape, was.dtype) != (one.shape, one.dtype):
+            raise InputError(
+                f"{what} must keep the shapes and types of the state's arrays:"
+                f" {jax.tree_util.keystr(path)} was {was.dtype}{was.shape}, is"
+                f" {one.dtype}{one.shape}"
+            )
+    return after
+
+
+def checked_action(what: str, action: Any, spec: TaskSpec) -> Any:
+    """An action; refused if it is not one whole number, or one number for each continuous one."""
+    shape = (spec.action_size,) if spec.action_size else ()
+    kind = jnp.floating if spec.action_size else jnp.integer
+    found = jax.eval_shape(lambda: action)
+    if getattr(found, "shape", None) != shape or not jnp.issubdtype(found.dtype, kind):
+        wanted = (
+            f"{spec.action_size} floating-point numbers" if spec.action_size else "a whole number"
+        )
+        got = f"{found.dtype}{found.shape}" if hasattr(found, "dtype") else shown(found)
+        raise InputError(f"{what} must return {wanted}, got {got}")
+    return action
 
 
 class RandomNumbers(NamedTuple):

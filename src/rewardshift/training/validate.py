@@ -7,9 +7,10 @@ for example, would train, but its run could never resume.
 
 import math
 import re
-from collections.abc import Mapping
+from dataclasses import fields
+from functools import partial
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -21,23 +22,21 @@ from rewardshift.checks import Natural, checked
 from rewardshift.envs.goals import probe_goals
 from rewardshift.envs.tasks import MakeEnv, TaskSpec, env_name, probe_spec
 from rewardshift.errors import InputError, one_line, shown
+from rewardshift.training.budgets import OfflineBudget, OnlineBudget
 from rewardshift.training.config import DataConfig, RunConfig, chosen_seeds
-from rewardshift.training.evaluation import acting_state, policy_state
 from rewardshift.training.hindsight import Hindsight
-from rewardshift.training.offline import OfflineBudget, OfflineRow
-from rewardshift.training.online import OnlineBudget, OnlineRow
-from rewardshift.training.replay import RecordLayout
-from rewardshift.training.trainer import Columns, as_scalars
+from rewardshift.training.metrics import Columns, OfflineRow, OnlineRow
+from rewardshift.training.online import one_step
+from rewardshift.training.replay import record_type, unpack
+from rewardshift.training.trainer import checked_action, checked_update
 
 NUMBER = jax.ShapeDtypeStruct((), jnp.float32)
 FLAG = jax.ShapeDtypeStruct((), jnp.bool_)
 
 
-def check_online(agent: Agent, env: str | MakeEnv, budget: OnlineBudget) -> None:
+def _check_online(agent: Agent, env: str | MakeEnv, budget: OnlineBudget) -> None:
     """Refuses an agent or a budget that does not suit a training in an environment."""
-    _check_agent(agent)
-    checked("budget", OnlineBudget, budget)
-    if not agent.online:
+    if not agent.defines("act"):
         raise InputError(f"{type(agent).__name__} learns from a data set, not from {env}")
     if budget.hindsight is not None:
         _check_goals(budget.hindsight, agent, env)
@@ -46,17 +45,15 @@ def check_online(agent: Agent, env: str | MakeEnv, budget: OnlineBudget) -> None
             f"nothing would be learned: the warm-up is {agent.warm_up} steps,"
             f" the whole training {budget.steps}"
         )
-    if budget.diagnose and not agent.tells_values:
+    if budget.diagnose and not agent.defines("values"):
         raise InputError(
             "diagnose compares values of actions, so it needs an agent that tells them, got"
             f" {type(agent).__name__}"
         )
 
 
-def check_offline(agent: Agent, budget: OfflineBudget) -> None:
+def _check_offline(agent: Agent, budget: OfflineBudget) -> None:
     """Refuses an agent or a budget that does not suit a training on fixed data."""
-    _check_agent(agent)
-    checked("budget", OfflineBudget, budget)
     for name in ("updates", "evaluate_every", "checkpoint_every"):
         if getattr(budget, name) % agent.period:
             raise InputError(
@@ -64,18 +61,6 @@ def check_offline(agent: Agent, budget: OfflineBudget) -> None:
                 f" {type(agent).__name__}, got {getattr(budget, name)}"
             )
     agent.check_offline(budget.updates)
-
-
-def _check_agent(agent: Agent) -> None:
-    """Refuses what is no agent, or has a part that cannot be hashed, as compiling needs it."""
-    checked("agent", Agent, agent)
-    try:
-        hash(agent)
-    except TypeError as error:
-        raise InputError(
-            "an agent and its parts must be frozen dataclasses, with settings such as numbers,"
-            f" texts and tuples: {error}, got {shown(agent)}"
-        ) from None
 
 
 def configured(
@@ -87,6 +72,18 @@ def configured(
     biases: tuple[float, ...] = (),
 ) -> tuple[RunConfig, Columns]:
     """The configuration and the columns of a run, once its agent and its task fit together."""
+    checked("agent", Agent, agent)
+    try:
+        hash(agent)  # as compiling needs it
+    except TypeError as error:
+        raise InputError(
+            "an agent and its parts must be frozen dataclasses, with settings such as numbers,"
+            f" texts and tuples: {error}, got {shown(agent)}"
+        ) from None
+    if data is None:
+        _check_online(agent, env, checked("budget", OnlineBudget, budget))
+    else:
+        _check_offline(agent, checked("budget", OfflineBudget, budget))
     spec = probe_spec(env)
     if agent.continuous != bool(spec.action_size):
         kinds = ("continuous", "discrete") if agent.continuous else ("discrete", "continuous")
@@ -95,10 +92,8 @@ def configured(
         )
     config = RunConfig(agent, env_name(env), spec, chosen_seeds(seeds), budget, data, (), biases)
     _check_selection(agent)
-    state = _trace_policy(agent, spec)
-    if isinstance(budget, OnlineBudget):
-        _trace_acting(agent, spec, state)
-    columns = _trace_updates(OfflineRow if data else OnlineRow, agent, spec, state)
+    state = _policy_traced(agent, spec)
+    columns = _updates_traced(OnlineRow if data is None else OfflineRow, agent, spec, state)
     _check_memory(config, state)
     return config, columns
 
@@ -164,7 +159,7 @@ def _check_memory(config: RunConfig, state: Any) -> None:
     transitions = config.agent.batch_size
     if isinstance(budget, OnlineBudget):
         transitions += min(budget.capacity, budget.steps)
-    record = RecordLayout(spec.features, spec.dtype, spec.action_size).record.itemsize
+    record = record_type(spec).itemsize
     networks = sum(math.prod(leaf.shape) * leaf.dtype.itemsize for leaf in jax.tree.leaves(state))
     rows = len(config.seeds) * max(1, len(config.biases))
     needed = rows * (transitions * record + networks)
@@ -181,7 +176,7 @@ def _check_memory(config: RunConfig, state: Any) -> None:
         )
 
 
-def _trace_policy(agent: Agent, spec: TaskSpec) -> Any:
+def _policy_traced(agent: Agent, spec: TaskSpec) -> Any:
     """The shapes of the agent's state; raises if the functions of its policy break the contract."""
     name = type(agent).__name__
     state = jax.eval_shape(lambda: agent.init(jax.random.key(0), spec))
@@ -193,17 +188,15 @@ def _trace_policy(agent: Agent, spec: TaskSpec) -> Any:
         )
     observation = jax.ShapeDtypeStruct((spec.features,), spec.dtype)
     try:
-        action = jax.eval_shape(
-            agent.greedy, acting_state(state, policy_state(agent, state)), observation
-        )
+        action = jax.eval_shape(agent.greedy, agent.acting(state), observation)
     except Exception as error:
         jax.eval_shape(agent.greedy, state, observation)  # raises a mistake of the agent as it is
         raise InputError(
             f"{name}.greedy fails on the fields of the state that networks names,"
             f" {shown(agent.networks)}, without the others: {one_line(error)}"
         ) from error
-    _check_action(f"{name}.greedy", action, spec)
-    if not agent.tells_values:
+    checked_action(f"{name}.greedy", action, spec)
+    if not agent.defines("values"):
         return state
     # One axis over the members, then the batch; with discrete actions, a last one over them.
     given = [jax.ShapeDtypeStruct((1, spec.features), jnp.float32)]
@@ -220,99 +213,38 @@ def _trace_policy(agent: Agent, spec: TaskSpec) -> Any:
     return state
 
 
-def _trace_acting(agent: Agent, spec: TaskSpec, state: Any) -> None:
-    """Raises if the results of an agent's functions for an environment break the contract."""
-    name = type(agent).__name__
-    observation = jax.ShapeDtypeStruct((spec.features,), spec.dtype)
-    intrinsic = getattr(agent, "intrinsic", None)
-    if intrinsic is not None:
-        several = jax.ShapeDtypeStruct((2, spec.features), jnp.float32)
-        bonus = jax.eval_shape(intrinsic.bonus, state.intrinsic, several)
-        shape = getattr(bonus, "shape", None)
-        if shape != (2,):  # another axis would spread over the whole batch
-            raise InputError(
-                f"bonus of {shown(intrinsic)} must return one number for each observation, for 2 of"
-                f" them the shape (2,), got {shown(bonus if shape is None else shape)}"
-            )
-    count = checked(f"draws of {name}", Natural, agent.draws(spec))
-    draws = jax.ShapeDtypeStruct((count,), jnp.float32)
-    action = jax.eval_shape(agent.act, state, observation, draws, agent.exploration(0, 1))
-    _check_action(f"{name}.act", action, spec)
-    _check_same(f"{name}.lead", state, jax.eval_shape(agent.lead, state, NUMBER, FLAG, NUMBER))
-    _check_same(f"{name}.adapt", state, jax.eval_shape(agent.adapt, state, NUMBER, FLAG))
-    after, _ = jax.eval_shape(agent.observe, state, observation)
-    _check_same(f"{name}.observe", state, after)
-
-
-def _trace_updates(kind: type, agent: Agent, spec: TaskSpec, state: Any) -> Columns:
-    """The columns of a run, from the metrics of one cycle of updates.
+def _updates_traced(kind: type, agent: Agent, spec: TaskSpec, state: Any) -> Columns:
+    """The columns of a run; raises if an agent's functions for training break the contract.
 
     Args:
-        kind: The dataclass of a row of `metrics.csv`.
+        kind: The dataclass of a row of `metrics.csv`, which says whether the run is online.
         agent: The agent.
         spec: Its task.
         state: The shapes of its state.
     """
-    layout = RecordLayout(spec.features, spec.dtype, spec.action_size)
-    fixed, what = Columns(kind, ()).fixed, f"{type(agent).__name__}.update"
-
-    def updates(state: Any, packed: Any) -> dict[str, Any]:
-        found: dict[str, Any] = {}
-        for turn in range(agent.period):
-            returned = agent.update(state, layout.unpack(packed), jax.random.key(0), turn)
-            pair = isinstance(returned, tuple) and len(returned) == 2
-            if not (pair and isinstance(returned[1], Mapping)):
-                raise InputError(
-                    f"{what} must return the new state and a dict of metrics, got {shown(returned)}"
-                )
-            after, metrics = returned
-            _check_same(what, state, after)
-            try:
-                state, found = after, found | as_scalars(metrics)
-            except (TypeError, ValueError) as error:
-                raise InputError(
-                    f"the metrics of {what} must be real numbers: {one_line(error)}"
-                ) from error
-        return found
-
-    words = (agent.batch_size, layout.record.itemsize // 4)
-    metrics = jax.eval_shape(updates, state, jax.ShapeDtypeStruct(words, np.uint32))
-    for name, number in metrics.items():
-        if number.shape:
-            raise InputError(
-                f"the metric {name!r} must be one number, got the shape {number.shape}"
-            )
-        if name in fixed:
-            raise InputError(
-                f"the metric {name!r} has the name of another column of metrics.csv; the agent must"
-                f" give it a name that is none of {', '.join(fixed)}"
-            )
-    return Columns(kind, tuple(sorted(metrics)))
-
-
-def _check_action(what: str, action: Any, spec: TaskSpec) -> None:
-    """Raises if an action is not one whole number, or one number for each continuous action."""
-    shape = (spec.action_size,) if spec.action_size else ()
-    kind = jnp.floating if spec.action_size else jnp.integer
-    wanted = f"{spec.action_size} floating-point numbers" if spec.action_size else "a whole number"
-    if getattr(action, "shape", None) != shape or not jnp.issubdtype(action.dtype, kind):
-        got = f"{action.dtype}{action.shape}" if hasattr(action, "dtype") else shown(action)
-        raise InputError(f"{what} must return {wanted}, got {got}")
-
-
-def _check_same(what: str, before: Any, after: Any) -> None:
-    """Raises if a function returns a state with other arrays than the one that it was given."""
-    was_tree, is_tree = (cast("Any", jax.tree.structure(state)) for state in (before, after))
-    if was_tree != is_tree:
+    words = record_type(spec).itemsize // 4
+    packed = jax.ShapeDtypeStruct((agent.batch_size, words), np.uint32)
+    metrics: dict[str, Any] = {}
+    if kind is OnlineRow:
+        count = checked(f"draws of {type(agent).__name__}", Natural, agent.draws(spec))
+        draws = jax.ShapeDtypeStruct((1 + count,), jnp.float32)
+        observation = jax.ShapeDtypeStruct((spec.features,), spec.dtype)
+        now = (observation, draws, agent.exploration(0, 1))
+        last = (FLAG, FLAG, (NUMBER, NUMBER))
+        key = jax.ShapeDtypeStruct((2,), np.uint32)
+    for turn in range(agent.period):
+        if kind is OnlineRow:
+            step = partial(one_step, (agent, spec, turn))
+            *_, found = jax.eval_shape(step, state, (packed, key), last, now)
+        else:
+            batch = jax.eval_shape(partial(unpack, spec=spec), packed)
+            update = partial(checked_update, agent, turn=turn)
+            _, found = jax.eval_shape(update, state, batch, jax.random.key(0))
+        metrics |= found
+    others = [field.name for field in fields(kind)]
+    for name in sorted(set(metrics) & set(others)):
         raise InputError(
-            f"{what} must return a state of the same structure as the one it is given, got"
-            f" {shown(after)}"
+            f"the metric {name!r} has the name of another column of metrics.csv; the agent must"
+            f" give it a name that is none of {', '.join(others)}"
         )
-    pairs = zip(jax.tree_util.tree_leaves_with_path(before), jax.tree.leaves(after), strict=True)
-    for (path, was), now in pairs:
-        if (was.shape, was.dtype) != (now.shape, now.dtype):
-            raise InputError(
-                f"{what} must keep the shapes and types of the state's arrays:"
-                f" {jax.tree_util.keystr(path)} was {was.dtype}{was.shape}, is"
-                f" {now.dtype}{now.shape}"
-            )
+    return Columns(kind, tuple(sorted(metrics)))

@@ -19,10 +19,8 @@ from rewardshift.lab.figure import Curve, Figure, Unit
 from rewardshift.lab.sweep.constants import Constant
 from rewardshift.lab.trainings import curves_of
 from rewardshift.shift import Shift, Terminal, as_shift
+from rewardshift.training.budgets import OfflineBudget, OnlineBudget
 from rewardshift.training.config import part_to_json
-from rewardshift.training.evaluation import policy_state
-from rewardshift.training.offline import OfflineBudget
-from rewardshift.training.online import OnlineBudget
 from rewardshift.training.run_folder import refuse_nameless
 from rewardshift.training.runs import Run, offline_run, online_run
 
@@ -136,7 +134,7 @@ class SweptAgent:
         if not isinstance(self.budget, OnlineBudget) or self.budget.diagnose:
             return False
         state = jax.eval_shape(lambda: self.agent.init(jax.random.key(0), run.config.spec))
-        leaves = jax.tree.leaves(policy_state(self.agent, state))
+        leaves = jax.tree.leaves(self.agent.acting(state))
         return bool(self.agent.members) and sum(leaf.size for leaf in leaves) <= MOST_PARAMETERS
 
     @property

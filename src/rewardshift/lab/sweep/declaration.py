@@ -39,8 +39,8 @@ from rewardshift.lab.sweep.constants import (
     method_name,
 )
 from rewardshift.lab.sweep.trials import SweptTrial
+from rewardshift.training.budgets import OfflineBudget
 from rewardshift.training.config import build, part_from_json, part_to_json
-from rewardshift.training.offline import OfflineBudget
 
 SWEEP = "sweep"  # the name of the figure, of its preset and of its folder
 DECLARATION = "sweep.json"
