@@ -16,7 +16,6 @@ from rewardshift import Shift, ShiftReward
 from rewardshift.doctor import (
     AgentView,
     Diagnosis,
-    Earlier,
     Target,
     Transitions,
     diagnose,
@@ -91,10 +90,6 @@ def zeros(_: Any, actions: Any) -> Any:
     return np.zeros(len(actions))
 
 
-def two_members(_: Any, actions: Any) -> Any:
-    return np.stack([np.zeros(len(actions)), 2.0 * np.ones(len(actions))])
-
-
 @pytest.mark.parametrize("above", [0.0, 2.0, -3.0])
 @pytest.mark.parametrize("terminal", ["zero", "absorbing"])
 def test_overestimation_is_what_is_added_to_the_truth(above: float, terminal: Any) -> None:
@@ -165,15 +160,6 @@ def test_where_it_began_and_what_is_left() -> None:
     assert start.left == pytest.approx(np.exp(-1))
     spread: Any = diagnose(agent(fresh=by_action), corridor(), episodes=8).start.spread
     assert 0 < spread <= 2  # actions are worth 1 or 5
-
-
-def test_members_and_motion() -> None:
-    earlier = Earlier(exact(SHIFT, -3.0), 500)
-    one = agent(members=two_members, earlier=earlier, target=Target(0.01, 2, 1000))
-    found: Any = diagnose(one, data=replay())
-    assert (found.members.count, found.members.seen) == (2, 1.0)
-    assert found.motion.per_1000 == pytest.approx(6.0)
-    assert found.motion.allowed == pytest.approx(5 * 0.5)  # five whole moves, rewards of 0.5
 
 
 @given(

@@ -56,8 +56,7 @@ def test_a_run_is_examined_and_stays_as_it_is(run: Path) -> None:
     assert found.signal.transitions == 120 + 6  # all segments that the checkpoint keeps
     assert found.ends.transitions == 13  # steps 40 to 79, every third
     assert found.belief.states == 6
-    assert found.members.count == 2
-    assert found.motion.per_1000 > 0
+    assert found.ends.before is not None  # by the checkpoint before the last one
     assert found.start.lifetime == pytest.approx(DQN(gamma=0.9).lifetime)
     assert found.start.left == pytest.approx(np.exp(-120 / DQN(gamma=0.9).lifetime))
     assert abs(found.shift.bias) == 0.5

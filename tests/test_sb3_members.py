@@ -32,8 +32,7 @@ from rewardshift.integrations.sb3 import (
     CuriousReplayBuffer,
     VecShiftReward,
 )
-from rewardshift.integrations.sb3_critics import critics_of
-from rewardshift.integrations.sb3_doctor import doctor
+from rewardshift.integrations.sb3_doctor import agent_view, doctor
 
 PAIRS = [(TD3, RRSTD3), (SAC, RRSSAC), (DQN, RRSDQN)]
 AGENTS = [RRSTD3, RRSSAC, RRSDQN]
@@ -319,26 +318,23 @@ def test_callbacks_and_another_environment() -> None:
 
 
 @pytest.mark.parametrize("algorithm", AGENTS)
-def test_the_doctor_reads_each_member_on_the_primal_scale(algorithm: Any) -> None:
-    shifts = [Shift(bias, 2.0, terminal="absorbing") for bias in SHIFTS]
-    model = made(algorithm, shifts=shifts, gamma=0.9).learn(150)
-    buffer, critics = model.replay_buffer, critics_of(model)
+def test_the_doctor_reads_the_leader_on_its_own_scale(algorithm: Any) -> None:
+    model = made(algorithm, env=VecNormalize(make_vec_env(partial(task, algorithm))), shifts=SHIFTS)
+    model.learn(150)
+    model.leader = 2
+    view, buffer = agent_view(model), model.replay_buffer
     seen, actions = buffer.observations[:20, 0], buffer.actions[:20, 0]
-    batch, taken = torch.as_tensor(seen), torch.as_tensor(actions)
+    batch, taken = torch.as_tensor(model.env.normalize_obs(seen)), torch.as_tensor(actions)
     with torch.no_grad():
         if is_discrete(algorithm):
-            rows = [network(batch).gather(1, taken) for network in model.q_net]
+            values = model.q_net[2](batch).gather(1, taken)
         else:
-            twins = torch.stack(model.critic(batch, taken))
-            rows = [twins[2 * member : 2 * member + 2].amin(dim=0) for member in range(3)]
-    expected = [(row[:, 0] - 10 * bias) / 2 for row, bias in zip(rows, SHIFTS, strict=True)]
-    for member, row in enumerate(critics.each(seen, actions)):
-        np.testing.assert_allclose(row, expected[member].numpy(), atol=1e-5)
-    np.testing.assert_allclose(
-        critics.value(seen, actions), expected[model.leader].numpy(), atol=1e-5
-    )
-    found = doctor(model, task(algorithm), episodes=1, states=20)
-    assert found.scalars()
+            values = torch.stack(model.critic(batch, taken)[4:6]).amin(dim=0)
+    np.testing.assert_allclose(view.value(seen, actions), values[:, 0].numpy(), atol=1e-5)
+    assert (view.shift.bias, view.normaliser) == (0.5, "none")  # it shifts what is normalised
+    sigma = np.sqrt(model.env.ret_rms.var + model.env.epsilon)
+    assert view.shift.scale == pytest.approx(1 / sigma)
+    assert doctor(model, task(algorithm), episodes=1, states=20).scalars()
 
 
 ENDS = Shift(1.0, terminal="absorbing")

@@ -24,8 +24,6 @@ class Diagnosis(Numbers):
         untried: Seen against unseen actions; None without a replay or data.
         ends: Values of terminal transitions; None if none was seen.
         start: Where a fresh network begins.
-        members: Disagreement; None for a single critic.
-        motion: Movement; None without an earlier Q function.
     """
 
     @property

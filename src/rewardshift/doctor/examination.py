@@ -17,10 +17,8 @@ from rewardshift.doctor.measure import (
 )
 from rewardshift.doctor.numbers import (
     Belief,
-    Disagreement,
     Ends,
     InitialValues,
-    Motion,
     Signal,
     Untried,
 )
@@ -59,7 +57,7 @@ class Examination:
         moved = agent.earlier is not None and agent.earlier.updates > 0
         self._earlier = agent.earlier if moved else None
         parts = [part for part in (data, played) if part is not None]
-        self._any, self._newest = parts[0], parts[-1]
+        self._newest = parts[-1]
         histories = [part.history for part in parts]
         reward = np.concatenate([history.reward for history in histories])
         ended = np.concatenate([history.terminated for history in histories])
@@ -145,7 +143,7 @@ class Examination:
             if steps.next_observation is None:
                 raise InputError("an episode was cut: returns beyond it need 'next_observation'")
             last = take(steps.next_observation, np.flatnonzero(cut))
-            beyond[cut] = values_at(agent.value, last, np.asarray(agent.act(last)), "the agent")
+            beyond[cut] = values_at(agent.value, last, np.asarray(agent.act(last)))
         reward = np.asarray(steps.reward, np.float64)
         shifted = np.asarray(agent.trained.reward(reward, steps.terminated))
         followed = discounted_returns(shifted, agent.gamma, ended, beyond)
@@ -191,7 +189,7 @@ class Examination:
         chosen = self._rng.permutation(len(first))[: self._states]
         at = take(observed, np.repeat(first[chosen], count))
         every = np.tile(np.arange(count) + actions.start, len(chosen))
-        values = values_at(self.agent.value, at, every, "the agent").reshape(-1, count)
+        values = values_at(self.agent.value, at, every).reshape(-1, count)
         seen, unseen = means_by_tried(values, tried[chosen])
         return seen, None if math.isnan(unseen) else unseen
 
@@ -269,7 +267,7 @@ class Examination:
         if agent.fresh is not None:
             first = self._newest.first_observations
             drawn = agent.random_actions(rows_in(first), self._rng)
-            values = values_at(agent.fresh, first, drawn, "a fresh network")
+            values = values_at(agent.fresh, first, drawn)
             primal = agent.trained.to_primal(values)
             initial, spread = float(primal.mean()), float(primal.std())
             optimism = Bounds(self.signal.low, self.signal.high).optimism(initial)
@@ -278,50 +276,15 @@ class Examination:
         updates = None if target is None else target.updates
         return InitialValues(initial, spread, optimism, updates, agent.lifetime, left)
 
-    def members(self) -> Disagreement | None:
-        """The disagreement of members about the actions in the data and about random ones."""
-        agent, data = self.agent, self._any
-        if agent.members is None:
-            return None
-        rows = self._sample(data, self._states)
-        about_seen = self._values(data, rows, agent.members, "a member")
-        if len(about_seen) == 1:
-            return None
-        drawn = agent.random_actions(len(rows), self._rng)
-        about_drawn = values_at(agent.members, take(data.observation, rows), drawn, "a member")
-        seen, unseen = (float(each.std(axis=0).mean()) for each in (about_seen, about_drawn))
-        share = _share(seen, self.signal.high - self.signal.low)
-        return Disagreement(len(about_seen), seen, unseen, share)
-
-    def motion(self) -> Motion | None:
-        """The change of values since the earlier Q function."""
-        agent, data, earlier = self.agent, self._any, self._earlier
-        if earlier is None:
-            return None
-        rows = self._sample(data, self._states)
-        now = self._values(data, rows)
-        then = self._values(data, rows, earlier.value, "the earlier agent")
-        per_1000 = float(np.abs(now - then).mean() * 1000 / earlier.updates)
-        if agent.target is None:
-            return Motion(per_1000, None, None)
-        reward = np.asarray(agent.trained.reward(*data.history[:2]))
-        moves = 1000 * agent.target.tau / agent.target.every
-        allowed = float(moves * np.abs(reward).max())
-        return Motion(per_1000, allowed, _share(per_1000, allowed))
-
     def _values(
-        self,
-        part: Transitions,
-        rows: Any = slice(None),
-        function: QFunction | None = None,
-        of: str = "the agent",
+        self, part: Transitions, rows: Any = slice(None), function: QFunction | None = None
     ) -> np.ndarray:
         """The values of the actions taken in rows, by default by the agent's Q function."""
         at, action = take(part.observation, rows), np.asarray(part.action)[rows]
-        return values_at(function or self.agent.value, at, action, of)
+        return values_at(function or self.agent.value, at, action)
 
     def _mean(self, observations: Any, actions: np.ndarray) -> float:
-        return float(values_at(self.agent.value, observations, actions, "the agent").mean())
+        return float(values_at(self.agent.value, observations, actions).mean())
 
     def _sample(self, data: Transitions, count: int) -> np.ndarray:
         """Some rows, in their order."""

@@ -178,40 +178,6 @@ class InitialValues(Group):
 
 
 @dataclass(frozen=True)
-class Disagreement(Group):
-    """The standard deviation between critics or members, on the primal scale.
-
-    `seen` is that for actions in the data, `unseen` that for random ones. `share` is `seen` in
-    units of the possible range.
-    """
-
-    question = "Do its members agree? (on the primal scale)"
-    unknown = "there is one critic, or its critics cannot be read one by one"
-
-    count: Annotated[int, "members"]
-    seen: Annotated[float, "disagreement about actions in the data"]
-    unseen: Annotated[float, "disagreement about random actions"]
-    share: float | None
-
-
-@dataclass(frozen=True)
-class Motion(Group):
-    """The mean change of values in 1,000 updates, and what the target rule allows.
-
-    A whole move of the target network passes rewards on by one step, so it moves a value by the
-    largest reward at most. `allowed` is that times the moves in 1,000 updates, and `share` is the
-    change divided by it.
-    """
-
-    question = "Is it moving?"
-    unknown = "unknown: it needs an earlier Q function"
-
-    per_1000: Annotated[float, "change of values in 1,000 updates"]
-    allowed: Annotated[float | None, "what the target rule allows"]
-    share: float | None
-
-
-@dataclass(frozen=True)
 class Numbers:
     """All numbers of a diagnosis; `Diagnosis` explains the fields."""
 
@@ -223,8 +189,6 @@ class Numbers:
     untried: Untried | None
     ends: Ends | None
     start: InitialValues
-    members: Disagreement | None
-    motion: Motion | None
 
 
 # The group in each field, in the order of the table.
@@ -234,6 +198,4 @@ QUESTIONS: dict[str, type[Group]] = {
     "untried": Untried,
     "ends": Ends,
     "start": InitialValues,
-    "members": Disagreement,
-    "motion": Motion,
 }

@@ -25,14 +25,15 @@ from rewardshift.doctor import (
     Transitions,
     diagnose,
 )
+from rewardshift.doctor.agent_view import QFunction
 from rewardshift.errors import InputError, needs, one_line, shown
 from rewardshift.integrations.sb3_critics import (
     READABLE,
-    Critics,
-    critics_of,
-    fresh_critics,
+    fresh_q_function,
     policy_actions,
+    q_function,
 )
+from rewardshift.integrations.sb3_members import RandomRewardShift
 from rewardshift.integrations.sb3_wrapper import KEPT, check, shifts_around
 from rewardshift.probe import same_randomness
 from rewardshift.shift import Shift, as_single_shift
@@ -60,7 +61,8 @@ def doctor(
         env: An environment for episodes of the policy, or its registered name: not one that the
             model trains in. A shift around it is undone.
         shift: The shift that the model was trained with; by default that around its environments.
-        earlier: The Q function of an earlier time, for the movement; see `DoctorCallback`.
+        earlier: The Q function of an earlier time, for terminal values that are still being
+            learned; a `DoctorCallback` gives it.
         options: `episodes`, `steps`, `states` and `seed` of `diagnose`.
 
     >>> from stable_baselines3 import DQN
@@ -111,7 +113,7 @@ class DoctorCallback(BaseCallback):
             "states": checked("states", Count, states),
         }
         self.history: list[tuple[int, Diagnosis]] = []
-        self._before: tuple[Critics, int] | None = None
+        self._before: tuple[QFunction, int] | None = None
 
     def _init_callback(self) -> None:
         check(self.model)
@@ -130,10 +132,10 @@ class DoctorCallback(BaseCallback):
     def _look(self) -> None:
         earlier, now = None, int(self.model._n_updates)
         if self._before is not None:
-            critics, then = self._before
-            earlier = Earlier(critics.value, now - then)
+            value, then = self._before
+            earlier = Earlier(value, now - then)
         found = doctor(self.model, self._env, earlier=earlier, **self._size)
-        self._before = critics_of(self.model, frozen=True), now
+        self._before = q_function(self.model, frozen=True), now
         self.history.append((self.num_timesteps, found))
         for name, value in found.scalars().items():
             self.logger.record(f"doctor/{name}", value)
@@ -148,29 +150,26 @@ def agent_view(model: BaseAlgorithm, shift: float | Shift | None = None) -> Agen
             f"{type(model).__name__} learns on policy and has no Q function: the doctor takes"
             f" {READABLE}"
         )
-    critics, fresh = critics_of(model), fresh_critics(model)
     own, sigma = _own_shift(model, shift), _divisor(model)
     trained = Shift(own.bias / sigma, own.scale / sigma, model.gamma, own.terminal)
+    outside = sigma != 1.0
+    if isinstance(model, RandomRewardShift):  # which shifts what a normaliser has rescaled
+        own, outside = model.members[model.leader], False
+        trained = replace(own, scale=own.scale / sigma)
     space: gym.Space[Any] = model.action_space
     continuous = isinstance(space, gym.spaces.Box)
     if isinstance(space, gym.spaces.Box) and space.is_bounded():
         space = gym.spaces.Box(-1.0, 1.0, space.shape, np.float32)  # as in a replay buffer
-
-    def members(observations: Any, actions: np.ndarray) -> np.ndarray:
-        values = critics.each(observations, actions)
-        return np.asarray(trained.to_primal(values.astype(np.float64)))
-
     return AgentView(
-        value=critics.value,
+        value=q_function(model),
         act=partial(policy_actions, model),
         actions=space,
         gamma=model.gamma,
         shift=trained,
-        members=members,
-        fresh=None if fresh is None else fresh.value,
+        fresh=fresh_q_function(model),
         target=_target(model),
         env_action=model.policy.unscale_action if continuous else int,
-        normaliser="none" if sigma == 1.0 else "outside",
+        normaliser="outside" if outside else "none",
     )
 
 

@@ -119,7 +119,6 @@ def _agent_view(config: RunConfig, policies: list[Policy]) -> AgentView:
         actions=_own_actions(spec),
         gamma=agent.gamma,
         shift=last.shifts[leader],
-        members=lambda observations, actions: last.value(observations, actions).primal,
         fresh=_leading(fresh, leader),
         target=None if tau is None else Target(tau, agent.period, updates, n_step),
         earlier=Earlier(_leading(before[-1], leader), since) if before else None,
