@@ -331,9 +331,9 @@ def test_the_doctor_reads_the_leader_on_its_own_scale(algorithm: Any) -> None:
         else:
             values = torch.stack(model.critic(batch, taken)[4:6]).amin(dim=0)
     np.testing.assert_allclose(view.value(seen, actions), values[:, 0].numpy(), atol=1e-5)
-    assert (view.shift.bias, view.normaliser) == (0.5, "none")  # it shifts what is normalised
+    assert (view.trained.bias, view.normaliser) == (0.5, "none")  # it shifts what is normalised
     sigma = np.sqrt(model.env.ret_rms.var + model.env.epsilon)
-    assert view.shift.scale == pytest.approx(1 / sigma)
+    assert view.trained.scale == pytest.approx(1 / sigma)
     assert doctor(model, task(algorithm), episodes=1, states=20).scalars()
 
 

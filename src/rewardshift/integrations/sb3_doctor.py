@@ -132,8 +132,8 @@ class DoctorCallback(BaseCallback):
     def _look(self) -> None:
         earlier, now = None, int(self.model._n_updates)
         if self._before is not None:
-            value, then = self._before
-            earlier = Earlier(value, now - then)
+            before, then = self._before
+            earlier = Earlier(before, now - then)
         found = doctor(self.model, self._env, earlier=earlier, **self._size)
         self._before = q_function(self.model, frozen=True), now
         self.history.append((self.num_timesteps, found))
