@@ -96,7 +96,7 @@ def test_overestimation_is_what_is_added_to_the_truth(above: float, terminal: An
     shift = Shift(-0.5, 2.0, GAMMA, terminal)
     found: Any = diagnose(agent(exact(shift, above), shift), corridor(), episodes=2)
     assert found.belief.source == "episodes"
-    assert found.belief.states == 2 * LENGTH
+    assert len(found.belief.points) == 2 * LENGTH
     assert found.belief.overestimation == pytest.approx(above)
     assert found.belief.spread == pytest.approx(0.0, abs=1e-6)
     assert found.ends.excess == pytest.approx(above)

@@ -64,8 +64,8 @@ def test_every_model_has_numbers(algorithm: Any) -> None:
     model = made(algorithm).learn(60)
     env = discrete() if algorithm in DISCRETE else continuous()
     found: Any = doctor(model, env, episodes=2)
-    assert found.belief.states == 8
-    assert found.untried.states == 60
+    assert len(found.belief.points) == 8
+    assert found.signal.transitions == 60 + 8
     assert (found.start.initial is None) == algorithm.__module__.startswith("sbx")
     assert found.start.lifetime is not None
     assert found.signal.informative > 0
@@ -138,7 +138,8 @@ def test_values_on_the_scale_of_the_shift(wrapped: str) -> None:
     found: Any = doctor(model, discrete(), shift=given, episodes=2)
     assert found.belief.overestimation == pytest.approx(1.0)
     assert found.belief.spread == pytest.approx(0.0, abs=1e-6)
-    assert (found.signal.lowest_reward, found.signal.highest_reward) == (0.0, 1.0)
+    assert found.signal.low == pytest.approx(0.0)
+    assert found.signal.high == pytest.approx(1.0)
     assert found.start.initial is not None
     assert found.ends.excess == pytest.approx(1.0)
 
@@ -150,7 +151,7 @@ def test_a_normaliser_outside_of_the_shift_is_told() -> None:
     assert "normaliser" in [finding.name for finding in found.findings]
     sigma = np.sqrt(venv.ret_rms.var + venv.epsilon)
     assert found.shift.bias == pytest.approx(-0.5 / sigma)
-    assert (found.signal.lowest_reward, found.signal.highest_reward) == (0.0, 1.0)
+    assert (found.signal.highest_reward, found.signal.foreign) == (1.0, 0.0)
     quiet = made(DQN, VecNormalize(make_vec_env(discrete))).learn(60)
     assert "normaliser" not in [finding.name for finding in doctor(quiet, discrete()).findings]
 
@@ -158,7 +159,6 @@ def test_a_normaliser_outside_of_the_shift_is_told() -> None:
 def test_the_older_half_of_a_replay_that_went_around() -> None:
     model = made(DQN, buffer_size=5).learn(24)  # it holds the steps 19 to 23
     found: Any = doctor(model, discrete(), episodes=1)
-    assert found.untried.states == 5
     assert found.ends.stored == 2  # 19 and 23: every fourth step is terminal
     assert found.ends.transitions == 1  # 19
 
@@ -172,7 +172,7 @@ def test_rewards_and_optimism_are_primal_whatever_ends_are_credited(
     venv = make_vec_env(lambda: Probe(4, pays=(pays, pays)))
     model = made(DQN, VecShiftReward(venv, shift), gamma=0.99).learn(60)
     found = doctor(model, Probe(4, pays=(pays, pays)), episodes=2)
-    assert found.signal.lowest_reward == pytest.approx(0.0, abs=1e-5)
+    assert found.signal.low == pytest.approx(0.0, abs=1e-5)
     assert found.signal.highest_reward == pytest.approx(pays, abs=1e-5)
     assert found.signal.informative == (15 + 2 if pays else 0)  # no other reward, up to rounding
     if pays:
@@ -197,7 +197,6 @@ def test_the_ends_of_several_environments_in_a_replay_that_went_around() -> None
 def test_time_limits_are_not_terminal_in_the_replay() -> None:
     model = made(DQN, make_vec_env(lambda: TimeLimit(discrete(), 3), n_envs=2)).learn(60)
     found = doctor(model, TimeLimit(discrete(), 3), episodes=1)
-    assert found.signal.terminations == 0
     assert found.ends is None
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from rewardshift.episodes import unchanged
 from rewardshift.errors import InputError, shown
 from rewardshift.optimism import lifetime
-from rewardshift.shift import Shift, as_shift, as_single_shift
+from rewardshift.shift import Shift, as_shift
 
 # Values of actions in states, one for each pair; and the actions of a policy in states.
 QFunction = Callable[[Any, np.ndarray], np.ndarray]
@@ -77,7 +77,6 @@ class AgentView:
         shift = as_shift(self.shift)
         if shift.gamma not in (None, self.gamma):
             raise InputError(f"the agent has gamma={self.gamma}, but the shift is {shift}")
-        as_single_shift(self.trained)
         if isinstance(self.actions, gym.spaces.Discrete):
             return
         if not isinstance(self.actions, gym.spaces.Box):

@@ -7,7 +7,7 @@ from typing import Any
 from rewardshift.doctor.numbers import QUESTIONS, Numbers
 from rewardshift.doctor.rules import Finding, findings_of, sentences
 
-FORMAT = 1
+FORMAT = 2
 WIDTH = 52  # of a line's words in the table
 
 

@@ -44,9 +44,7 @@ class Signal(Group):
     question = "What can the rewards teach?"
 
     transitions: Annotated[int, "transitions"]
-    lowest_reward: float
     highest_reward: float
-    terminations: int
     informative: Annotated[int, "terminal, or with an uncommon reward"]
     low: Annotated[float, "lowest possible value"]
     high: Annotated[float, "highest possible value"]
@@ -72,7 +70,6 @@ class Belief(Group):
     unknown = "unknown: it needs an environment, or data with the ends of episodes"
 
     source: Annotated[str, "returns from"]
-    states: int
     estimate: Annotated[float, "mean estimate"]
     followed: Annotated[float, "mean return that followed"]
     overestimation: Annotated[float, "estimate minus return"]
@@ -95,7 +92,6 @@ class Untried(Group):
     question = "Does it look at what it has not tried?"
     unknown = "unknown: it needs a replay or data"
 
-    states: int
     seen: Annotated[float, "value of actions in the data"]
     unseen: Annotated[float | None, "value of others in the same states"]
     nearby: Annotated[float | None, "value of actions nearby, if continuous"]

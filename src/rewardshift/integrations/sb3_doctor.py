@@ -68,8 +68,8 @@ def doctor(
     >>> from stable_baselines3 import DQN
     >>> model = DQN("MlpPolicy", "CartPole-v1", learning_starts=50, seed=0).learn(200)
     >>> found = doctor(model, "CartPole-v1", episodes=1)
-    >>> found.untried.states, found.signal.high
-    (200, 100.0)
+    >>> found.belief.source, found.signal.high
+    ('episodes', 100.0)
     """
     agent = replace(agent_view(model, shift), earlier=earlier)
     data = _replay(model, _own_shift(model, shift))

@@ -16,11 +16,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from rewardshift.agents.base import Agent, Batch
-from rewardshift.doctor.measure import (
-    means_by_tried,
-    spread_rows,
-    tried_actions,
-)
+from rewardshift.doctor.measure import means_by_tried, spread_rows, tried_actions
 from rewardshift.shift import Shift
 from rewardshift.training.evaluation import Episodes
 from rewardshift.training.replay import Replay
@@ -45,10 +41,8 @@ def values_by_tried(
         state = jax.tree.map(lambda leaf, row=row: leaf[row], states)
         seen, actions = records["observation"], records["action"]
         if num_actions:
-            first, table = tried_actions(seen, actions, num_actions)
-            chosen = rng.permutation(len(first))[:REPLAY_STATES]
-            values = np.asarray(agent.values(state, jnp.asarray(seen[first[chosen]], jnp.float32)))
-            tried = table[chosen]
+            chosen, tried = tried_actions(seen, actions, num_actions, REPLAY_STATES, rng)
+            values = np.asarray(agent.values(state, jnp.asarray(seen[chosen], jnp.float32)))
         else:
             chosen = rng.permutation(len(seen))[:REPLAY_STATES]
             some, taken = jnp.asarray(seen[chosen], jnp.float32), jnp.asarray(actions[chosen])
