@@ -227,12 +227,13 @@ def test_the_callback_logs_and_keeps_a_history() -> None:
         ),
         (lambda: doctor(made(DQN).learn(30), "Pendulum-v1"), "does not fit the environment"),
         (lambda: doctor(made(DQN).learn(30), "None-v0"), "no environment 'None-v0'"),
-        (lambda: doctor(made(DQN).learn(30), make_vec_env(discrete)), "got the VecEnv"),  # type: ignore[arg-type]
+        (lambda: doctor(made(DQN).learn(30), make_vec_env(discrete)), "one Gymnasium environment"),  # type: ignore[arg-type]
         (lambda: doctor(made(sbx.CrossQ), continuous()), "CrossQ has no Q"),
         (lambda: doctor(made(sbx.TQC), continuous()), f"TQC has no Q .*{SUPPORTED}"),
         (lambda: doctor(with_other_critics(), continuous()), f"SAC has no Q .*{SUPPORTED}"),
         (lambda: DoctorCallback(discrete(), 0), "every must be .* got 0"),
         (lambda: made(DQN).learn(30, DoctorCallback("None-v0")), "no environment"),
+        (lambda: made(DQN).learn(30, DoctorCallback("Pendulum-v1")), "does not fit"),
     ],
 )
 def test_what_cannot_be_diagnosed_is_refused(call: Any, match: str) -> None:
