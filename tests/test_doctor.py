@@ -135,20 +135,19 @@ def test_seen_and_unseen_discrete_actions() -> None:
     found = diagnose(agent(by_action, act=lambda o: np.ones(len(o), np.int64)), data=replay())
     untried: Any = found.untried
     assert (untried.seen, untried.unseen, untried.policy) == (1.0, 5.0, 5.0)
-    assert untried.nearby is None
     both = replay(action=np.array([0, 1, 0])[np.repeat(np.arange(3), LENGTH)])
     everything: Any = diagnose(agent(by_action), data=both).untried
     assert everything.unseen is None  # in every state both actions were taken
 
 
-def test_seen_nearby_and_unseen_continuous_actions() -> None:
+def test_seen_and_unseen_continuous_actions() -> None:
     env = Aim(LENGTH, goal=1.0)
     data = replay(action=np.ones((3 * LENGTH, 1), np.float32))
     act = lambda observations: np.full((len(observations), 1), 2.0, np.float32)  # noqa: E731
     one = AgentView(value=distance, act=act, actions=env.action_space, gamma=GAMMA)
     untried: Any = diagnose(one, env, data, episodes=1).untried
     assert (untried.seen, untried.policy) == (0.0, -1.0)
-    assert untried.unseen < untried.nearby < 0
+    assert untried.unseen < 0
 
 
 def test_where_it_began_and_what_is_left() -> None:

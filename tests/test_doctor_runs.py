@@ -69,7 +69,6 @@ def test_continuous_actions_are_on_the_scale_of_the_environment(kind: Any, tmp_p
     agent = kind(gamma=0.9, warm_up=10, **TINY)
     train(agent, aim, budget=BUDGET, folder=tmp_path / "run")
     found: Any = doctor(tmp_path / "run", env=aim, episodes=1)
-    assert found.untried.nearby is not None
     assert found.signal.low < 0  # actions in [-1, 1] would pay 0 at least
 
 

@@ -21,7 +21,6 @@ from rewardshift.errors import InputError
 from rewardshift.optimism import Bounds, value_bounds
 
 POINTS = 512  # states in a picture and in the JSON
-NEARBY = 0.1  # the standard deviation of a nearby action, in half widths of the action space
 MOSTLY_SEEN = 0.5  # a return of which more than this is a bootstrap says little about it
 
 
@@ -143,16 +142,13 @@ class Examination:
 
         seen, policy = mean(action), mean(np.asarray(agent.act(at)))
         beyond = max(0.0, seen - bounds.high, bounds.low - seen)
-        tried, unseen, nearby = seen, None, None
         if isinstance(agent.actions, gym.spaces.Discrete):
             tried, unseen = self._by_tried(data, agent.actions)
         else:
-            unseen = mean(agent.random_actions(len(rows), self._rng))
-            nearby = mean(_nearby(agent.actions, action, self._rng))
+            tried, unseen = seen, mean(agent.random_actions(len(rows), self._rng))
         return Untried(
             seen=tried,
             unseen=unseen,
-            nearby=nearby,
             policy=policy,
             advantage=None if unseen is None else _share(unseen - tried, width),
             pull=_share(policy - seen, width and width + beyond),
@@ -285,13 +281,6 @@ def _distance(histories: list[History], common: float, grain: float) -> int | No
             steps = np.flatnonzero(better[first + 1 : last + 1])
             found += [int(steps[0]) + 1] if steps.size else []
     return min(found, default=None)
-
-
-def _nearby(space: gym.Space[Any], action: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """Actions with a little noise, within their space."""
-    assert isinstance(space, gym.spaces.Box)
-    noise = NEARBY * (space.high - space.low) / 2 * rng.normal(size=action.shape)
-    return np.clip(action + noise, space.low, space.high).astype(action.dtype)
 
 
 def _ratio(excess: float | None, ordinary: float | None, width: float) -> float | None:

@@ -83,10 +83,9 @@ class Belief(Group):
 class Untried(Group):
     """Values of the actions in the data and of others in the same states, on the trained scale.
 
-    `nearby` actions are seen ones with a little noise, for continuous actions only. `policy` is the
-    value of the policy's own actions. `advantage` is `unseen - seen` and `pull` is `policy - seen`,
-    both in units of the signal's width. For `pull` the unit is the width plus the distance of
-    `seen` from the possible range.
+    `policy` is the value of the policy's own actions. `advantage` is `unseen - seen` and `pull` is
+    `policy - seen`, both in units of the signal's width. For `pull` the unit is the width plus the
+    distance of `seen` from the possible range.
     """
 
     question = "Does it look at what it has not tried?"
@@ -94,7 +93,6 @@ class Untried(Group):
 
     seen: Annotated[float, "value of actions in the data"]
     unseen: Annotated[float | None, "value of others in the same states"]
-    nearby: Annotated[float | None, "value of actions nearby, if continuous"]
     policy: Annotated[float, "value of the policy's actions"]
     advantage: Annotated[float | None, "others minus data, in units of the range"]
     pull: Annotated[float | None, "policy minus data, in units of the range"]

@@ -4,7 +4,7 @@ import numpy as np
 
 from rewardshift.doctor.diagnosis import Diagnosis
 from rewardshift.errors import needs, plain
-from rewardshift.pictures import BLUE, GREEN, ORANGE, PURPLE, WIDTH, as_file, drawing
+from rewardshift.pictures import BLUE, GREEN, ORANGE, WIDTH, as_file, drawing
 
 with needs("paper"):
     from matplotlib.axes import Axes
@@ -15,7 +15,6 @@ with needs("paper"):
 KINDS = {
     "seen": ("in the data", BLUE),
     "policy": ("the policy's", GREEN),
-    "nearby": ("nearby", PURPLE),
     "unseen": ("others", ORANGE),
 }
 
