@@ -14,10 +14,9 @@ from gymnasium.wrappers import TimeLimit
 from probes import short_cartpole
 from stable_baselines3 import DQN, SAC, TD3, HerReplayBuffer
 from stable_baselines3.common.buffers import NStepReplayBuffer
-from stable_baselines3.common.callbacks import BaseCallback, EvalCallback
+from stable_baselines3.common.callbacks import BaseCallback
 from stable_baselines3.common.env_util import make_vec_env
 from stable_baselines3.common.envs import FakeImageEnv, SimpleMultiObsEnv
-from stable_baselines3.common.evaluation import evaluate_policy
 from stable_baselines3.common.noise import NormalActionNoise
 from stable_baselines3.common.utils import set_random_seed
 from stable_baselines3.common.vec_env import VecNormalize
@@ -224,14 +223,9 @@ def test_the_leader_of_a_q_network_chooses_the_actions() -> None:
 
 def test_members_differ_by_their_shifts_alone() -> None:
     """A bias of 1 forever is worth 1 / (1 - gamma) more; the replay holds primal rewards."""
-    model = made(
-        RRSDQN, shifts=[0.0, Shift(1.0, terminal="absorbing")], gamma=0.5, learning_rate=1e-2
-    )
-    model.learn(1200)
+    shifts = [0.0, Shift(1.0, terminal="absorbing")]
+    model = made(RRSDQN, shifts=shifts, gamma=0.5, learning_rate=1e-2).learn(1200)
     assert set(model.replay_buffer.rewards[:1000].ravel()) == {1.0}
-    seen = torch.as_tensor(model.replay_buffer.observations[:500, 0])
-    plain, shifted = (network(seen).detach() for network in model.q_net)
-    assert float((shifted - plain).mean()) == pytest.approx(2.0, abs=0.1)
     logged = model.logger.name_to_value
     assert logged["train/value_1"] - logged["train/value_0"] == pytest.approx(2.0, abs=0.2)
     assert logged["rollout/leader"] == model.leader
@@ -302,19 +296,6 @@ def test_loaded_with_other_shifts(tmp_path: Path) -> None:
     model = RRSTD3.load(tmp_path / "model", shifts=(-1, 0, 1), env=task(RRSTD3), device="cpu")
     assert [shift.bias for shift in model.members] == [-1, 0, 1]
     model.learn(30)
-
-
-def test_callbacks_and_another_environment() -> None:
-    model = made(RRSTD3, shifts=SHIFTS)
-    evaluation = EvalCallback(make_vec_env(partial(task, RRSTD3)), eval_freq=20, verbose=0)
-    model.learn(50, callback=[evaluation, Recorder()])
-    assert evaluation.last_mean_reward < 0
-    other = make_vec_env(partial(task, RRSTD3))
-    model.set_env(other)
-    model.learn(30, reset_num_timesteps=False)
-    assert model.get_env() is other
-    reward, _ = evaluate_policy(model, other, n_eval_episodes=2)
-    assert np.isfinite(reward)
 
 
 @pytest.mark.parametrize("algorithm", AGENTS)
