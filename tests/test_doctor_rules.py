@@ -13,6 +13,7 @@ from test_doctor import (
     by_action,
     corridor,
     exact,
+    names,
     replay,
     steps,
     zeros,
@@ -23,10 +24,6 @@ from rewardshift.doctor import Diagnosis, Target, Transitions, diagnose
 
 SAME = Shift(-0.5, gamma=GAMMA, terminal="absorbing")
 LATE = Target(0.5, 1, 10_000)
-
-
-def names(found: Diagnosis) -> list[str]:
-    return [finding.name for finding in found.findings]
 
 
 def advice(found: Diagnosis, name: str) -> str:

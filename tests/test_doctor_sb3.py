@@ -15,18 +15,14 @@ from sb3_makers import continuous, discrete, made, task
 from stable_baselines3 import DDPG, DQN, PPO, SAC, TD3
 from stable_baselines3.common.env_util import make_vec_env
 from stable_baselines3.common.vec_env import VecNormalize
+from test_doctor import names
 
 from rewardshift import Shift, ShiftReward
-from rewardshift.doctor import Diagnosis
 from rewardshift.errors import InputError
 from rewardshift.integrations.sb3 import VecShiftReward
 from rewardshift.integrations.sb3_doctor import DoctorCallback, doctor
 
 MODELS = [DQN, DDPG, TD3, SAC, QRDQN, TQC, sbx.DQN, sbx.TD3, sbx.SAC]
-
-
-def names(found: Diagnosis) -> list[str]:
-    return [finding.name for finding in found.findings]
 
 
 @pytest.mark.parametrize("algorithm", MODELS, ids=lambda one: one.__module__.split(".")[-1])
