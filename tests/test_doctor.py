@@ -175,15 +175,6 @@ def test_no_return_is_beyond_the_bounds(rewards: list[float], ends: bool, gamma:
         assert low - 1e-6 <= beyond <= high + 1e-6
 
 
-def test_nothing_but_zeros_is_no_signal() -> None:
-    found = diagnose(agent(shift=0.0), data=replay(reward=0.0))
-    assert found.signal.informative == 0
-    (finding,) = found.findings
-    assert finding.name == "no signal"
-    assert "a bias of -0.5 with terminal='goal'" in finding.advice
-    assert diagnose(agent(), data=replay()).findings == ()
-
-
 def test_a_diagnosis_is_text_json_and_scalars() -> None:
     found = diagnose(agent(), corridor(), replay(), episodes=1)
     body = json.loads(json.dumps(found.to_json(), allow_nan=False))
