@@ -13,6 +13,7 @@ from test_doctor import (
     by_action,
     corridor,
     exact,
+    names,
     replay,
     steps,
     zeros,
@@ -23,10 +24,6 @@ from rewardshift.doctor import Diagnosis, Target, Transitions, diagnose
 
 SAME = Shift(-0.5, gamma=GAMMA, terminal="absorbing")
 LATE = Target(0.5, 1, 10_000)
-
-
-def names(found: Diagnosis) -> list[str]:
-    return [finding.name for finding in found.findings]
 
 
 def advice(found: Diagnosis, name: str) -> str:
@@ -57,21 +54,19 @@ def test_an_agent_without_an_update_is_told_so() -> None:
     assert "Nothing stands out" not in " ".join(found.sentences)
 
 
-@pytest.mark.parametrize(("gamma", "told"), [(0.5, True), (0.99, False)])
-def test_a_goal_beyond_the_horizon_is_told(gamma: float, told: bool) -> None:
-    data = steps([50] * 3, np.tile(np.arange(50) == 49, 3) * 1.0)
+@pytest.mark.parametrize(
+    ("gamma", "each", "told"), [(0.5, 0.0, True), (0.99, 0.0, False), (0.5, 1.0, False)]
+)
+def test_a_goal_beyond_the_horizon_is_told(gamma: float, each: float, told: bool) -> None:
+    """A reward at each step has no horizon."""
+    data = steps([50] * 3, np.tile(np.arange(50) == 49, 3) * 1.0 + each)
     found = diagnose(agent(zeros, 0.0, gamma=gamma), data=data)
-    assert (found.signal.distance, found.signal.weight) == (50, gamma**50)
+    known = (None, None) if each else (50, gamma**50)
+    assert (found.signal.distance, found.signal.weight) == known
     assert ("horizon" in names(found)) == told
     if told:
         assert "50 steps" in found.sentences[0]
         assert "larger discount, 0.98" in advice(found, "horizon")
-
-
-def test_a_reward_in_every_step_has_no_horizon() -> None:
-    env = Steady(LENGTH, pays=(1.0, 1.0))
-    found = diagnose(agent(zeros, 0.0, gamma=0.1), env, episodes=3)
-    assert found.signal.distance is None
 
 
 @pytest.mark.parametrize(("pays", "told"), [(1_000.0, True), (100.0, False)])

@@ -66,31 +66,26 @@ def test_training_with_the_scaler_is_training_with_shifted_rewards() -> None:
     np.testing.assert_array_equal(scaled.predict_value(*EVERY), shifted.predict_value(*EVERY))
 
 
-def test_frames_may_be_stacked() -> None:
-    to_d3rlpy(-0.5).fit_with_transition_picker(episodes(), FrameStackTransitionPicker(2))
+TRANSFORMER = DiscreteDecisionTransformerConfig
 
 
 @pytest.mark.parametrize(
-    "picker", [MultiStepTransitionPicker(3, GAMMA), SparseRewardTransitionPicker(-10.0)]
+    ("config", "picker", "match"),
+    [
+        (DQNConfig, MultiStepTransitionPicker(3, GAMMA), "MultiStep.* may put several rewards"),
+        (DQNConfig, SparseRewardTransitionPicker(-10.0), "Sparse.* may put several rewards"),
+        (TRANSFORMER, None, "Decision Transformer has them: use shift_dataset"),
+    ],
 )
-def test_sums_of_rewards_are_refused_before_anything_happens(picker: Any, tmp_path: Path) -> None:
-    agent = DQNConfig(reward_scaler=to_d3rlpy(-0.5)).create()
-    train(agent, replay(), 1)  # once is not for ever
-    with pytest.raises(InputError, match=f"a {type(picker).__name__} may put several rewards"):
+def test_sums_of_rewards_are_refused_before_anything_happens(
+    config: Any, picker: Any, match: str, tmp_path: Path
+) -> None:
+    agent = config(reward_scaler=to_d3rlpy(-0.5)).create()
+    if config is DQNConfig:
+        train(agent, replay(FrameStackTransitionPicker(1)), 1)  # once is not for ever
+    with pytest.raises(InputError, match=match):
         agent.fit(replay(picker), n_steps=1)
     assert not list(tmp_path.iterdir())
-
-
-def test_a_decision_transformer_is_refused(tmp_path: Path) -> None:
-    agent = DiscreteDecisionTransformerConfig(reward_scaler=to_d3rlpy(-0.5)).create()
-    with pytest.raises(InputError, match="Decision Transformer has them: use shift_dataset"):
-        agent.fit(replay(), n_steps=1)
-    assert not list(tmp_path.iterdir())
-
-
-def test_absorbing_is_no_scaler() -> None:
-    with pytest.raises(InputError, match=r"does not know what is terminal.*use shift_dataset"):
-        to_d3rlpy(EXACT)
 
 
 @pytest.mark.parametrize("shift", [ZERO, EXACT])
@@ -148,31 +143,26 @@ def test_a_buffer_that_forgets_keeps_what_it_has() -> None:
     assert shifted.dataset_info == dataset.dataset_info
 
 
-def test_a_second_shift_is_refused() -> None:
-    shifted = shift_dataset(replay(), ZERO)
-    with pytest.raises(InputError, match=r"shifted already, by Shift\(bias=-0.5"):
-        shift_dataset(shifted, 1.0)
-    agent = DQNConfig(reward_scaler=to_d3rlpy(-0.5)).create()
-    with pytest.raises(InputError, match="shifted already"):
-        train(agent, shifted, 1)
-
-
-def test_shifted_rewards_are_not_kept_in_a_file(tmp_path: Path) -> None:
-    with (tmp_path / "set.h5").open("w+b") as file, pytest.raises(InputError, match="not kept"):
-        shift_dataset(replay(), ZERO).dump(file)
-
-
 @pytest.mark.parametrize(
     ("dataset", "match"),
     [
         (lambda: MixedReplayBuffer(replay(), replay(), 0.5), "expected a ReplayBuffer"),
         (lambda: replay(SparseRewardTransitionPicker(-10.0)), "writes primal rewards"),
         (lambda: d3rlpy.dataset.create_infinite_replay_buffer(env=gym.make("CartPole-v1")), "no"),
+        (lambda: shift_dataset(replay(), ZERO), r"shifted already, by Shift\(bias=-0.5"),
     ],
 )
 def test_what_cannot_be_shifted_is_refused(dataset: Any, match: str) -> None:
     with pytest.raises(InputError, match=match):
         shift_dataset(dataset(), -0.5)
+
+
+def test_a_scaler_refuses_shifted_data_and_shifted_data_a_file(tmp_path: Path) -> None:
+    shifted = shift_dataset(replay(), ZERO)
+    with pytest.raises(InputError, match="shifted already"):
+        train(DQNConfig(reward_scaler=to_d3rlpy(-0.5)).create(), shifted, 1)
+    with (tmp_path / "set.h5").open("w+b") as file, pytest.raises(InputError, match="not kept"):
+        shifted.dump(file)
 
 
 def test_an_environment_is_shifted_for_fit_online() -> None:
@@ -223,6 +213,7 @@ def test_auto_is_chosen_from_the_data() -> None:
         (lambda: to_d3rlpy("auto", GAMMA), "chooses from the data"),
         (lambda: to_d3rlpy("auto", None, replay()), "needs the agent's discount"),
         (lambda: to_d3rlpy(Cautious(), GAMMA, replay()), "use shift_dataset"),
+        (lambda: to_d3rlpy(EXACT), "does not know what is terminal.*use shift_dataset"),
         (lambda: to_d3rlpy("auto", GAMMA, shift_dataset(replay(), ZERO)), "shifted already"),
         (lambda: shift_dataset(replay(), "auto"), "needs the agent's discount"),
         (lambda: shift_dataset(replay(), -0.5, GAMMA), "gamma is for"),

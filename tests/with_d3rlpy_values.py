@@ -71,13 +71,6 @@ def test_values_of_continuous_actions() -> None:
     )
 
 
-def test_values_of_an_agent_with_the_same_scaler_by_other_numbers() -> None:
-    scaler = ConstantShiftRewardScaler(-0.25, 2.0, multiply_first=False)
-    agent = DQNConfig(gamma=GAMMA, reward_scaler=scaler).create()
-    train(agent, replay(), 1)
-    assert np.isfinite(from_d3rlpy(agent, ZERO)(*EVERY)).all()
-
-
 @pytest.mark.parametrize(
     ("config", "shift", "match"),
     [

@@ -11,7 +11,7 @@ from rewardshift.errors import needs
 
 WIDTH = 7.0  # inches: that of the text in the docs, so that letters have one height everywhere
 TEXT = 9  # points
-BLUE, ORANGE, GREEN, PURPLE, GREY = "#2171b5", "#d94801", "#238b45", "#6a51a3", "#525252"
+BLUE, ORANGE, GREEN, GREY = "#2171b5", "#d94801", "#238b45", "#525252"
 
 _LOOK: dict[Any, Any] = {
     "text.parse_math": False,  # a dollar in a name starts no formula

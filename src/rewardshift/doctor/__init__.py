@@ -105,6 +105,4 @@ def diagnose(
         untried=examination.untried(),
         ends=examination.ends(),
         start=examination.start,
-        members=examination.members(),
-        motion=examination.motion(),
     )

@@ -10,7 +10,7 @@ import numpy as np
 from rewardshift.episodes import unchanged
 from rewardshift.errors import InputError, shown
 from rewardshift.optimism import lifetime
-from rewardshift.shift import Shift, as_shift, as_single_shift
+from rewardshift.shift import Shift, as_shift
 
 # Values of actions in states, one for each pair; and the actions of a policy in states.
 QFunction = Callable[[Any, np.ndarray], np.ndarray]
@@ -51,7 +51,6 @@ class AgentView:
         actions: The space of these actions, `Discrete` or a bounded `Box`.
         gamma: The agent's discount.
         shift: The shift of the rewards that the agent was trained on, a number or a `Shift`.
-        members: The values of several critics or members, `[member, batch]`, on the primal scale.
         fresh: The Q function of an untrained network of the same kind.
         target: The rule of the target network.
         earlier: The Q function some updates ago.
@@ -65,7 +64,6 @@ class AgentView:
     actions: gym.Space[Any]
     gamma: float
     shift: float | Shift = 0.0
-    members: QFunction | None = None
     fresh: QFunction | None = None
     target: Target | None = None
     earlier: Earlier | None = None
@@ -79,7 +77,6 @@ class AgentView:
         shift = as_shift(self.shift)
         if shift.gamma not in (None, self.gamma):
             raise InputError(f"the agent has gamma={self.gamma}, but the shift is {shift}")
-        as_single_shift(self.trained)
         if isinstance(self.actions, gym.spaces.Discrete):
             return
         if not isinstance(self.actions, gym.spaces.Box):
@@ -115,14 +112,14 @@ class AgentView:
         return drawn.astype(space.dtype)
 
 
-def values_at(function: QFunction, observations: Any, actions: np.ndarray, of: str) -> np.ndarray:
+def values_at(function: QFunction, observations: Any, actions: np.ndarray) -> np.ndarray:
     """The values of pairs; raises if they are not finite or if there is another number of them."""
     found = np.asarray(function(observations, actions), np.float64)
     if not np.isfinite(found).all():
-        raise InputError(f"the values of {of} are not all finite: the agent has diverged")
-    if found.shape[-1:] != (len(actions),):
+        raise InputError("the values are not all finite: the agent has diverged")
+    if found.shape != (len(actions),):
         raise InputError(
-            f"the Q function of {of} must return one value for each of {len(actions)} pairs, got"
-            f" the shape {found.shape}"
+            f"the Q function must return one value for each of {len(actions)} pairs, got the shape"
+            f" {found.shape}"
         )
     return found

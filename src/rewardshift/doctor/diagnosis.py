@@ -7,7 +7,7 @@ from typing import Any
 from rewardshift.doctor.numbers import QUESTIONS, Numbers
 from rewardshift.doctor.rules import Finding, findings_of, sentences
 
-FORMAT = 1
+FORMAT = 2
 WIDTH = 52  # of a line's words in the table
 
 
@@ -24,8 +24,6 @@ class Diagnosis(Numbers):
         untried: Seen against unseen actions; None without a replay or data.
         ends: Values of terminal transitions; None if none was seen.
         start: Where a fresh network begins.
-        members: Disagreement; None for a single critic.
-        motion: Movement; None without an earlier Q function.
     """
 
     @property

@@ -15,21 +15,12 @@ from rewardshift.doctor.measure import (
     spread_rows,
     tried_actions,
 )
-from rewardshift.doctor.numbers import (
-    Belief,
-    Disagreement,
-    Ends,
-    InitialValues,
-    Motion,
-    Signal,
-    Untried,
-)
+from rewardshift.doctor.numbers import Belief, Ends, InitialValues, Signal, Untried
 from rewardshift.doctor.transitions import History, Transitions, rows_in, take
 from rewardshift.errors import InputError
 from rewardshift.optimism import Bounds, value_bounds
 
 POINTS = 512  # states in a picture and in the JSON
-NEARBY = 0.1  # the standard deviation of a nearby action, in half widths of the action space
 MOSTLY_SEEN = 0.5  # a return of which more than this is a bootstrap says little about it
 
 
@@ -56,29 +47,19 @@ class Examination:
     ) -> None:
         self.agent, self.data, self.played = agent, data, played
         self._states, self._rng = states, rng
-        moved = agent.earlier is not None and agent.earlier.updates > 0
-        self._earlier = agent.earlier if moved else None
-        parts = [part for part in (data, played) if part is not None]
-        self._any, self._newest = parts[0], parts[-1]
-        histories = [part.history for part in parts]
+        both = {"data": data, "episodes": played}
+        self._parts = {name: part for name, part in both.items() if part is not None}
+        self.signal = self._signal(foreign)
+
+    def _signal(self, foreign: float | None) -> Signal:
+        gamma, shift = self.agent.gamma, self.agent.trained
+        histories = [part.history for part in self._parts.values()]
         reward = np.concatenate([history.reward for history in histories])
         ended = np.concatenate([history.terminated for history in histories])
-        trained = np.asarray(agent.trained.reward(reward, ended))
-        self.bounds = value_bounds(trained, ended, agent.gamma)
+        trained = np.asarray(shift.reward(reward, ended))
+        self.bounds, primal = (value_bounds(one, ended, gamma) for one in (trained, reward))
         # A replay rounds the rewards that it holds, with the shift.
-        grain = 1e-6 * float(np.abs(trained).max()) / agent.trained.scale
-        self.signal = self._signal(histories, reward, ended, grain, foreign)
-
-    def _signal(
-        self,
-        histories: list[History],
-        reward: np.ndarray,
-        ended: np.ndarray,
-        grain: float,
-        foreign: float | None,
-    ) -> Signal:
-        gamma = self.agent.gamma
-        primal = value_bounds(reward, ended, gamma)
+        grain = 1e-6 * float(np.abs(trained).max()) / shift.scale
         kinds, counts = np.unique(np.round(reward / (grain or 1.0)), return_counts=True)
         common = float(kinds[counts.argmax()] * grain)
         # A reward of 0 teaches nothing by ending either: all values are 0.
@@ -86,26 +67,24 @@ class Examination:
         distance = _distance(histories, common, grain)
         return Signal(
             transitions=len(reward),
-            lowest_reward=float(reward.min()),
             highest_reward=float(reward.max()),
-            terminations=int(ended.sum()),
             informative=int(teaches.sum()),
             low=primal.low,
             high=primal.high,
             distance=distance,
             weight=None if distance is None else gamma**distance,
-            largest=float(self.agent.trained.scale * np.abs(reward).max()),
+            largest=float(shift.scale * np.abs(reward).max()),
             foreign=foreign,
             width=self.bounds.width if teaches.any() else 0.0,
         )
 
     def belief(self) -> Belief | None:
         """Estimates beside returns, in the episodes, or else in data with the ends of episodes."""
-        source, steps = ("data", self.data) if self.played is None else ("episodes", self.played)
-        if steps is None or steps.ended is None:
+        source, steps = list(self._parts.items())[-1]
+        if steps.ended is None:
             return None
         followed, unseen = self._returns(steps)
-        estimate = self._values(steps)
+        estimate = self._values(self.agent.value, steps)
         known = unseen <= MOSTLY_SEEN
         if known.any():
             followed, estimate = followed[known], estimate[known]
@@ -115,7 +94,6 @@ class Examination:
         some = spread_rows(len(estimate), POINTS)
         return Belief(
             source=source,
-            states=len(estimate),
             estimate=float(estimate.mean()),
             followed=float(followed.mean()),
             overestimation=over,
@@ -136,7 +114,6 @@ class Examination:
 
         Beyond a time limit, a return goes on with the estimate of the last state.
         """
-        assert steps.ended is not None
         agent, ended = self.agent, np.array(steps.ended, bool)
         ended[-1] = True
         cut = ended & ~np.asarray(steps.terminated, bool)
@@ -145,7 +122,7 @@ class Examination:
             if steps.next_observation is None:
                 raise InputError("an episode was cut: returns beyond it need 'next_observation'")
             last = take(steps.next_observation, np.flatnonzero(cut))
-            beyond[cut] = values_at(agent.value, last, np.asarray(agent.act(last)), "the agent")
+            beyond[cut] = values_at(agent.value, last, np.asarray(agent.act(last)))
         reward = np.asarray(steps.reward, np.float64)
         shifted = np.asarray(agent.trained.reward(reward, steps.terminated))
         followed = discounted_returns(shifted, agent.gamma, ended, beyond)
@@ -159,19 +136,19 @@ class Examination:
             return None
         rows = self._sample(data, self._states)
         at, action = take(data.observation, rows), np.asarray(data.action)[rows]
-        seen = self._mean(at, action)
-        policy = self._mean(at, np.asarray(agent.act(at)))
+
+        def mean(actions: np.ndarray) -> float:
+            return float(values_at(agent.value, at, actions).mean())
+
+        seen, policy = mean(action), mean(np.asarray(agent.act(at)))
         beyond = max(0.0, seen - bounds.high, bounds.low - seen)
         if isinstance(agent.actions, gym.spaces.Discrete):
-            tried, unseen, nearby = *self._by_tried(data, agent.actions), None
+            tried, unseen = self._by_tried(data, agent.actions)
         else:
-            tried, unseen = seen, self._mean(at, agent.random_actions(len(rows), self._rng))
-            nearby = self._mean(at, _nearby(agent.actions, action, self._rng))
+            tried, unseen = seen, mean(agent.random_actions(len(rows), self._rng))
         return Untried(
-            states=len(rows),
             seen=tried,
             unseen=unseen,
-            nearby=nearby,
             policy=policy,
             advantage=None if unseen is None else _share(unseen - tried, width),
             pull=_share(policy - seen, width and width + beyond),
@@ -187,34 +164,31 @@ class Examination:
         parts = list(observed.values()) if isinstance(observed, dict) else [observed]
         flat = np.concatenate([np.reshape(part, (len(rows), -1)) for part in parts], axis=1)
         taken = np.asarray(data.action)[rows].reshape(-1) - actions.start
-        first, tried = tried_actions(flat, taken, count)
-        chosen = self._rng.permutation(len(first))[: self._states]
-        at = take(observed, np.repeat(first[chosen], count))
+        chosen, tried = tried_actions(flat, taken, count, self._states, self._rng)
         every = np.tile(np.arange(count) + actions.start, len(chosen))
-        values = values_at(self.agent.value, at, every, "the agent").reshape(-1, count)
-        seen, unseen = means_by_tried(values, tried[chosen])
+        values = values_at(self.agent.value, take(observed, np.repeat(chosen, count)), every)
+        seen, unseen = means_by_tried(values.reshape(-1, count), tried)
         return seen, None if math.isnan(unseen) else unseen
 
     def ends(self) -> Ends | None:
         """The values of terminal transitions, of the first source that has any."""
-        parts = {"data": self.data, "episodes": self.played}
-        there = {name: part for name, part in parts.items() if part is not None}
-        counts = {name: int(part.history.terminated.sum()) for name, part in there.items()}
-        source = next((name for name, part in there.items() if np.any(part.terminated)), None)
+        source = next((key for key, one in self._parts.items() if np.any(one.terminated)), None)
         if source is None:
             return None
-        part, width, earlier = there[source], self.signal.width, self._earlier
+        agent, part, width = self.agent, self._parts[source], self.signal.width
+        counts = {key: int(one.history.terminated.sum()) for key, one in self._parts.items()}
         ended = np.asarray(part.terminated, bool)
-        settled = np.ones(len(part), bool) if part.settled is None else part.settled
+        settled = True if part.settled is None else part.settled
         terminal, other = self._some(ended & settled), self._some(~ended & settled)
-        excess = self._excess(self.agent.value, part, terminal)
-        ordinary = self._excess(self.agent.value, part, other)
-        past = before = shrinking = None
-        if earlier is not None:
-            past = self._excess(earlier.value, part, terminal)
-            before = _ratio(past, self._excess(earlier.value, part, other), 0.01 * width)
-        if earlier is not None and excess is not None and past and self.agent.lifetime is not None:
-            shrinking = (1 - abs(excess / past)) * self.agent.lifetime / earlier.updates
+        excess = self._excess(agent.value, part, terminal)
+        ordinary = self._excess(agent.value, part, other)
+        before = shrinking = None
+        if agent.earlier is not None and agent.earlier.updates > 0:
+            earlier, updates = agent.earlier
+            past = self._excess(earlier, part, terminal)
+            before = _ratio(past, self._excess(earlier, part, other), width)
+            if excess is not None and past and agent.lifetime is not None:
+                shrinking = (1 - abs(excess / past)) * agent.lifetime / updates
         return Ends(
             stored=counts.get("data"),
             lived=counts.get("episodes"),
@@ -222,7 +196,7 @@ class Examination:
             transitions=len(terminal),
             excess=excess,
             ordinary=ordinary,
-            share=_ratio(excess, ordinary, 0.01 * width),
+            share=_ratio(excess, ordinary, width),
             before=before,
             far=None if excess is None else _share(excess, width),
             shrinking=shrinking,
@@ -231,19 +205,18 @@ class Examination:
 
     def _limits(self) -> dict[str, Any]:
         """Where the episodes of the data end, beside the agent's own."""
-        data, played = self.data, self.played
         limit = at_limit = below_limit = went_on = cut = None
-        if data is not None and len(lengths := data.history.lengths()):
-            ends = data.history.ends()[1:]
-            terminal = data.history.terminated[ends]
+        if self.data is not None and len(lengths := self.data.history.lengths()):
+            ends = self.data.history.ends()[1:]
+            terminal = self.data.history.terminated[ends]
             cut = int((lengths[~terminal] < lengths.max()).sum())
             if terminal.any():
                 limit = int(lengths[terminal].max())
                 at_limit = int((lengths[terminal] == limit).sum())
                 below_limit = int((limit - lengths[terminal] <= 5).sum()) - at_limit
-        if limit is not None and played is not None and played.ended is not None:
-            last = np.flatnonzero(played.ended)
-            own, fell = np.diff(last, prepend=-1), np.asarray(played.terminated)[last]
+        if limit is not None and self.played is not None:
+            last = self.played.history.ends()
+            own, fell = np.diff(last, prepend=-1), self.played.history.terminated[last]
             if (own >= limit).any():
                 went_on = float(((own > limit) | ~fell)[own >= limit].mean())
         return {
@@ -254,23 +227,15 @@ class Examination:
             "cut": cut,
         }
 
-    def _excess(self, value: QFunction, part: Transitions, rows: np.ndarray) -> float | None:
-        """The mean of the values of rows minus their rewards; None without any."""
-        if not rows.size:
-            return None
-        reward = self.agent.trained.reward(np.asarray(part.reward)[rows], part.terminated[rows])
-        return float((self._values(part, rows, value) - np.asarray(reward)).mean())
-
     @cached_property
     def start(self) -> InitialValues:
         """The values of a fresh network, and the lifetime of their offset."""
         agent, target = self.agent, self.agent.target
         initial = spread = optimism = left = None
         if agent.fresh is not None:
-            first = self._newest.first_observations
+            first = list(self._parts.values())[-1].first_observations
             drawn = agent.random_actions(rows_in(first), self._rng)
-            values = values_at(agent.fresh, first, drawn, "a fresh network")
-            primal = agent.trained.to_primal(values)
+            primal = agent.trained.to_primal(values_at(agent.fresh, first, drawn))
             initial, spread = float(primal.mean()), float(primal.std())
             optimism = Bounds(self.signal.low, self.signal.high).optimism(initial)
         if target is not None and agent.lifetime is not None:
@@ -278,50 +243,16 @@ class Examination:
         updates = None if target is None else target.updates
         return InitialValues(initial, spread, optimism, updates, agent.lifetime, left)
 
-    def members(self) -> Disagreement | None:
-        """The disagreement of members about the actions in the data and about random ones."""
-        agent, data = self.agent, self._any
-        if agent.members is None:
-            return None
-        rows = self._sample(data, self._states)
-        about_seen = self._values(data, rows, agent.members, "a member")
-        if len(about_seen) == 1:
-            return None
-        drawn = agent.random_actions(len(rows), self._rng)
-        about_drawn = values_at(agent.members, take(data.observation, rows), drawn, "a member")
-        seen, unseen = (float(each.std(axis=0).mean()) for each in (about_seen, about_drawn))
-        share = _share(seen, self.signal.high - self.signal.low)
-        return Disagreement(len(about_seen), seen, unseen, share)
+    def _values(self, value: QFunction, part: Transitions, rows: Any = slice(None)) -> np.ndarray:
+        """The values of the actions taken in rows."""
+        return values_at(value, take(part.observation, rows), np.asarray(part.action)[rows])
 
-    def motion(self) -> Motion | None:
-        """The change of values since the earlier Q function."""
-        agent, data, earlier = self.agent, self._any, self._earlier
-        if earlier is None:
+    def _excess(self, value: QFunction, part: Transitions, rows: np.ndarray) -> float | None:
+        """The mean of the values of rows minus their rewards; None without any."""
+        if not rows.size:
             return None
-        rows = self._sample(data, self._states)
-        now = self._values(data, rows)
-        then = self._values(data, rows, earlier.value, "the earlier agent")
-        per_1000 = float(np.abs(now - then).mean() * 1000 / earlier.updates)
-        if agent.target is None:
-            return Motion(per_1000, None, None)
-        reward = np.asarray(agent.trained.reward(*data.history[:2]))
-        moves = 1000 * agent.target.tau / agent.target.every
-        allowed = float(moves * np.abs(reward).max())
-        return Motion(per_1000, allowed, _share(per_1000, allowed))
-
-    def _values(
-        self,
-        part: Transitions,
-        rows: Any = slice(None),
-        function: QFunction | None = None,
-        of: str = "the agent",
-    ) -> np.ndarray:
-        """The values of the actions taken in rows, by default by the agent's Q function."""
-        at, action = take(part.observation, rows), np.asarray(part.action)[rows]
-        return values_at(function or self.agent.value, at, action, of)
-
-    def _mean(self, observations: Any, actions: np.ndarray) -> float:
-        return float(values_at(self.agent.value, observations, actions, "the agent").mean())
+        reward = self.agent.trained.reward(np.asarray(part.reward)[rows], part.terminated[rows])
+        return float((self._values(value, part, rows) - np.asarray(reward)).mean())
 
     def _sample(self, data: Transitions, count: int) -> np.ndarray:
         """Some rows, in their order."""
@@ -342,9 +273,9 @@ def _distance(histories: list[History], common: float, grain: float) -> int | No
     found = []
     for history in histories if common <= grain else []:
         reward, terminated, _ = history
-        better = (reward > common + grain) | (
-            terminated & (reward >= common - grain) & (common < -grain)
-        )
+        better = reward > common + grain
+        if common < -grain:
+            better |= terminated & (reward >= common - grain)
         # The first episode may have begun earlier.
         for first, last in itertools.pairwise(history.ends()):
             steps = np.flatnonzero(better[first + 1 : last + 1])
@@ -352,16 +283,9 @@ def _distance(histories: list[History], common: float, grain: float) -> int | No
     return min(found, default=None)
 
 
-def _nearby(space: gym.Space[Any], action: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """Actions with a little noise, within their space."""
-    assert isinstance(space, gym.spaces.Box)
-    noise = NEARBY * (space.high - space.low) / 2 * rng.normal(size=action.shape)
-    return np.clip(action + noise, space.low, space.high).astype(action.dtype)
-
-
-def _ratio(excess: float | None, ordinary: float | None, least: float) -> float | None:
-    """The one divided by the other; None if that is unknown or about 0."""
-    if excess is None or ordinary is None or not 0 < least < abs(ordinary):
+def _ratio(excess: float | None, ordinary: float | None, width: float) -> float | None:
+    """The one divided by the other; None if that is unknown, or the other is about 0."""
+    if excess is None or ordinary is None or not 0 < 0.01 * width < abs(ordinary):
         return None
     return excess / ordinary
 

@@ -28,17 +28,23 @@ def discounted_returns(
 
 
 def tried_actions(
-    observations: np.ndarray, actions: np.ndarray, num_actions: int
+    observations: np.ndarray,
+    actions: np.ndarray,
+    num_actions: int,
+    most: int,
+    rng: np.random.Generator,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The rows of the distinct observations, and a table of the actions taken in each.
+    """Rows of some distinct observations, and a table of the actions taken in each.
 
     Args:
         observations: One observation per row.
         actions: The discrete action taken in each row.
         num_actions: The number of actions.
+        most: The most distinct observations.
+        rng: The generator that chooses them.
 
     Returns:
-        The first row of every distinct observation, and for each of them and every action whether
+        The first row of every chosen observation, and for each of them and every action whether
         the action was taken.
     """
     flat = np.ascontiguousarray(observations).reshape(len(observations), -1)
@@ -46,7 +52,8 @@ def tried_actions(
     _, first, index = np.unique(rows, return_index=True, return_inverse=True)
     tried = np.zeros((len(first), num_actions), bool)
     tried[index, actions] = True
-    return first, tried
+    chosen = rng.permutation(len(first))[:most]
+    return first[chosen], tried[chosen]
 
 
 def means_by_tried(values: np.ndarray, tried: np.ndarray) -> tuple[float, float]:

@@ -44,9 +44,7 @@ class Signal(Group):
     question = "What can the rewards teach?"
 
     transitions: Annotated[int, "transitions"]
-    lowest_reward: float
     highest_reward: float
-    terminations: int
     informative: Annotated[int, "terminal, or with an uncommon reward"]
     low: Annotated[float, "lowest possible value"]
     high: Annotated[float, "highest possible value"]
@@ -72,7 +70,6 @@ class Belief(Group):
     unknown = "unknown: it needs an environment, or data with the ends of episodes"
 
     source: Annotated[str, "returns from"]
-    states: int
     estimate: Annotated[float, "mean estimate"]
     followed: Annotated[float, "mean return that followed"]
     overestimation: Annotated[float, "estimate minus return"]
@@ -86,19 +83,16 @@ class Belief(Group):
 class Untried(Group):
     """Values of the actions in the data and of others in the same states, on the trained scale.
 
-    `nearby` actions are seen ones with a little noise, for continuous actions only. `policy` is the
-    value of the policy's own actions. `advantage` is `unseen - seen` and `pull` is `policy - seen`,
-    both in units of the signal's width. For `pull` the unit is the width plus the distance of
-    `seen` from the possible range.
+    `policy` is the value of the policy's own actions. `advantage` is `unseen - seen` and `pull` is
+    `policy - seen`, both in units of the signal's width. For `pull` the unit is the width plus the
+    distance of `seen` from the possible range.
     """
 
     question = "Does it look at what it has not tried?"
     unknown = "unknown: it needs a replay or data"
 
-    states: int
     seen: Annotated[float, "value of actions in the data"]
     unseen: Annotated[float | None, "value of others in the same states"]
-    nearby: Annotated[float | None, "value of actions nearby, if continuous"]
     policy: Annotated[float, "value of the policy's actions"]
     advantage: Annotated[float | None, "others minus data, in units of the range"]
     pull: Annotated[float | None, "policy minus data, in units of the range"]
@@ -178,40 +172,6 @@ class InitialValues(Group):
 
 
 @dataclass(frozen=True)
-class Disagreement(Group):
-    """The standard deviation between critics or members, on the primal scale.
-
-    `seen` is that for actions in the data, `unseen` that for random ones. `share` is `seen` in
-    units of the possible range.
-    """
-
-    question = "Do its members agree? (on the primal scale)"
-    unknown = "there is one critic, or its critics cannot be read one by one"
-
-    count: Annotated[int, "members"]
-    seen: Annotated[float, "disagreement about actions in the data"]
-    unseen: Annotated[float, "disagreement about random actions"]
-    share: float | None
-
-
-@dataclass(frozen=True)
-class Motion(Group):
-    """The mean change of values in 1,000 updates, and what the target rule allows.
-
-    A whole move of the target network passes rewards on by one step, so it moves a value by the
-    largest reward at most. `allowed` is that times the moves in 1,000 updates, and `share` is the
-    change divided by it.
-    """
-
-    question = "Is it moving?"
-    unknown = "unknown: it needs an earlier Q function"
-
-    per_1000: Annotated[float, "change of values in 1,000 updates"]
-    allowed: Annotated[float | None, "what the target rule allows"]
-    share: float | None
-
-
-@dataclass(frozen=True)
 class Numbers:
     """All numbers of a diagnosis; `Diagnosis` explains the fields."""
 
@@ -223,8 +183,6 @@ class Numbers:
     untried: Untried | None
     ends: Ends | None
     start: InitialValues
-    members: Disagreement | None
-    motion: Motion | None
 
 
 # The group in each field, in the order of the table.
@@ -234,6 +192,4 @@ QUESTIONS: dict[str, type[Group]] = {
     "untried": Untried,
     "ends": Ends,
     "start": InitialValues,
-    "members": Disagreement,
-    "motion": Motion,
 }

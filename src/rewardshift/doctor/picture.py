@@ -1,12 +1,10 @@
 """The picture of a diagnosis: estimates against returns, and seen against unseen actions."""
 
-from collections.abc import Sequence
-
 import numpy as np
 
 from rewardshift.doctor.diagnosis import Diagnosis
 from rewardshift.errors import needs, plain
-from rewardshift.pictures import BLUE, GREEN, ORANGE, PURPLE, WIDTH, as_file, drawing
+from rewardshift.pictures import BLUE, GREEN, ORANGE, WIDTH, as_file, drawing
 
 with needs("paper"):
     from matplotlib.axes import Axes
@@ -17,28 +15,17 @@ with needs("paper"):
 KINDS = {
     "seen": ("in the data", BLUE),
     "policy": ("the policy's", GREEN),
-    "nearby": ("nearby", PURPLE),
     "unseen": ("others", ORANGE),
 }
 
 
-def draw(found: Diagnosis, history: Sequence[tuple[int, Diagnosis]] = (), title: str = "") -> bytes:
-    """The diagnosis as a PNG.
-
-    Args:
-        found: The diagnosis.
-        history: Earlier ones with their steps, as a `DoctorCallback` keeps them: with two or more,
-            the values of seen and unseen actions are drawn over time.
-        title: A title.
-    """
+def draw(found: Diagnosis, title: str = "") -> bytes:
+    """The diagnosis as a PNG, with a title."""
     with drawing():
         canvas = Figure(figsize=(WIDTH, 3.2), layout="constrained")
         left, right = canvas.subplots(1, 2)
         _estimates(left, found)
-        if len(history) > 1:
-            _over_time(right, history)
-        else:
-            _bars(right, found)
+        _bars(right, found)
         for axis in (left, right):
             axis.yaxis.set_major_formatter(StrMethodFormatter("{x:,g}"))
         canvas.suptitle(plain(title))
@@ -64,32 +51,14 @@ def _estimates(axis: Axes, found: Diagnosis) -> None:
 def _bars(axis: Axes, found: Diagnosis) -> None:
     axis.set_title("values of actions, in states of the data")
     axis.set_ylabel("mean value")
-    known = _values(found)
+    values = {name: getattr(found.untried, name, None) for name in KINDS}
+    known = {name: value for name, value in values.items() if value is not None}
     if not known:
         _say(axis, "no data to compare with")
         return
     labels, colors = zip(*(KINDS[name] for name in known), strict=True)
     axis.bar(labels, list(known.values()), color=colors)
     axis.axhline(0, color="black", linewidth=0.8)
-
-
-def _over_time(axis: Axes, history: Sequence[tuple[int, Diagnosis]]) -> None:
-    axis.set_title("values of actions, in states of the data")
-    axis.set_xlabel("training steps")
-    axis.locator_params(axis="x", nbins=6)
-    axis.set_ylabel("mean value")
-    for name, (label, color) in KINDS.items():
-        values = ((step, _values(found).get(name)) for step, found in history)
-        points = [(step, value) for step, value in values if value is not None]
-        if points:
-            axis.plot(*zip(*points, strict=True), "o-", ms=3, color=color, label=label)
-    axis.legend(loc="best")
-
-
-def _values(found: Diagnosis) -> dict[str, float]:
-    """The known values of actions of each kind."""
-    values = {name: getattr(found.untried, name, None) for name in KINDS}
-    return {name: value for name, value in values.items() if value is not None}
 
 
 def _say(axis: Axes, words: str) -> None:

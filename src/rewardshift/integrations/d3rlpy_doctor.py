@@ -145,13 +145,10 @@ def _transitions(dataset: ReplayBuffer, rng: np.random.Generator) -> Transitions
             break
         chosen.append(every[number])
         count += len(every[number])
-    observation, action, following, ended = _joined(_columns, chosen)
-    reward, terminated, _ = _joined(_rewards, chosen)
-    if action.dtype.kind in "iu" and action.ndim == 2:
-        action = action[:, 0]
+    observation, action, following, reward, terminated, ended = _joined(_columns, chosen)
     return Transitions(
         observation=observation,
-        action=action,
+        action=action[:, 0] if action.dtype.kind in "iu" and action.ndim == 2 else action,
         reward=reward,
         terminated=terminated,
         next_observation=following,
@@ -171,9 +168,8 @@ def _columns(episode: EpisodeBase) -> tuple[np.ndarray, ...]:
     """The transitions of an episode; d3rlpy does not keep what follows the last observation."""
     seen, actions = np.asarray(episode.observations), np.asarray(episode.actions)
     count = episode.transition_count
-    last = np.arange(count) == count - 1
     following = seen[np.minimum(np.arange(1, count + 1), len(seen) - 1)]
-    return seen[:count], actions[:count], following, last
+    return seen[:count], actions[:count], following, *_rewards(episode)
 
 
 def _rewards(episode: EpisodeBase) -> tuple[np.ndarray, ...]:

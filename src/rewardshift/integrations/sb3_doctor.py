@@ -25,14 +25,16 @@ from rewardshift.doctor import (
     Transitions,
     diagnose,
 )
+from rewardshift.doctor.agent_view import QFunction
+from rewardshift.doctor.transitions import check_env
 from rewardshift.errors import InputError, needs, one_line, shown
 from rewardshift.integrations.sb3_critics import (
     READABLE,
-    Critics,
-    critics_of,
-    fresh_critics,
+    fresh_q_function,
     policy_actions,
+    q_function,
 )
+from rewardshift.integrations.sb3_members import RandomRewardShift
 from rewardshift.integrations.sb3_wrapper import KEPT, check, shifts_around
 from rewardshift.probe import same_randomness
 from rewardshift.shift import Shift, as_single_shift
@@ -42,7 +44,6 @@ with needs("sb3"):
     from stable_baselines3.common.callbacks import BaseCallback
     from stable_baselines3.common.off_policy_algorithm import OffPolicyAlgorithm
     from stable_baselines3.common.type_aliases import TrainFrequencyUnit
-    from stable_baselines3.common.vec_env import VecEnv
 
 
 def doctor(
@@ -60,14 +61,15 @@ def doctor(
         env: An environment for episodes of the policy, or its registered name: not one that the
             model trains in. A shift around it is undone.
         shift: The shift that the model was trained with; by default that around its environments.
-        earlier: The Q function of an earlier time, for the movement; see `DoctorCallback`.
+        earlier: The Q function of an earlier time, for terminal values that are still being
+            learned; a `DoctorCallback` gives it.
         options: `episodes`, `steps`, `states` and `seed` of `diagnose`.
 
     >>> from stable_baselines3 import DQN
     >>> model = DQN("MlpPolicy", "CartPole-v1", learning_starts=50, seed=0).learn(200)
     >>> found = doctor(model, "CartPole-v1", episodes=1)
-    >>> found.untried.states, found.signal.high
-    (200, 100.0)
+    >>> found.belief.source, found.signal.high
+    ('episodes', 100.0)
     """
     agent = replace(agent_view(model, shift), earlier=earlier)
     data = _replay(model, _own_shift(model, shift))
@@ -111,13 +113,12 @@ class DoctorCallback(BaseCallback):
             "states": checked("states", Count, states),
         }
         self.history: list[tuple[int, Diagnosis]] = []
-        self._before: tuple[Critics, int] | None = None
+        self._before: tuple[QFunction, int] | None = None
 
     def _init_callback(self) -> None:
         check(self.model)
-        agent_view(self.model)
-        with same_randomness(), _opened(self.model, self._env):
-            pass
+        with same_randomness(), _opened(self.model, self._env) as made:
+            check_env(agent_view(self.model), made, seed=0)
         self._next = self.num_timesteps + self._every
 
     def _on_step(self) -> bool:
@@ -130,10 +131,10 @@ class DoctorCallback(BaseCallback):
     def _look(self) -> None:
         earlier, now = None, int(self.model._n_updates)
         if self._before is not None:
-            critics, then = self._before
-            earlier = Earlier(critics.value, now - then)
+            before, then = self._before
+            earlier = Earlier(before, now - then)
         found = doctor(self.model, self._env, earlier=earlier, **self._size)
-        self._before = critics_of(self.model, frozen=True), now
+        self._before = q_function(self.model, frozen=True), now
         self.history.append((self.num_timesteps, found))
         for name, value in found.scalars().items():
             self.logger.record(f"doctor/{name}", value)
@@ -148,29 +149,26 @@ def agent_view(model: BaseAlgorithm, shift: float | Shift | None = None) -> Agen
             f"{type(model).__name__} learns on policy and has no Q function: the doctor takes"
             f" {READABLE}"
         )
-    critics, fresh = critics_of(model), fresh_critics(model)
     own, sigma = _own_shift(model, shift), _divisor(model)
     trained = Shift(own.bias / sigma, own.scale / sigma, model.gamma, own.terminal)
+    outside = sigma != 1.0
+    if isinstance(model, RandomRewardShift):  # which shifts what a normaliser has rescaled
+        own, outside = model.members[model.leader], False
+        trained = replace(own, scale=own.scale / sigma)
     space: gym.Space[Any] = model.action_space
     continuous = isinstance(space, gym.spaces.Box)
     if isinstance(space, gym.spaces.Box) and space.is_bounded():
         space = gym.spaces.Box(-1.0, 1.0, space.shape, np.float32)  # as in a replay buffer
-
-    def members(observations: Any, actions: np.ndarray) -> np.ndarray:
-        values = critics.each(observations, actions)
-        return np.asarray(trained.to_primal(values.astype(np.float64)))
-
     return AgentView(
-        value=critics.value,
+        value=q_function(model),
         act=partial(policy_actions, model),
         actions=space,
         gamma=model.gamma,
         shift=trained,
-        members=members,
-        fresh=None if fresh is None else fresh.value,
+        fresh=fresh_q_function(model),
         target=_target(model),
         env_action=model.policy.unscale_action if continuous else int,
-        normaliser="none" if sigma == 1.0 else "outside",
+        normaliser="outside" if outside else "none",
     )
 
 
@@ -193,47 +191,27 @@ def _own_shift(model: BaseAlgorithm, given: float | Shift | None) -> Shift:
 
 
 def _target(model: Any) -> Target | None:
-    """The rule of the target network, in updates; None before the first episode of some."""
-    updates, tau = int(model._n_updates), float(model.tau)
-    n_step = int(getattr(model.replay_buffer, "n_steps", 1))
-    if not isinstance(model.action_space, gym.spaces.Discrete):
-        return Target(tau, _every(model), updates, n_step)
-    # Stable-Baselines3's DQN moves the target network between its rounds of training.
+    """The rule of the target network; None while nobody knows how long an episode is."""
     steps = float(model.train_freq.frequency)
     if model.train_freq.unit == TrainFrequencyUnit.EPISODE:
         if not model._episode_num:
             return None
         steps *= model.num_timesteps / model._episode_num
-    each_round, interval = _updates_in_round(model, steps), int(model.target_update_interval)
-    moves = steps / (interval if _is_sbx(model) else max(1, interval // model.n_envs))
-    if moves <= 1:
-        return Target(tau, each_round / moves, updates, n_step)
-    # Between two rounds the online network stays, so the moves of one add up to one.
-    return Target(1 - (1 - tau) ** moves, each_round, updates, n_step)
-
-
-def _every(model: Any) -> float:
-    """Updates between two moves of the target network of an actor-critic."""
-    if _is_sbx(model):
-        return 1.0  # its `policy_delay` is the actor's alone
-    if hasattr(model, "policy_delay"):
-        return float(model.policy_delay)
-    # SAC counts anew in every round, and moves it in the first update.
-    steps, interval = model.train_freq.frequency, int(model.target_update_interval)
-    if interval == 1 or model.train_freq.unit == TrainFrequencyUnit.EPISODE:
-        return float(interval)
-    each_round = _updates_in_round(model, steps)
-    return each_round / math.ceil(each_round / interval)
-
-
-def _updates_in_round(model: Any, steps: float) -> float:
-    """The updates after so many steps; -1 gradient steps are as many as there were steps."""
-    given = model.gradient_steps
-    return max(1, given if given >= 0 else steps * model.n_envs)
-
-
-def _is_sbx(model: Any) -> bool:
-    return hasattr(model.policy, "qf_state")
+    given, is_sbx = model.gradient_steps, hasattr(model.policy, "qf_state")
+    each_round = max(1, given if given >= 0 else steps * model.n_envs)  # updates after the steps
+    tau, interval = float(model.tau), int(getattr(model, "target_update_interval", 1))
+    if isinstance(model.action_space, gym.spaces.Discrete):
+        # It moves between the rounds. There the online network stays, so several moves add up.
+        moves = steps / (interval if is_sbx else max(1, interval // model.n_envs))
+        tau, every = 1 - (1 - tau) ** max(1.0, moves), each_round / min(1.0, moves)
+    elif is_sbx:
+        every = 1.0  # its `policy_delay` is the actor's alone
+    elif hasattr(model, "policy_delay"):
+        every = float(model.policy_delay)
+    else:  # SAC counts anew in every round, and moves it in the first update
+        every = each_round / math.ceil(each_round / interval)
+    n_step = int(getattr(model.replay_buffer, "n_steps", 1))
+    return Target(tau, every, int(model._n_updates), n_step)
 
 
 def _stored(model: Any) -> int:
@@ -250,44 +228,39 @@ def _replay(model: Any, shift: Shift) -> Transitions:
             " load_replay_buffer, first"
         )
 
-    def flat(array: Any) -> Any:
+    def rows(array: Any, space: gym.Space[Any] | None = None) -> Any:
         if isinstance(array, dict):
-            return {name: flat(part) for name, part in array.items()}
-        return array[:size].reshape(-1, *array.shape[2:])
+            return {name: rows(part) for name, part in array.items()}
+        flat = array[:size].reshape(-1, *array.shape[2:])
+        # A replay holds discrete observations and actions in a column.
+        return flat[:, 0] if isinstance(space, gym.spaces.Discrete) else flat
 
-    def seen(array: Any) -> Any:
-        # A replay holds the numbers of discrete observations in a column.
-        discrete = isinstance(model.observation_space, gym.spaces.Discrete)
-        return flat(array)[:, 0] if discrete else flat(array)
-
-    def in_order(array: np.ndarray) -> np.ndarray:
-        # One environment after the other, from the oldest step to the newest: it goes around.
-        return np.roll(array, -buffer.pos, axis=0).T.reshape(-1)
-
-    dones, actions = buffer.dones[:size] > 0, flat(buffer.actions)
-    terminated = dones & (buffer.timeouts[:size] == 0)
-    rewards = buffer.rewards[:size].astype(np.float64)
-    reward = np.asarray(shift.to_primal_reward(rewards, terminated))
-    ended = in_order(dones)
-    ended[size - 1 :: size] = True
+    observations = partial(rows, space=model.observation_space)
+    dones = rows(buffer.dones) > 0
+    terminated = dones & (rows(buffer.timeouts) == 0)
+    reward = shift.to_primal_reward(rows(buffer.rewards).astype(np.float64), terminated)
+    # From the oldest step to the newest: the buffer goes around.
+    steps = np.roll(np.arange(size), -buffer.pos)
+    in_order = (steps * buffer.n_envs + np.arange(buffer.n_envs)[:, None]).reshape(-1)
+    ended = dones[in_order]
+    ended[size - 1 :: size] = True  # one environment comes after the other
+    older = np.zeros(size, bool)
+    older[steps[: size // 2]] = True
     compact = getattr(buffer, "optimize_memory_usage", False)
-    age = (buffer.pos - 1 - np.arange(size)) % size  # 0 is the newest: it goes around
     return Transitions(
-        observation=seen(buffer.observations),
-        action=actions[:, 0] if isinstance(model.action_space, gym.spaces.Discrete) else actions,
-        reward=reward.reshape(-1),
-        terminated=terminated.reshape(-1),
-        next_observation=None if compact else seen(buffer.next_observations),
-        whole=History(in_order(reward), in_order(terminated), ended),
-        settled=np.repeat(age >= size / 2, buffer.n_envs),
+        observation=observations(buffer.observations),
+        action=rows(buffer.actions, model.action_space),
+        reward=reward,
+        terminated=terminated,
+        next_observation=None if compact else observations(buffer.next_observations),
+        whole=History(reward[in_order], terminated[in_order], ended),
+        settled=np.repeat(older, buffer.n_envs),
     )
 
 
 @contextlib.contextmanager
 def _opened(model: BaseAlgorithm, env: Any) -> Iterator[gym.Env[Any, Any]]:
     """The environment for the episodes; one made here of a name is closed."""
-    if isinstance(env, VecEnv):
-        raise InputError(f"the doctor takes one environment or its name, got the VecEnv {env}")
     if isinstance(env, str):
         try:
             made = gym.make(env)

@@ -16,7 +16,7 @@ from rewardshift.checks import Natural, checked
 from rewardshift.errors import InputError, needs, shown
 from rewardshift.integrations.sb3_curiosity import CuriousReplayBuffer
 from rewardshift.integrations.sb3_wrapper import shifts_around
-from rewardshift.shift import Shift, as_shift
+from rewardshift.shift import Shift, as_shift, as_single_shift
 from rewardshift.wrappers import refuse_second_shift
 
 with needs("sb3"):
@@ -75,36 +75,37 @@ class RandomRewardShift(OffPolicyAlgorithm):
             self._draw_leader()
 
     def _check(self) -> None:
-        """Refuses what cannot work, and gives each shift the model's discount."""
+        """Refuses what cannot work, and makes the members."""
         self.lead_steps = checked("lead_steps", Natural, self.lead_steps)
         self.lead_episodes = checked("lead_episodes", Natural, self.lead_episodes)
         name, many = type(self).__name__, isinstance(self.shifts, list | tuple | np.ndarray)
-        given = list(map(as_shift, self.shifts if many else [self.shifts]))
-        if not given:
+        self.members = list(map(self._member, self.shifts if many else [self.shifts]))
+        if not self.members:
             raise InputError(f"{name} needs a shift for each member, as shifts=(-0.5, 0.0, 0.5)")
-        gamma = self.gamma if self.gamma < 1 else None
-        for shift in given:
-            if shift.gamma not in (None, gamma):
-                raise InputError(
-                    f"the discount of a shift must be the model's, gamma={self.gamma}, or left"
-                    f" out, got {shift}"
-                )
-            if shift.terminal == "goal" and self.replay_buffer_class is CuriousReplayBuffer:
-                raise InputError(
-                    "terminal='goal' knows goals by their rewards, which a CuriousReplayBuffer"
-                    f" changes: use 'zero' or 'absorbing', got {shift}"
-                )
-        self.members = [replace(shift, gamma=gamma) for shift in given]
-        for shift in self.members:
-            shift.need_discount()
-            if max(getattr(self, "n_steps", 1), self.replay_buffer_kwargs.get("n_steps", 1)) > 1:
-                shift.multistep_return(0.0, 1)  # refuses what has none
         base = self.policy_aliases["MlpPolicy"]
         if not issubclass(self.policy_class, base):
             raise InputError(
                 f"{name} takes {', '.join(self.policy_aliases)} or a class that extends"
                 f" {base.__module__}.{base.__name__}, got {shown(self.policy_class)}"
             )
+
+    def _member(self, given: Any) -> Shift:
+        """A member's shift with the model's discount."""
+        shift, gamma = as_shift(given), self.gamma if self.gamma < 1 else None
+        if shift.gamma not in (None, gamma):
+            raise InputError(
+                f"the discount of a shift must be the model's, gamma={self.gamma}, or left out,"
+                f" got {shift}"
+            )
+        if shift.terminal == "goal" and self.replay_buffer_class is CuriousReplayBuffer:
+            raise InputError(
+                "terminal='goal' knows goals by their rewards, which a CuriousReplayBuffer changes:"
+                f" use 'zero' or 'absorbing', got {shift}"
+            )
+        member = as_single_shift(replace(shift, gamma=gamma))
+        if max(getattr(self, "n_steps", 1), self.replay_buffer_kwargs.get("n_steps", 1)) > 1:
+            member.multistep_return(0.0, 1)  # refuses what has none
+        return member
 
     @staticmethod
     def _wrap_env(env: Any, verbose: int = 0, monitor_wrapper: bool = True) -> VecEnv:

@@ -206,20 +206,21 @@ def check(model: BaseAlgorithm) -> None:
     wrapper = _wrapper_around(venv)
     if wrapper is not None and wrapper._auto:
         wrapper._keep_with(model)
-    shifts = shifts_around(venv)
+    shifts, buffer = shifts_around(venv), getattr(model, "replay_buffer", None)
     for shift in shifts:
-        if shift.credits_ends and shift.gamma != gamma:
+        if not shift.credits_ends:
+            continue
+        if shift.gamma != gamma:
             raise InputError(
                 f"the model has gamma={gamma}, but its environments are shifted by {shift}:"
                 f" terminal={shift.terminal!r} needs the same discount in both"
             )
-        buffer = getattr(model, "replay_buffer", None)
-        if shift.credits_ends and not getattr(buffer, "handle_timeout_termination", True):
+        if not getattr(buffer, "handle_timeout_termination", True):
             raise InputError(
                 "the replay buffer has handle_timeout_termination=False, so it takes time limits"
                 f" for ends, which terminal={shift.terminal!r} does not credit: set it to True"
             )
-        if shift.credits_ends and not getattr(buffer, "copy_info_dict", True):
+        if not getattr(buffer, "copy_info_dict", True):
             raise InputError(UNKNOWN_ENDS)
     kept = getattr(model, KEPT, None)
     if kept and set(shifts) != {Shift(**kept)}:

@@ -2,7 +2,6 @@
 
 import contextlib
 from collections.abc import Iterator
-from functools import partial
 from pathlib import Path
 from typing import Any, Unpack
 
@@ -11,12 +10,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from rewardshift.agents.base import Agent
 from rewardshift.doctor import (
     AgentView,
     Diagnosis,
     Earlier,
-    History,
     Options,
     Target,
     Transitions,
@@ -33,13 +30,12 @@ from rewardshift.envs.tasks import (
 )
 from rewardshift.errors import InputError
 from rewardshift.files import as_path
+from rewardshift.training.budgets import OnlineBudget
 from rewardshift.training.checkpoint import Checkpoints
 from rewardshift.training.config import RunConfig
 from rewardshift.training.policy import Policy
 from rewardshift.training.replay import record_type
 from rewardshift.training.run_folder import how_to_resume, read_config
-
-KEPT = 20_000  # transitions of a replay that are looked at
 
 
 def doctor(
@@ -69,14 +65,15 @@ def doctor(
 
 def _policies(folder: Path, config: RunConfig, row: int) -> list[Policy]:
     """The policies of a row: untrained, and at every kept checkpoint."""
-    agent, spec = config.agent, config.spec
+    agent, spec, seed = config.agent, config.spec, config.seeds[row]
     if getattr(agent, "intrinsic", None) is not None:
         raise InputError(
             "the agent adds an intrinsic reward, so its values cannot be compared with returns;"
             " the doctor takes runs without one"
         )
-
-    fresh, rows = _fresh(agent, spec, config.seeds[row]), len(config.seeds)
+    # As a training of this seed begins.
+    fresh = agent.init(jax.random.split(jax.random.key(seed))[0], spec)
+    rows = len(config.seeds)
     template = jax.tree.map(lambda leaf: np.empty((rows, *leaf.shape), leaf.dtype), fresh)
     kept = Checkpoints(folder / "checkpoints", config.digests).agents(template)
     if not kept:
@@ -86,43 +83,27 @@ def _policies(folder: Path, config: RunConfig, row: int) -> list[Policy]:
     trained = [(step, jax.tree.map(lambda leaf: jnp.asarray(leaf[row]), one)) for step, one in kept]
     if hasattr(fresh, "normaliser"):  # which has seen nothing at first
         fresh = fresh._replace(normaliser=trained[-1][1].normaliser)
-    seed = config.seeds[row]
-    return [
-        Policy(agent, spec, state, config.env, seed, step) for step, state in [(0, fresh), *trained]
-    ]
-
-
-# The agent is static and the state is not, so that seeds and checkpoints share what is compiled.
-@partial(jax.jit, static_argnums=(0, 1))
-def _fresh(agent: Agent, spec: TaskSpec, seed: Any) -> Any:
-    """The agent's state before its first update, as a training of this seed begins."""
-    return agent.init(jax.random.split(jax.random.key(seed))[0], spec)
-
-
-@partial(jax.jit, static_argnums=0)
-def _greedy(agent: Agent, state: Any, observations: Any) -> Any:
-    return jax.vmap(lambda observation: agent.greedy(state, observation))(observations)
+    states = [(0, fresh), *trained]
+    return [Policy(agent, spec, state, config.env, seed, step) for step, state in states]
 
 
 def _agent_view(config: RunConfig, policies: list[Policy]) -> AgentView:
     """The last policy as the doctor sees it; the one before it is its past."""
-    fresh, *before, last = policies
+    *_, before, last = policies
     agent, spec = config.agent, config.spec
     leader = int(getattr(getattr(last.state, "lead", None), "leader", 0))
     warm_up = agent.warm_up if config.data is None else 0
-    updates = max(0, last.step - warm_up)
+    updates, until = (max(0, policy.step - warm_up) for policy in (last, before))
     tau, n_step = getattr(agent, "tau", None), getattr(agent, "n_step", 1)
-    since = updates - max(0, before[-1].step - warm_up) if before else 0
     return AgentView(
         value=_leading(last, leader),
-        act=lambda seen: spec.own_scale(np.asarray(_greedy(agent, last.state, seen))),
+        act=lambda seen: np.asarray(last.act(seen)),
         actions=_own_actions(spec),
         gamma=agent.gamma,
         shift=last.shifts[leader],
-        members=lambda observations, actions: last.value(observations, actions).primal,
-        fresh=_leading(fresh, leader),
+        fresh=_leading(policies[0], leader),
         target=None if tau is None else Target(tau, agent.period, updates, n_step),
-        earlier=Earlier(_leading(before[-1], leader), since) if before else None,
+        earlier=None if before.step == 0 else Earlier(_leading(before, leader), updates - until),
         agent_observation=lambda raw: flatten(raw, spec),
         env_action=lambda action: int(action) if np.ndim(action) == 0 else action,
     )
@@ -141,39 +122,32 @@ def _own_actions(spec: TaskSpec) -> gym.Space[Any]:
 
 
 def _data(folder: Path, config: RunConfig, row: int) -> Transitions:
-    """The transitions that the run learned from."""
-    if config.data is None:
-        return _replay(folder, config, row)
-    data = config.data.load()
-    return Transitions(
-        observation=data.observation,
-        action=data.action,
-        reward=data.reward,
-        terminated=data.terminated,
-        next_observation=data.next_observation,
-    )
-
-
-def _replay(folder: Path, config: RunConfig, row: int) -> Transitions:
-    """A sample of the replay, with the rewards of all of it."""
-    spec, rng = config.spec, np.random.default_rng(0)
-    checkpoints = Checkpoints(folder / "checkpoints", config.digests, record_type(spec))
-    parts = [part[row].copy() for part in checkpoints.transitions()]
+    """The transitions that the run learned from, in a data set or in its replay."""
+    if config.data is not None:
+        data = config.data.load()
+        return Transitions(
+            observation=data.observation,
+            action=data.action,
+            reward=data.reward,
+            terminated=data.terminated,
+            next_observation=data.next_observation,
+        )
+    spec, place = config.spec, folder / "checkpoints"
+    segments = Checkpoints(place, config.digests, record_type(spec)).transitions()
+    parts = [segment[row].copy() for segment in segments]
     if not parts:
         raise InputError(f"the last checkpoint of the run in {str(folder)!r} has no replay")
-    mine = np.concatenate(parts)
-    capacity = getattr(config.budget, "capacity", KEPT)
-    chosen = np.flatnonzero(rng.random(len(mine)) < KEPT / min(config.budget.steps, capacity))
-    rows, age = mine[chosen], len(mine) - 1 - chosen
-    size = min(len(mine), capacity)  # a checkpoint keeps some that have left the replay
-    actions = rows["action"]
+    kept, budget = np.concatenate(parts), config.budget
+    assert isinstance(budget, OnlineBudget)
+    size = min(len(kept), budget.capacity)  # a checkpoint keeps some that have left the replay
+    age, action = np.arange(len(kept))[::-1], kept["action"]
     return Transitions(
-        observation=rows["observation"],
-        action=spec.own_scale(actions) if spec.action_size else actions,
-        reward=rows["reward"],
-        terminated=rows["terminated"] != 0,
-        next_observation=rows["next_observation"],
-        whole=History(mine["reward"], mine["terminated"] != 0, mine["ended"] != 0),
+        observation=kept["observation"],
+        action=spec.own_scale(action) if spec.action_size else action,
+        reward=kept["reward"],
+        terminated=kept["terminated"] != 0,
+        next_observation=kept["next_observation"],
+        ended=kept["ended"] != 0,
         settled=(age >= size / 2) & (age < size),
     )
 

@@ -161,10 +161,8 @@ def values_by_tried(
         state = jax.tree.map(lambda leaf, row=row: leaf[row], states)
         seen, actions = records["observation"], records["action"]
         if num_actions:
-            first, table = tried_actions(seen, actions, num_actions)
-            chosen = rng.permutation(len(first))[:REPLAY_STATES]
-            values = np.asarray(agent.values(state, jnp.asarray(seen[first[chosen]], jnp.float32)))
-            tried = table[chosen]
+            chosen, tried = tried_actions(seen, actions, num_actions, REPLAY_STATES, rng)
+            values = np.asarray(agent.values(state, jnp.asarray(seen[chosen], jnp.float32)))
         else:
             chosen = rng.permutation(len(seen))[:REPLAY_STATES]
             some, taken = jnp.asarray(seen[chosen], jnp.float32), jnp.asarray(actions[chosen])
