@@ -59,8 +59,6 @@ def test_a_newcomers_round(tmp_path: Path) -> None:
         (["suggest", "--env", "Nope"], "MODULE:ID, where importing MODULE registers ID"),
         (["suggest", "--env", "CartPole-v1", "--gamma", "1"], "gamma must be in [0, 1), got 1.0"),
         (["suggest", "--env", "CartPole-v1", "--steps", "0"], "steps must be a whole number of 1"),
-        (["suggest", "--env", "CartPole-v1", "--tau", "2"], "tau must be in (0, 1], got 2.0"),
-        (["suggest", "--env", "CartPole-v1", "--every", "2"], "needs --agent or --tau"),
         (["suggest", "--data", "nowhere.npz"], "nowhere.npz"),
     ],
 )

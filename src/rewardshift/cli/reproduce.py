@@ -1,7 +1,6 @@
 """The command `reproduce`."""
 
 import os
-import sys
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,6 +9,7 @@ from typing import Annotated, Any, Literal
 import tyro
 from rich.console import Console
 from rich.markup import escape
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Column, Table
 
 import rewardshift.paper  # noqa: F401  registers the figures
@@ -129,23 +129,29 @@ def _print_claims(figure: str, claims: list[dict[str, Any]]) -> None:
 
 
 def run_with_progress(plan: Plan, units: list[Unit], place: Place) -> list[Outcome]:
-    """Runs the units, prints a line for each that ends, and returns the failed ones."""
+    """Runs the units under a bar, prints a line for each that ends, and returns the failed ones."""
     if not units:
         print(f"{plan.figure}: no unit of work is left to do")
         return []
-    failed, started, total = [], time.monotonic(), len(units)
-    _tell(f"{plan.figure}, {plan.preset}: {total} unit{'s' * (total > 1)} of work")
-    for number, outcome in enumerate(run_units(plan, units, place), start=1):
-        unit = outcome.unit
-        name = ", ".join((*unit.tasks, *unit.methods, *(f"seed {seed}" for seed in unit.seeds)))
-        if outcome.error is None:
+    console, total, started = Console(stderr=True), len(units), time.monotonic()
+    columns = (
+        TextColumn("{task.description}", markup=False),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn("units of work,"),
+        TimeElapsedColumn(),
+    )
+    failed = []
+    with Progress(*columns, console=console, transient=not console.is_terminal) as bar:
+        task = bar.add_task(f"{plan.figure}, {plan.preset}", total=total)
+        for number, outcome in enumerate(run_units(plan, units, place), start=1):
+            unit = outcome.unit
+            name = ", ".join((*unit.tasks, *unit.methods, *(f"seed {seed}" for seed in unit.seeds)))
             left = duration((time.monotonic() - started) / number * (total - number))
-            _tell(f"{number}/{total} done, about {left} left: {name}")
-        else:
-            failed.append(outcome)
-            _tell(f"failed: {name}\n{outcome.error.rstrip()}")
+            text = f"{number}/{total} done, about {left} left: {name}"
+            if outcome.error is not None:
+                failed.append(outcome)
+                text = f"failed: {name}\n{outcome.error.rstrip()}"
+            bar.console.print(text, markup=False, highlight=False, soft_wrap=True)
+            bar.advance(task)
     return failed
-
-
-def _tell(text: str) -> None:
-    print(text, file=sys.stderr, flush=True)
