@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from test_cli import COMMAND
 
 from rewardshift import BCQ, DQN, OnlineBudget
-from rewardshift.cli.progress import counting_bar
+from rewardshift.cli import main
 from rewardshift.data.writing import check_target
 from rewardshift.envs.tasks import TaskSpec
 from rewardshift.errors import InputError
@@ -55,12 +55,12 @@ def test_a_data_set_stays_in_minaris_folder(name: str, minari_root: Path) -> Non
     assert target.resolve() != minari_root.resolve()
 
 
-@pytest.mark.parametrize("name", MARKUP)
+@pytest.mark.parametrize("name", [name for name in MARKUP if "/" not in name])
 def test_a_name_is_no_markup_for_the_terminal(
-    name: str, capsys: pytest.CaptureFixture[str]
+    name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    with counting_bar(name, 1, "steps") as count:
-        count(1, list)
+    line = ["train", "dqn", "--env", "CartPole-v1", "--steps", "2", "--batch-size", "2"]
+    assert main([*line, "--evaluation-episodes", "1", "--out", str(tmp_path / name)]) == 0
     assert capsys.readouterr().err.count(name) == 1
 
 

@@ -112,7 +112,7 @@ def test_a_damaged_structure_is_refused(structure: tuple[Any, ...]) -> None:
 
 
 def test_a_structure_of_another_size_is_refused_without_being_built() -> None:
-    body = probe_spec(partial(Rooms, spaces.Discrete(5))).to_json()
+    body = probe_spec(partial(Rooms, spaces.Discrete(5)))._asdict()
     assert TaskSpec.from_json(json.loads(json.dumps(body))).structure == ("Discrete", 5, 0)
     for changed in ({"structure": ["Box", [2**20, 2**20]]}, {"features": 6}):
         with pytest.raises(ValueError, match="its observations do not have"):

@@ -113,8 +113,11 @@ class Agent(ABC):
         return 0
 
     def exploration(self, step: int, steps: int) -> Any:
-        """The amount of exploration at a step of a training with `steps` steps, for `act`."""
-        return 0.0
+        """The amount of exploration at a step of a training with `steps` steps, for `act`.
+
+        By default this is whether the step is in the warm-up.
+        """
+        return step < self.warm_up
 
     def draws(self, spec: TaskSpec) -> int:
         """The number of random numbers that `act` takes."""

@@ -238,7 +238,3 @@ class ActorCritic(Online):
 
         (total, q), gradient = jax.value_and_grad(loss, has_aux=True)(critics.parameters)
         return critics.step(gradient, optax.adam(self.learning_rate)), {"loss": total, "q": q}
-
-    def exploration(self, step: int, steps: int) -> bool:
-        """Whether the step is in the warm-up, with random actions."""
-        return step < self.warm_up

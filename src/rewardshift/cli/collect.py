@@ -5,9 +5,10 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import tyro
+from rich.console import Console
+from rich.progress import Progress
 
 from rewardshift.cli.parts import command
-from rewardshift.cli.progress import counting_bar
 from rewardshift.data.writing import check_env, check_target, write_minari
 from rewardshift.lab.provenance import made_with
 from rewardshift.training.collection import collect
@@ -50,8 +51,9 @@ def collect_data(
         "random_actions": random_actions,
         "seed": seed,
     }
-    with counting_bar(id, transitions, "transitions") as count:
-        dataset = collect(policy, **settings, on_progress=lambda n, seen: count(n, lambda: seen))
+    with Progress(console=Console(stderr=True)) as bar:
+        task = bar.add_task(id, total=transitions)
+        dataset = collect(policy, **settings, on_progress=lambda n: bar.update(task, completed=n))
     given = {**settings, "run_seed": policy.seed}
     options = [f"--{name.replace('_', '-')}={value}" for name, value in given.items()]
     modules = sorted(foreign_modules(part_to_json(config.agent)))

@@ -4,6 +4,7 @@ The flags of `train` are the fields of the agent's and the budget's own dataclas
 docstrings are the help. Only the settings of a run belong to the command line.
 """
 
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, is_dataclass, replace
 from functools import partial, reduce
@@ -13,6 +14,8 @@ from typing import Annotated, Any, Generic, TypeVar, get_type_hints
 
 import numpy as np
 import tyro
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
 from rewardshift.agents.base import Agent
 from rewardshift.agents.bcq import BCQ
@@ -21,7 +24,6 @@ from rewardshift.agents.dqn import DQN
 from rewardshift.agents.sac import SAC
 from rewardshift.agents.td3 import TD3
 from rewardshift.auto import Cautious
-from rewardshift.cli.progress import counting_bar
 from rewardshift.data.dataset import Pick, Subset
 from rewardshift.errors import InputError, stop_requests
 from rewardshift.shift import Terminal
@@ -32,6 +34,7 @@ from rewardshift.training.runs import Result, offline_run, online_run, resume
 from rewardshift.training.trainer import OnProgress
 
 Budget = OnlineBudget | OfflineBudget
+SECONDS = 0.5  # between two updates of the bar
 LONG = OnlineBudget(steps=1_000_000, capacity=1_000_000, evaluate_every=5_000)
 
 # The agents by name, each with its default budget, whose type says whether it learns online.
@@ -251,25 +254,47 @@ def _follow(folder: Path, steps: int, start: Callable[[OnProgress], Result]) -> 
         steps: The length of the training.
         start: A function that runs it.
     """
-    with counting_bar(folder.name, steps, "steps") as count:
-        result = start(
-            lambda step, rows: count(step, lambda: [one.evaluation_return for one in _last(rows)])
-        )
+    columns = (
+        TextColumn("{task.description}", markup=False),
+        BarColumn(),
+        TextColumn("{task.completed}/{task.total} steps"),
+        TextColumn("{task.fields[seen]}, {task.fields[speed]:,.0f}/s, left"),
+        TimeRemainingColumn(),
+    )
+    bar = Progress(*columns, console=Console(stderr=True))
+    task = bar.add_task(folder.name, total=steps)
+    last, clock = 0, time.perf_counter()
+
+    def on_progress(step: int, rows: Sequence[Any]) -> None:
+        nonlocal last, clock
+        seconds = time.perf_counter() - clock
+        if seconds < SECONDS and step < steps:
+            return
+        speed = max(0, step - last) / seconds
+        bar.update(task, completed=step, seen=_outcome(rows), speed=speed)
+        bar.start()  # only now: refused work shows no bar
+        last, clock = step, clock + seconds
+
+    try:
+        result = start(on_progress)
+    finally:
+        bar.stop()
     if not result.finished:  # a signal stopped it, whose handler is called later
         print(
             f"stopped at step {result.step}; go on from the last checkpoint with:"
             f" {how_to_resume(folder)}"
         )
         raise KeyboardInterrupt
-    last = _last(result.rows)
-    returns = np.mean([row.evaluation_return for row in last])
-    rates = [rate for row in last if (rate := getattr(row, "success_rate", None)) is not None]
-    success = f", success rate {np.mean(rates):.2f}" if rates else ""
-    seeds = f"{len(last)} seed{'s' * (len(last) > 1)}"
-    print(f"last evaluation: mean return {returns:.2f} over {seeds}{success}")
+    print(f"last evaluation: mean {_outcome(result.rows)}")
     print(f"run:     {folder}")
 
 
-def _last(rows: Sequence[Any]) -> list[Any]:
-    """The rows of the last evaluation, one for each seed."""
-    return [row for row in rows if row.step == rows[-1].step]
+def _outcome(rows: Sequence[Any]) -> str:
+    """The mean return of the last evaluation, and the success rate if there is one, in words."""
+    last = [row for row in rows if row.step == rows[-1].step]
+    if not last:
+        return "return -"
+    rates = [rate for row in last if (rate := getattr(row, "success_rate", None)) is not None]
+    success = f", success rate {np.mean(rates):.2f}" if rates else ""
+    returns = np.mean([row.evaluation_return for row in last])
+    return f"return {returns:.2f} over {len(last)} seed{'s' * (len(last) > 1)}{success}"

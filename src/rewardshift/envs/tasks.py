@@ -61,22 +61,15 @@ class TaskSpec(NamedTuple):
     high: tuple[Finite, ...] = ()
     structure: Structure = ()
 
-    def to_json(self) -> dict[str, Any]:
-        """The fields, without an empty structure."""
-        body = self._asdict()
-        if not self.structure:
-            del body["structure"]
-        return body
-
     @classmethod
     def from_json(cls, body: dict[str, Any]) -> "TaskSpec":
-        """The spec from the result of `to_json`; raises ValueError if it is damaged."""
+        """The spec from its fields as JSON; raises ValueError if it is damaged."""
         kinds = get_type_hints(cls, include_extras=True)
-        del kinds["structure"]
-        if not isinstance(body, dict) or set(body) - {"structure"} != set(kinds):
+        if not isinstance(body, dict) or set(body) != set(kinds):
             raise ValueError(f"a task has the fields {', '.join(kinds)}")
+        del kinds["structure"]  # which `flat_size` checks
         fields = {name: checked(name, kind, body[name]) for name, kind in kinds.items()}
-        spec = cls(**fields, structure=frozen(body.get("structure", ())))
+        spec = cls(**fields, structure=frozen(body["structure"]))
         if flat_size(spec._whole_structure()) != spec.features:
             raise ValueError(f"its observations do not have {spec.features} numbers")
         return spec

@@ -16,9 +16,6 @@ from rewardshift.errors import InputError, blaming, shown
 from rewardshift.training.evaluation import derive_seed
 from rewardshift.training.policy import Policy
 
-# A function of the number of transitions so far and the returns of the finished episodes.
-OnCollected = Callable[[int, list[float]], None]
-
 
 def collect(
     policy: Policy,
@@ -27,7 +24,7 @@ def collect(
     random_actions: float = 0.0,
     seed: int = 0,
     *,
-    on_progress: OnCollected | None = None,
+    on_progress: Callable[[int], None] | None = None,
 ) -> Dataset:
     """Collects a data set with a greedy policy in its environment.
 
@@ -40,7 +37,7 @@ def collect(
         noise: Standard deviation of the noise on continuous actions, on the scale [-1, 1].
         random_actions: The probability of a uniformly random action.
         seed: The seed of the starts of episodes, the noise and the random actions.
-        on_progress: A function to call after every transition.
+        on_progress: A function to call after every transition, with their number so far.
     """
     if not isinstance(policy, Policy):
         raise InputError(f"policy must be a Policy, such as load('FOLDER'), got {shown(policy)}")
@@ -55,21 +52,18 @@ def collect(
     spec, generator = policy.spec, np.random.default_rng(seed)
     behave = partial(_action, policy, noise, random_actions, generator)
     steps: list[Step] = []
-    returns: list[float] = []
+    episodes = 0
     with contextlib.closing(env_maker(policy.env)()) as env:
         while len(steps) < transitions:
             with blaming(f"the environment {env}, when reset after step {len(steps)},"):
-                first, _ = env.reset(seed=derive_seed(seed, len(returns)))
+                first, _ = env.reset(seed=derive_seed(seed, episodes))
             episode = episode_steps(env, behave, first, partial(flatten, spec=spec))
-            total = 0.0
+            episodes += 1
             for step in islice(episode, transitions - len(steps)):
                 own = env.action(step.action) if isinstance(env, UnitBox) else step.action
                 steps.append(step._replace(action=own))
-                total += step.reward
-                if step.terminated or step.truncated or len(steps) == transitions:
-                    returns.append(total)
                 if on_progress is not None:
-                    on_progress(len(steps), returns)
+                    on_progress(len(steps))
     observation, action, reward, following, terminated, truncated = zip(*steps, strict=True)
     dataset = Dataset(
         name=env_name(policy.env),

@@ -34,7 +34,7 @@ from rewardshift.shift import Shift
 from rewardshift.training.budgets import OfflineBudget, OnlineBudget
 from rewardshift.training.hindsight import Hindsight
 
-FORMAT = 9
+FORMAT = 10
 PLAIN = (bool, int, float, str, type(None))
 LONGEST_NAME = 100  # file systems allow 255
 MOST_SEEDS = 2**16  # per run or figure
@@ -116,7 +116,7 @@ class RunConfig(Settings):
             "format": FORMAT,
             "agent": part_to_json(self.agent),
             "env": self.env,
-            "spec": self.spec.to_json(),
+            "spec": self.spec._asdict(),
             "seeds": list(self.seeds),
             "budget": part_to_json(self.budget, typed=False),
             "earlier_steps": list(self.earlier_steps),

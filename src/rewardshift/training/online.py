@@ -93,8 +93,11 @@ class OnlineTrainer(Trainer):
                 result = self.envs.step(action)
             except FOREIGN as error:
                 raise foreign_error(f"{self._name}, in step {self.step + 1},", error) from error
-            self._check(result.next_observation, result.reward)
             self.step += 1
+            seen = (("an observation", result.next_observation), ("a reward", result.reward))
+            for kind, numbers in seen:
+                if numbers.dtype != np.uint8 and not np.isfinite(numbers).all():
+                    raise TrainingError(f"{kind} is not finite after step {self.step}")
             ended = result.terminated | result.truncated
             cut = ended | (self.step == stop)  # the next segment begins with new episodes
             self.replay.add(
@@ -165,12 +168,6 @@ class OnlineTrainer(Trainer):
             actions = self.spec.num_actions
             columns |= values_by_tried(self.agent, self.state, self.replay, actions)
         return columns
-
-    def _check(self, observation: np.ndarray, reward: np.ndarray) -> None:
-        if observation.dtype != np.uint8 and not np.isfinite(observation).all():
-            raise TrainingError(f"an observation is not finite after step {self.step}")
-        if not np.isfinite(reward).all():
-            raise TrainingError(f"a reward is not finite after step {self.step}: {reward}")
 
 
 def one_step(
