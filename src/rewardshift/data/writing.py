@@ -14,11 +14,13 @@ from minari.data_collector import EpisodeBuffer
 from minari.dataset.minari_storage import MinariStorage
 from minari.storage import get_dataset_path
 
-from rewardshift.data.dataset import Dataset
+from rewardshift.data.dataset import FIELDS, Dataset
 from rewardshift.data.minari_sets import PREFIX, check_id
 from rewardshift.envs.tasks import check_imported, find_env
 from rewardshift.errors import InputError, one_line
-from rewardshift.files import writable_folder
+from rewardshift.files import naming, writable_folder
+
+OVERHEAD = 2**14  # bytes that HDF5 adds to an episode, slightly more than measured
 
 
 def check_target(dataset_id: str, folder: Path | None = None) -> Path:
@@ -73,6 +75,10 @@ def write_minari(dataset: Dataset, target: Path, spec: EnvSpec, about: Mapping[s
     target.parent.mkdir(parents=True, exist_ok=True)
     # Written beside its place and then moved there, so that no partial data set is ever found.
     with tempfile.TemporaryDirectory(dir=target.parent, prefix=".") as beside:
+        size = sum(getattr(dataset, field).nbytes for field in FIELDS)
+        # As much as it takes, first: HDF5 crashes on a full disk.
+        with naming(target), tempfile.TemporaryFile(dir=beside) as room:
+            room.write(bytes(size + OVERHEAD * len(dataset.episodes)))
         whole = Path(beside) / "whole"
         whole.mkdir()
         storage = MinariStorage.new(whole / "data", gym.spaces.Box(*flat), env_spec=spec)
