@@ -124,7 +124,7 @@ def budget_for(task: str, budget: Any) -> Any:
     return budget[task] if isinstance(budget, Mapping) else budget
 
 
-def configured(method: Method, task: Task, budget: Budget, terminal: Terminal = "zero") -> Agent:
+def agent_for(method: Method, task: Task, budget: Budget, terminal: Terminal = "zero") -> Agent:
     """The agent of a method on a task.
 
     Args:
@@ -171,7 +171,7 @@ def train_unit(figure: Figure, unit: Unit, folder: Path) -> list[Curve]:
     (name,), (chosen,) = unit.tasks, unit.methods
     (method,) = [method for method in figure.methods if method.name == chosen]
     task, budget = figure.tasks[name], budget_for(name, unit.budget)
-    agent = configured(method, task, budget, unit.terminal if figure.takes_terminal else "zero")
+    agent = agent_for(method, task, budget, unit.terminal if figure.takes_terminal else "zero")
     parts = [(unit, folder)]
     if callable(task.data):
         parts = [(unit._replace(seeds=(seed,)), folder / str(seed)) for seed in unit.seeds]
@@ -219,7 +219,7 @@ def budget_lifetimes(figure: Figure, task: str, preset: str) -> float | None:
     what, budget = figure.tasks[task], budget_for(task, figure.presets[preset].budget)
     agent: Any = figure.methods[0].agent
     if isinstance(what, Task):
-        agent = configured(figure.methods[0], what, budget)
+        agent = agent_for(figure.methods[0], what, budget)
     if not hasattr(agent, "lifetime"):
         return None
     random = 0 if what.data is not None else agent.warm_up

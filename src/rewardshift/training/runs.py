@@ -26,7 +26,7 @@ from rewardshift.training.online import OnlineTrainer
 from rewardshift.training.policy import Policy
 from rewardshift.training.run_folder import check_folder, read_config, run_in_folder
 from rewardshift.training.trainer import OnProgress, Trainer
-from rewardshift.training.validate import configured
+from rewardshift.training.validate import checked_config
 
 
 @dataclass(frozen=True)
@@ -121,7 +121,7 @@ def online_run(
     With `biases` it has a row for each of them and each seed, instead of the agent's own bias.
     """
     chosen = OnlineBudget() if budget is None else budget
-    config, columns = configured(agent, env, seeds, chosen, biases=biases)
+    config, columns = checked_config(agent, env, seeds, chosen, biases=biases)
     return Run(config, env, partial(OnlineTrainer, config, env, columns))
 
 
@@ -151,7 +151,7 @@ def offline_run(
     rule = rule_on_data(agent.shift) if isinstance(agent, Online | Offline) else None
     if rule is not None:
         agent = replace(agent, shift=rule.shift(loaded.reward, loaded.terminated, agent.gamma))
-    config, columns = configured(agent, place, seeds, chosen, source)
+    config, columns = checked_config(agent, place, seeds, chosen, source)
     batch = as_batch(loaded, place, config.spec)
     return Run(config, place, partial(OfflineTrainer, config, place, columns, batch))
 
