@@ -222,7 +222,7 @@ def train(subject: str, _: str) -> Callable[..., None]:
                     f" is {f'{lowest:.6g}' if shift.bias else 'not negative'}."
                 )
             folder = job.run.out or Path("runs") / run.config.name
-            _follow(folder, run.config.budget.steps, partial(run.start, folder))
+            _run_under_bar(folder, run.config.budget.steps, partial(run.start, folder))
 
     return train_agent
 
@@ -243,10 +243,10 @@ def resume_run(
     config = read_config(folder)
     total = config.longer(steps).budget.steps if steps is not None else config.budget.steps
     with stop_requests():
-        _follow(folder, total, partial(resume, folder, steps=steps))
+        _run_under_bar(folder, total, partial(resume, folder, steps=steps))
 
 
-def _follow(folder: Path, steps: int, start: Callable[[OnProgress], Result]) -> None:
+def _run_under_bar(folder: Path, steps: int, start: Callable[[OnProgress], Result]) -> None:
     """Runs a training under a bar, and says how it ended.
 
     Args:
@@ -271,7 +271,7 @@ def _follow(folder: Path, steps: int, start: Callable[[OnProgress], Result]) -> 
         if seconds < SECONDS and step < steps:
             return
         speed = max(0, step - last) / seconds
-        bar.update(task, completed=step, seen=_outcome(rows), speed=speed)
+        bar.update(task, completed=step, seen=_last_evaluation(rows), speed=speed)
         bar.start()  # only now: refused work shows no bar
         last, clock = step, clock + seconds
 
@@ -285,11 +285,11 @@ def _follow(folder: Path, steps: int, start: Callable[[OnProgress], Result]) -> 
             f" {how_to_resume(folder)}"
         )
         raise KeyboardInterrupt
-    print(f"last evaluation: mean {_outcome(result.rows)}")
+    print(f"last evaluation: mean {_last_evaluation(result.rows)}")
     print(f"run:     {folder}")
 
 
-def _outcome(rows: Sequence[Any]) -> str:
+def _last_evaluation(rows: Sequence[Any]) -> str:
     """The mean return of the last evaluation, and the success rate if there is one, in words."""
     last = [row for row in rows if row.step == rows[-1].step]
     if not last:

@@ -125,17 +125,17 @@ def run_in_folder(
             raise InputError(
                 f"the last checkpoint in {str(folder)!r} cannot be used: {one_line(error)}"
             ) from error
-        _write_outcome(config, trainer, folder)  # the files may be lost or damaged
+        _write_metrics_and_parameters(config, trainer, folder)  # the files may be lost or damaged
     while trainer.step < config.budget.steps:
         before, clock = trainer.step, time.perf_counter()
         trainer.run_to_checkpoint(on_progress)
-        _write_outcome(config, trainer, folder)
+        _write_metrics_and_parameters(config, trainer, folder)
         write_events(folder, trainer.columns, [row for row in trainer.rows if row.step > before])
         checkpoints.save(trainer.snapshot(before), capacity)
         note_time(folder, trainer.step, time.perf_counter() - clock)
 
 
-def _write_outcome(config: RunConfig, trainer: Trainer, folder: Path) -> None:
+def _write_metrics_and_parameters(config: RunConfig, trainer: Trainer, folder: Path) -> None:
     """Writes `metrics.csv` and `parameters.npz`."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
