@@ -18,7 +18,7 @@ from jaxtyping import Array, Float, PRNGKeyArray
 
 from rewardshift.agents.base import Batch, Biases
 from rewardshift.agents.networks import MLP, Learner, Network, init_several
-from rewardshift.agents.offline import Offline
+from rewardshift.agents.offline import OfflineAgent
 from rewardshift.agents.targets import member_targets
 from rewardshift.checks import Count, NonNegative, Positive, Share
 from rewardshift.envs.tasks import TaskSpec
@@ -46,7 +46,7 @@ class BCQState(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True)
-class BCQ(Offline):
+class BCQ(OfflineAgent):
     """Batch-constrained Q-learning for continuous actions, with the settings of its authors.
 
     Args:
@@ -99,7 +99,7 @@ class BCQ(Offline):
         """The best of the proposed actions."""
         return self._best(state, observation)[0]
 
-    def value(self, state: BCQState, observation: Array) -> Float[Array, ""]:
+    def policy_value(self, state: BCQState, observation: Array) -> Float[Array, ""]:
         """The value of the greedy action, on the shifted scale."""
         return self._best(state, observation)[1]
 

@@ -25,7 +25,7 @@ from rewardshift.agents.gaussian_policy import (
     squashed_log_density,
 )
 from rewardshift.agents.networks import MLP, Learner, Network, init_several
-from rewardshift.agents.offline import Offline
+from rewardshift.agents.offline import OfflineAgent
 from rewardshift.agents.targets import member_targets
 from rewardshift.checks import Count, Natural, NonNegative, Positive
 from rewardshift.envs.tasks import TaskSpec
@@ -52,7 +52,7 @@ class CQLState(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True)
-class CQL(Offline):
+class CQL(OfflineAgent):
     """Conservative Q-learning, CQL(H), with the settings of its authors.
 
     Args:
@@ -108,7 +108,7 @@ class CQL(Offline):
         """The outputs of the policy's network."""
         return self.network.apply(state.policy.parameters, observation.astype(jnp.float32))
 
-    def value(self, state: CQLState, observation: Array) -> Float[Array, ""]:
+    def policy_value(self, state: CQLState, observation: Array) -> Float[Array, ""]:
         """The value of the greedy action, on the shifted scale."""
         return self.values(state, observation[None], self.greedy(state, observation)[None])[0, 0]
 

@@ -34,7 +34,7 @@ SMALLEST_UNIFORM = 2.0**-25
 
 
 @dataclass(frozen=True, kw_only=True)
-class Online(Agent):
+class OnlineAgent(Agent):
     """Settings of every agent that learns in an environment, with one member per shift.
 
     Args:
@@ -197,7 +197,7 @@ class Online(Agent):
 
 
 @dataclass(frozen=True, kw_only=True)
-class ActorCritic(Online):
+class ActorCritic(OnlineAgent):
     """An agent with continuous actions, whose critics have axes over the members and the twins."""
 
     continuous: ClassVar[bool] = True

@@ -101,7 +101,7 @@ class SAC(ActorCritic):
         inputs = self.inputs(state, observation)
         return middle(self.network.apply(state.policy.parameters, inputs))
 
-    def value(self, state: SACState, observation: Array) -> Float[Array, ""]:
+    def policy_value(self, state: SACState, observation: Array) -> Float[Array, ""]:
         """The value of the greedy action, on the scale of the leading member, or of the mix."""
         action, inputs = self.greedy(state, observation), self.inputs(state, observation)
         return self._followed_value(state, inputs[None], action[None])[0]

@@ -200,9 +200,9 @@ class OfflineEstimates:
         random = unseen_actions(action.shape)
 
         def estimate(state: Any, first: Any, last: Any) -> Any:
-            policy = [jax.vmap(lambda one: agent.value(state, one))(at) for at in (first, last)]
-            actions = [agent.values(state, observation, one)[0] for one in (action, random)]
-            return *policy, actions[0].mean(), actions[1].mean()
+            value: Any = jax.vmap(lambda one: agent.policy_value(state, one))
+            seen, unseen = (agent.values(state, observation, one)[0] for one in (action, random))
+            return value(first), value(last), seen.mean(), unseen.mean()
 
         self._estimate = jax.jit(jax.vmap(estimate))
 

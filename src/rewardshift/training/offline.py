@@ -44,8 +44,8 @@ class OfflineTrainer(Trainer):
         super().__init__(config, env, columns)
         assert isinstance(config.budget, OfflineBudget)
         self.budget, self._data, self._call = config.budget, data, self.agent.period
-        told = self.agent.defines("value")
-        self._estimate = OfflineEstimates(self.agent, data) if told else None
+        estimates = self.agent.defines("policy_value")
+        self._estimate = OfflineEstimates(self.agent, data) if estimates else None
 
     def run_to_checkpoint(self, on_progress: OnProgress | None = None) -> None:
         """Trains to the next checkpoint or the end."""

@@ -150,7 +150,7 @@ def _write_metrics_and_parameters(config: RunConfig, trainer: Trainer, folder: P
 
 def _networks(agent: Agent, state: Any) -> dict[str, Any]:
     """The contents of `parameters.npz`: the fields of a state that `greedy` reads."""
-    acting = agent.acting(state)
+    acting = agent.acting_state(state)
     return {name: getattr(acting, name) for name in agent.networks}
 
 
@@ -215,5 +215,5 @@ def load(path: Path | str, seed: int | None = None) -> Policy:
             f"{str(file)!r} cannot be used: {one_line(error)}; {how_to_resume(path)!r} writes"
             " it again"
         ) from error
-    acting = agent.acting(state)._replace(**networks)
+    acting = agent.acting_state(state)._replace(**networks)
     return Policy(agent, spec, acting, config.env, config.seeds[row], step)

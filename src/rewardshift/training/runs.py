@@ -10,8 +10,8 @@ from typing import Any
 import jax
 
 from rewardshift.agents.base import Agent
-from rewardshift.agents.offline import Offline
-from rewardshift.agents.online import Online
+from rewardshift.agents.offline import OfflineAgent
+from rewardshift.agents.online import OnlineAgent
 from rewardshift.auto import rule_on_data
 from rewardshift.data.dataset import Dataset, Subset
 from rewardshift.data.loading import load_dataset, whole_name
@@ -55,7 +55,7 @@ class Result:
         """The greedy policy of a seed; by default of the first."""
         config, row = self.config, self.config.row(seed)
         state = jax.tree.map(lambda leaf: leaf[row], self.state)
-        acting, seed = config.agent.acting(state), config.seeds[row]
+        acting, seed = config.agent.acting_state(state), config.seeds[row]
         return Policy(config.agent, config.spec, acting, self.env, seed, self.step)
 
 
@@ -148,7 +148,7 @@ def offline_run(
     # An absolute path, so that the run can continue from another working folder.
     source = DataConfig(whole_name(loaded.name), loaded.digest, loaded.parts)
     chosen = OfflineBudget() if budget is None else budget
-    rule = rule_on_data(agent.shift) if isinstance(agent, Online | Offline) else None
+    rule = rule_on_data(agent.shift) if isinstance(agent, OnlineAgent | OfflineAgent) else None
     if rule is not None:
         agent = replace(agent, shift=rule.shift(loaded.reward, loaded.terminated, agent.gamma))
     config, columns = checked_config(agent, env, seeds, chosen, source)

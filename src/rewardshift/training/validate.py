@@ -188,7 +188,7 @@ def _check_policy(agent: Agent, spec: TaskSpec, state: Any) -> None:
         )
     observation = jax.ShapeDtypeStruct((spec.features,), spec.dtype)
     try:
-        action = jax.eval_shape(agent.greedy, agent.acting(state), observation)
+        action = jax.eval_shape(agent.greedy, agent.acting_state(state), observation)
     except Exception as error:
         jax.eval_shape(agent.greedy, state, observation)  # raises a mistake of the agent as it is
         raise InputError(
