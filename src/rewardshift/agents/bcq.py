@@ -110,18 +110,19 @@ class BCQ(OfflineAgent):
         observation = batch.observation.astype(jnp.float32)
         encoding_key, target_key, actor_key = jax.random.split(key, 3)
         adam = optax.adam(self.learning_rate)
-        slope = jax.grad(self._proposer_loss)(
+        gradient = jax.grad(self._proposer_loss)(
             state.proposer.parameters, observation, batch.action, encoding_key
         )
-        state = state._replace(proposer=state.proposer.step(slope, adam))
+        state = state._replace(proposer=state.proposer.step(gradient, adam))
         target = self._target(state, batch, target_key)
 
         def critic_loss(critics: Any) -> tuple[Array, Array]:
             values = self.twin_values(critics, observation, batch.action)
             return ((values - target) ** 2).mean(axis=1).sum(), values.mean()
 
-        (loss, q), slope = jax.value_and_grad(critic_loss, has_aux=True)(state.critics.parameters)
-        critics = state.critics.step(slope, adam)
+        improve = jax.value_and_grad(critic_loss, has_aux=True)
+        (loss, q), gradient = improve(state.critics.parameters)
+        critics = state.critics.step(gradient, adam)
         proposed = self._propose(state.proposer.parameters, observation, actor_key, 1)
         first = jax.tree.map(lambda leaf: leaf[0], critics.parameters)
 
