@@ -104,7 +104,7 @@ class OnlineAgent(Agent):
     def init_shared(self, key: PRNGKeyArray, spec: TaskSpec) -> dict[str, Any]:
         """The fields of the state that every such agent has, before the first step."""
         zero, zeros = jnp.zeros((), jnp.int32), jnp.zeros(len(self.members))
-        leader = Uniform().draw(zeros, jax.random.uniform(key))  # whoever leads later
+        leader = Uniform().draw(zeros, jax.random.uniform(key))  # for any selection
         rule = self.shift.start() if isinstance(self.shift, Rule) else ()
         return {
             "lead": Lead(leader, zero, zero, zeros + jnp.nan, zeros),
