@@ -84,7 +84,7 @@ class BCQ(OfflineAgent):
             latent=latent,
         )
         actor = self.network.init(actor_key, spec, size, size, "random")
-        critics = init_several(self.network, critic_key, (2,), (spec, size, 1, self.initial))
+        critics = init_several(self.network, critic_key, (2,), spec, size, 1, self.initial)
         adam = optax.adam(self.learning_rate)
         return BCQState(
             proposer=Learner.start(proposer, adam),

@@ -87,8 +87,9 @@ class CQL(OfflineAgent):
         """Random networks, which depend on the key and not on the shift."""
         policy_key, critic_key = jax.random.split(key)
         policy = self.network.init(policy_key, spec, 0, 2 * spec.action_size, "random")
-        task = (spec, spec.action_size, 1, self.initial)
-        critics = init_several(self.network, critic_key, (2,), task)
+        critics = init_several(
+            self.network, critic_key, (2,), spec, spec.action_size, 1, self.initial
+        )
         policy_adam, critic_adam = optax.adam(self.policy_rate), optax.adam(self.learning_rate)
         return CQLState(
             policy=Learner.start(policy, policy_adam),

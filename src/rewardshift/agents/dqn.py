@@ -90,8 +90,10 @@ class DQN(OnlineAgent):
     def init(self, key: PRNGKeyArray, spec: TaskSpec) -> DQNState:
         """Random networks, which depend on the key and not on the shifts."""
         member_key, intrinsic_key, leader_key = jax.random.split(key, 3)
-        task = (spec, 0, spec.num_actions, self.initial)
-        online = init_several(self.network, member_key, (len(self.members),), task)
+        axes = (len(self.members),)
+        online = init_several(
+            self.network, member_key, axes, spec, 0, spec.num_actions, self.initial
+        )
         return DQNState(
             online=Learner.start(online, optax.adam(self.learning_rate)),
             target=jax.tree.map(jnp.copy, online),

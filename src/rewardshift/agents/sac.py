@@ -86,8 +86,10 @@ class SAC(ActorCritic):
         policy_key, critic_key, lead_key = jax.random.split(key, 3)
         adam = optax.adam(self.learning_rate)
         policy = self.network.init(policy_key, spec, 0, 2 * spec.action_size, "random")
-        task = (spec, spec.action_size, 1, self.initial)
-        critics = init_several(self.network, critic_key, (len(self.members), TWINS), task)
+        axes = (len(self.members), TWINS)
+        critics = init_several(
+            self.network, critic_key, axes, spec, spec.action_size, 1, self.initial
+        )
         return SACState(
             policy=Learner.start(policy, adam),
             critics=Learner.start(critics, adam),

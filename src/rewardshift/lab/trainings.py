@@ -15,8 +15,6 @@ from rewardshift.training.budgets import OfflineBudget, OnlineBudget
 from rewardshift.training.hindsight import Hindsight
 from rewardshift.training.runs import Result, train, train_offline
 
-Settings = Mapping[str, Any]
-
 
 @dataclass(frozen=True)
 class Task:
@@ -39,8 +37,8 @@ class Task:
     data: str | Callable[[int, int], Dataset] | None = None
     digest: str | None = None
     agent: Agent | None = None
-    settings: Settings = field(default_factory=dict)
-    methods: Mapping[str, Settings] = field(default_factory=dict)
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    methods: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     hindsight: Hindsight | None = None
 
     def load(self, transitions: int, seed: int) -> Dataset:
@@ -79,7 +77,7 @@ class Budget:
     steps: int
     evaluations: int = 25
     evaluation_episodes: int = 5
-    settings: Settings = field(default_factory=dict)
+    settings: Mapping[str, Any] = field(default_factory=dict)
     capacity: int | None = None
     transitions: int = 5000
     diagnose: bool = False
@@ -145,7 +143,7 @@ def agent_for(method: Method, task: Task, budget: Budget, terminal: Terminal = "
     return cast("Agent", replace(agent, shift=shift))
 
 
-def _with_settings(part: Any, settings: Settings) -> Any:
+def _with_settings(part: Any, settings: Mapping[str, Any]) -> Any:
     changed: dict[str, Any] = {}
     for name, value in settings.items():
         first, _, rest = name.partition(".")

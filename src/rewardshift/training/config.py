@@ -245,9 +245,9 @@ def build(kind: Any, body: Any) -> Any:
     """The dataclass from its fields in JSON; raises InputError if it has other fields."""
     if not isinstance(body, dict):
         raise InputError(f"{kind.__name__} needs its settings by name, got {shown(body)}")
-    fields = {name: part_from_json(value) for name, value in body.items()}
+    settings = {name: part_from_json(value) for name, value in body.items()}
     try:
-        return kind(**fields)
+        return kind(**settings)
     except TypeError as error:
         raise InputError(f"{kind.__name__} has other settings: {error}") from error
 
@@ -274,7 +274,7 @@ def _look_up(name: str) -> Any:
 
 
 def find_part(name: str) -> Any:
-    """The class of a part that a file names."""
+    """The class of a part by its name, as `part_to_json` writes it; imports nothing."""
     found = _look_up(name)
     if isinstance(found, type) and dataclasses.is_dataclass(found):
         return found

@@ -156,7 +156,7 @@ def _updates(
             return state, latest
 
         nothing = {name: jnp.zeros(()) for name in names}
-        span = (start // agent.period, stop // agent.period)
-        return jax.lax.fori_loop(*span, period, (state, nothing))
+        periods = (start // agent.period, stop // agent.period)
+        return jax.lax.fori_loop(*periods, period, (state, nothing))
 
     return jax.vmap(row)(state, keys)

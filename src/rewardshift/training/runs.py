@@ -14,7 +14,7 @@ from rewardshift.agents.offline import OfflineAgent
 from rewardshift.agents.online import OnlineAgent
 from rewardshift.auto import rule_on_data
 from rewardshift.data.dataset import Dataset, Subset
-from rewardshift.data.loading import load_dataset, whole_name
+from rewardshift.data.loading import absolute_source, load_dataset
 from rewardshift.envs.tasks import MakeEnv, check_imported
 from rewardshift.errors import InputError, shown, stop_requests
 from rewardshift.files import as_path, held, writable_folder
@@ -146,7 +146,7 @@ def offline_run(
             )
         check_imported(env)  # the data set names it
     # An absolute path, so that the run can continue from another working folder.
-    source = DataConfig(whole_name(loaded.name), loaded.digest, loaded.parts)
+    source = DataConfig(absolute_source(loaded.name), loaded.digest, loaded.parts)
     chosen = OfflineBudget() if budget is None else budget
     rule = rule_on_data(agent.shift) if isinstance(agent, OnlineAgent | OfflineAgent) else None
     if rule is not None:
