@@ -62,8 +62,8 @@ class Plan:
     module: str | None = None
 
     def __post_init__(self) -> None:
-        self.declared.preset(self.preset)
-        chosen_seeds(self.seeds)
+        self.declared.preset(self.preset)  # refuses an unknown one
+        chosen_seeds(self.seeds)  # refuses a bad number
         if self.sweep is None:
             object.__setattr__(self, "module", MODULES.get(self.figure))
 

@@ -160,6 +160,11 @@ class RunConfig(Settings):
         return self.seeds.index(seed)
 
     @property
+    def row_seeds(self) -> tuple[int, ...]:
+        """The seed of each row: with biases, all seeds for the first bias come first."""
+        return self.seeds * max(1, len(self.biases))
+
+    @property
     def digests(self) -> tuple[str, ...]:
         """The digests of this run and of its shorter versions."""
         lengths = self.earlier_steps

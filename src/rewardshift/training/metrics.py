@@ -212,9 +212,9 @@ class OfflineEstimates:
         first, last, seen, unseen = (np.asarray(value) for value in values)
         shift, outcomes = self._shift, episodes.outcomes
         ended, lengths = outcomes.terminated, outcomes.lengths
-        seen_return = shift.multistep_return(outcomes.discounted, lengths, ended)
+        within = shift.multistep_return(outcomes.discounted, lengths, ended)
         beyond = np.where(ended, 0.0, shift.gamma**lengths * last)  # what follows a time limit
-        estimate, followed = first.mean(axis=1), np.asarray(seen_return + beyond).mean(axis=1)
+        estimate, followed = first.mean(axis=1), np.asarray(within + beyond).mean(axis=1)
         columns = {
             "estimate": estimate,
             "shifted_return": followed,

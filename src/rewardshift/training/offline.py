@@ -137,10 +137,10 @@ def _fitting_actions(data: Dataset, env: str | MakeEnv, spec: TaskSpec) -> np.nd
 # A function, not a method: JAX caches static arguments, and a cached trainer would keep its data.
 @partial(jax.jit, static_argnums=0, donate_argnums=1)
 def _updates(
-    what: tuple[Any, tuple[str, ...]], state: Any, data: Batch, keys: Any, span: Any
+    static: tuple[Any, tuple[str, ...]], state: Any, data: Batch, keys: Any, span: Any
 ) -> Any:
     """The state after the updates of a span, and the last value of each metric, by row."""
-    (agent, names), (start, stop) = what, span
+    (agent, names), (start, stop) = static, span
 
     def row(state: Any, key: Any) -> Any:
         def period(number: Any, carry: Any) -> Any:

@@ -38,17 +38,13 @@ from rewardshift.training.trainer import (
 
 
 class OnlineTrainer(Trainer):
-    """The trainer of a run in an environment.
-
-    With biases, it has a row for each of them and each seed, all seeds of the first bias first.
-    """
+    """The trainer of a run in an environment."""
 
     replay: Replay
 
     def __init__(self, config: RunConfig, env: str | MakeEnv, columns: Columns) -> None:
-        seeds = config.seeds * max(1, len(config.biases))
-        super().__init__(config, env, columns, seeds)
-        agent, spec, count = self.agent, self.spec, len(seeds)
+        super().__init__(config, env, columns)
+        agent, spec, count = self.agent, self.spec, len(self.seeds)
         assert isinstance(config.budget, OnlineBudget)
         self.budget = budget = config.budget
         self.envs = Environments(env, count, spec)
@@ -179,12 +175,12 @@ class OnlineTrainer(Trainer):
 
 
 def one_step(
-    what: tuple[Agent, TaskSpec, int], state: Any, sampled: Any, last: Any, now: Any
+    static: tuple[Agent, TaskSpec, int], state: Any, sampled: Any, last: Any, now: Any
 ) -> tuple[Any, Any, Any, dict[str, Any]]:
     """One step of one row: what the last step paid, an update, and the next action.
 
     Args:
-        what: The agent, its task and the turn of its update.
+        static: The agent, its task and the turn of its update.
         state: The agent's state.
         sampled: A packed batch and a key for the update; None in the warm-up.
         last: Whether the last step ended the episode, whether in a terminal state, the return so
@@ -194,7 +190,7 @@ def one_step(
     Returns:
         The new state, the action, the intrinsic reward of the observation, and metrics.
     """
-    agent, spec, turn = what
+    agent, spec, turn = static
     metrics: dict[str, Any] = {}
     name, (observation, draws, explore) = type(agent).__name__, now
     if last is not None:
@@ -217,8 +213,8 @@ def one_step(
 # would keep its replay from being freed.
 @partial(jax.jit, static_argnums=0, donate_argnums=1)
 def _step(
-    what: tuple[Agent, TaskSpec, int], state: Any, sampled: Any, last: Any, now: Any, explore: Any
+    static: tuple[Agent, TaskSpec, int], state: Any, sampled: Any, last: Any, now: Any, explore: Any
 ) -> Any:
     """One step of every row; `explore` is one number for all of them."""
-    rows = jax.vmap(partial(one_step, what), in_axes=(0, 0, 0, (0, 0, None)))
+    rows = jax.vmap(partial(one_step, static), in_axes=(0, 0, 0, (0, 0, None)))
     return rows(state, sampled, last, (*now, explore))

@@ -42,21 +42,14 @@ class Trainer(ABC):
         config: The configuration of the run.
         env: The environment: a registered name, or a function that makes it.
         columns: The columns of `metrics.csv`.
-        seeds: The seeds of the rows, if a row is more than one of the run's seeds.
     """
 
     replay: Replay | None = None  # the collected transitions, if the training collects any
 
-    def __init__(
-        self,
-        config: RunConfig,
-        env: str | MakeEnv,
-        columns: Columns,
-        seeds: tuple[int, ...] = (),
-    ) -> None:
+    def __init__(self, config: RunConfig, env: str | MakeEnv, columns: Columns) -> None:
         make_room_for_programs()
         agent, spec, episodes = config.agent, config.spec, config.budget.evaluation_episodes
-        seeds = seeds or config.seeds
+        seeds = config.row_seeds
         self.agent, self.spec, self.seeds, self.columns = agent, spec, seeds, columns
         self.evaluator = Evaluator(agent, env, seeds, episodes, spec)
         keys = jax.vmap(lambda seed: jax.random.split(jax.random.key(seed)))(jnp.asarray(seeds))
@@ -206,8 +199,8 @@ def random_numbers(
 def _block_keys(keys: Any, block: Any) -> Any:
     """The raw keys of a block of steps, `[step, seed, 2]`."""
     steps = block * BLOCK + jnp.arange(BLOCK)
-    folded = jax.vmap(lambda step: jax.vmap(lambda key: jax.random.fold_in(key, step))(keys))(steps)
-    return jax.random.key_data(folded)
+    of_seeds = jax.vmap(jax.random.fold_in, in_axes=(0, None))
+    return jax.random.key_data(jax.vmap(of_seeds, in_axes=(None, 0))(keys, steps))
 
 
 def make_room_for_programs(share: float = 0.5) -> None:

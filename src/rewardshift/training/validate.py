@@ -162,8 +162,7 @@ def _check_memory(config: RunConfig, state: Any) -> None:
         transitions += min(budget.capacity, budget.steps)
     record = record_type(spec).itemsize
     networks = sum(math.prod(leaf.shape) * leaf.dtype.itemsize for leaf in jax.tree.leaves(state))
-    rows = len(config.seeds) * max(1, len(config.biases))
-    needed = rows * (transitions * record + networks)
+    needed = len(config.row_seeds) * (transitions * record + networks)
     try:
         text = Path("/proc/meminfo").read_text()  # counts caches as free, and no swap
     except OSError:  # not Linux
