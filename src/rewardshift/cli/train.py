@@ -33,12 +33,12 @@ from rewardshift.training.run_folder import how_to_resume, read_config
 from rewardshift.training.runs import Result, offline_run, online_run, resume
 from rewardshift.training.trainer import OnProgress
 
-Budget = OnlineBudget | OfflineBudget
+RunBudget = OnlineBudget | OfflineBudget
 SECONDS = 0.5  # between two updates of the bar
 LONG = OnlineBudget(steps=1_000_000, capacity=1_000_000, evaluate_every=5_000)
 
 # The agents by name, each with its default budget, whose type says whether it learns online.
-AGENTS: dict[str, tuple[type[Any], Budget]] = {
+AGENTS: dict[str, tuple[type[Any], RunBudget]] = {
     "dqn": (DQN, OnlineBudget()),
     "td3": (TD3, LONG),
     "sac": (SAC, LONG),
@@ -171,7 +171,7 @@ def by_agent(job: type[Any], own: str | None = None) -> Any:
     return reduce(or_, commands)
 
 
-def _own_agent(job: type[Any], name: str) -> tuple[type[Any], Budget]:
+def _own_agent(job: type[Any], name: str) -> tuple[type[Any], RunBudget]:
     """A user's agent and its default budget; an agent with `act` learns in an environment."""
     kind = find_part(name)
     if not (isinstance(kind, type) and issubclass(kind, Agent)):

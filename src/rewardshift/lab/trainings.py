@@ -174,8 +174,8 @@ def train_unit(figure: Figure, unit: Unit, folder: Path) -> list[Curve]:
     if callable(task.data):
         parts = [(unit._replace(seeds=(seed,)), folder / str(seed)) for seed in unit.seeds]
     curves = []
-    for part, place in parts:
-        given: dict[str, Any] = {"seeds": part.seeds, "folder": place}
+    for part, path in parts:
+        given: dict[str, Any] = {"seeds": part.seeds, "folder": path}
         if task.data is None:
             result = train(agent, task.env, budget=budget.online(task.hindsight), **given)
         else:

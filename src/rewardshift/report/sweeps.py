@@ -72,7 +72,7 @@ def sweep(  # noqa: PLR0913  the settings have names
             10.
     """
     seeds, jobs = checked("seeds", Count, seeds), checked("jobs", Count, jobs)
-    place = as_path("folder", folder)
+    out = as_path("folder", folder)
     of_agent = {"budget": budget, "data": data, "subset": subset}
     of_trial = {"gamma": gamma, "terminal": terminal, "evaluation_episodes": evaluation_episodes}
     chosen: SweptAgent | SweptTrial
@@ -88,7 +88,7 @@ def sweep(  # noqa: PLR0913  the settings have names
     given: Any = tuple(constants) if isinstance(constants, Iterable) else constants
     whole = Sweep(chosen, given)
     words = f"sweep({chosen.name}, {chosen.task!r}, {list(whole.constants)}, seeds={seeds})"
-    return answer(whole, words, seeds, place, Processes(jobs))
+    return answer(whole, words, seeds, out, Processes(jobs))
 
 
 def _refuse(settings: dict[str, Any], of: str) -> None:

@@ -170,10 +170,10 @@ def write_events(folder: Path, columns: Columns, rows: Sequence[Any]) -> None:
 
     if not rows:
         return
-    place = folder / "tensorboard"
-    with naming(place):
-        own_folder(place)
-        writer = EventsWriter(str(place / "events"), f".{rows[-1].step}")
+    path = folder / "tensorboard"
+    with naming(path):
+        own_folder(path)
+        writer = EventsWriter(str(path / "events"), f".{rows[-1].step}")
         for row in rows:
             for name, value in zip(columns.names, columns.cells(row), strict=True):
                 if name not in ("seed", "step") and value is not None:

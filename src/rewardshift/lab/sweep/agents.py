@@ -160,10 +160,10 @@ class SweptAgent:
         result = self._training(methods[0].agent, unit.seeds, biases).start(folder)
         seeds, count = len(unit.seeds), len(methods)
         curves = []
-        for place, method in enumerate(unit.methods):
+        for index, method in enumerate(unit.methods):
             # An evaluation adds one line for each row: all seeds of the first bias come first.
             own = [
-                row for number, row in enumerate(result.rows) if number // seeds % count == place
+                row for number, row in enumerate(result.rows) if number // seeds % count == index
             ]
             one = unit._replace(methods=(method,))
             curves += curves_of(figure, one, replace(result, rows=own))
