@@ -104,7 +104,7 @@ class Trainer(ABC):
 def checked_update(
     agent: Agent, state: Any, batch: Batch, key: Any, turn: int
 ) -> tuple[Any, dict[str, Float[Array, ""]]]:
-    """An agent's update, with its metrics as floats of one type; refused if it is no such thing."""
+    """An agent's update: the new state, and the metrics as floats; refused if it returns others."""
     what = f"{type(agent).__name__}.update"
     returned = agent.update(state, batch, key, turn)
     pair = isinstance(returned, tuple) and len(returned) == 2
@@ -145,7 +145,7 @@ def checked_state(what: str, before: Any, after: Any) -> Any:
 
 
 def checked_action(what: str, action: Any, spec: TaskSpec) -> Any:
-    """An action; refused if it is not one whole number, or one number for each continuous one."""
+    """An action; refused if it is not a whole number, or the numbers of a continuous one."""
     shape = (spec.action_size,) if spec.action_size else ()
     kind = jnp.floating if spec.action_size else jnp.integer
     found = jax.eval_shape(lambda: action)
