@@ -240,8 +240,7 @@ def resume_run(
         steps: A larger number of steps, or of updates, which extends the run. Settings that depend
             on the length, such as DQN's linear epsilon, follow the new length from there on.
     """
-    config = read_config(folder)
-    total = config.longer(steps).budget.steps if steps is not None else config.budget.steps
+    total = read_config(folder).longer(steps).budget.steps
     with stop_requests():
         _run_under_bar(folder, total, partial(resume, folder, steps=steps))
 

@@ -141,8 +141,10 @@ class RunConfig(Settings):
         check_imported(config.env)
         return config
 
-    def longer(self, steps: int) -> "RunConfig":
-        """The same run with more steps."""
+    def longer(self, steps: int | None) -> "RunConfig":
+        """The same run with more steps; None leaves it as it is."""
+        if steps is None:
+            return self
         steps, now = checked("steps", Count, steps), self.budget.steps
         if steps < now:
             raise InputError(f"the run has {now} steps already; steps must be more, got {steps}")

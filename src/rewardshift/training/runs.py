@@ -224,9 +224,7 @@ def resume(
             on the length, such as DQN's linear epsilon, follow the new length from there on. The
             folder records every earlier length.
     """
-    config = read_config(as_path("folder", folder))
-    if steps is not None:
-        config = config.longer(steps)
+    config = read_config(as_path("folder", folder)).longer(steps)
     # Validated again: the environment, or an agent from another package, may have changed.
     agent, env, seeds = config.agent, config.env, config.seeds
     if isinstance(config.budget, OnlineBudget):
