@@ -17,7 +17,7 @@ import rewardshift.paper  # noqa: F401  registers the figures
 from rewardshift import train
 from rewardshift.lab import FIGURES, Budget, Method
 from rewardshift.lab.processes import keep_to_one_thread
-from rewardshift.lab.trainings import budget_for, configured
+from rewardshift.lab.trainings import agent_for, budget_for
 
 EVERY, WARM_UP = 600, 100  # steps
 
@@ -25,7 +25,7 @@ EVERY, WARM_UP = 600, 100  # steps
 def seed_hours(method: Method, task: Any, budget: Budget) -> tuple[float, float]:
     """Core-hours of one seed of a method on a task: its updates, its evaluations."""
     whole = budget.online(task.hindsight)
-    agent: Any = configured(method, task, budget)
+    agent: Any = agent_for(method, task, budget)
     first = replace(agent, warm_up=min(agent.warm_up, WARM_UP)) if agent.warm_up else agent
 
     def run(count: int, every: int, mark: Mark) -> None:

@@ -17,7 +17,7 @@ import rewardshift.paper  # noqa: F401  registers the figures
 from rewardshift import train, train_offline
 from rewardshift.lab import FIGURES, Budget
 from rewardshift.lab.processes import keep_to_one_thread
-from rewardshift.lab.trainings import budget_for, configured
+from rewardshift.lab.trainings import agent_for, budget_for
 
 SEEDS = 100  # the first one
 Mark = Callable[[int, Sequence[Any]], None]
@@ -42,7 +42,7 @@ def planned(name: str, task: str) -> tuple[Any, Budget, Any]:
     """A task of a figure, its budget in the preset `quick`, and the agent of the first method."""
     figure = FIGURES[name]
     budget = budget_for(task, figure.presets["quick"].budget)
-    return figure.tasks[task], budget, configured(figure.methods[0], figure.tasks[task], budget)
+    return figure.tasks[task], budget, agent_for(figure.methods[0], figure.tasks[task], budget)
 
 
 def seeds(count: int) -> tuple[int, ...]:

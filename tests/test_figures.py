@@ -11,7 +11,7 @@ from rewardshift import DQN, MLP, RND, Shift
 from rewardshift.errors import InputError
 from rewardshift.lab import FIGURES, Budget, Method, Task, budget_lifetimes, find_figure
 from rewardshift.lab.figure import SCENARIOS
-from rewardshift.lab.trainings import configured
+from rewardshift.lab.trainings import agent_for
 from rewardshift.report.statistics import MIN_SEEDS
 
 figures = pytest.mark.parametrize("name", FIGURES)
@@ -123,20 +123,20 @@ def test_settings_of_the_task_and_the_budget_reach_the_agent() -> None:
     task = Task("CartPole-v1", settings={"gamma": 0.5}, methods={"own": {"gamma": 0.7}})
     budget = Budget(100, settings={"network.hidden": (8,), "intrinsic.width": 4})
     plain, curious = DQN(shift=-1.0), DQN(intrinsic=RND())
-    agent = configured(Method("a", "a", plain), task, budget, "absorbing")
+    agent = agent_for(Method("a", "a", plain), task, budget, "absorbing")
     assert agent == DQN(
         shift=Shift(-1.0, terminal="absorbing"), gamma=0.5, network=MLP((8,))
     )  # it has no intrinsic reward, so that setting is not for it
-    assert configured(Method("b", "b", curious), task, budget).intrinsic.width == 4  # type: ignore[attr-defined]
-    assert configured(Method("own", "own"), replace(task, agent=plain), budget).gamma == 0.7
+    assert agent_for(Method("b", "b", curious), task, budget).intrinsic.width == 4  # type: ignore[attr-defined]
+    assert agent_for(Method("own", "own"), replace(task, agent=plain), budget).gamma == 0.7
     with pytest.raises(InputError, match="DQN has no setting called 'batchsize'"):
-        configured(Method("a", "a", plain), task, Budget(100, settings={"batchsize": 4}))
+        agent_for(Method("a", "a", plain), task, Budget(100, settings={"batchsize": 4}))
 
 
 @pytest.mark.parametrize("shift", ["auto", Shift(8.0, terminal="absorbing")])
 def test_a_treatment_of_its_own_stays(shift: Any) -> None:
     agent = DQN(shift=shift)
-    assert configured(Method("a", "a", agent), Task("CartPole-v1"), Budget(1), "zero") == agent
+    assert agent_for(Method("a", "a", agent), Task("CartPole-v1"), Budget(1), "zero") == agent
 
 
 def test_a_digest_follows_the_budgets_of_its_tasks_alone() -> None:

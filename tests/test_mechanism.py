@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from rewardshift.lab.trainings import configured
+from rewardshift.lab.trainings import agent_for
 from rewardshift.paper.behaviour import CONTROLLERS, Behaviour
 from rewardshift.paper.mechanism import GAMMA, OFFLINE_MECHANISM, OPTIMISM, SETTINGS
 
@@ -39,7 +39,7 @@ def test_values_begin_where_the_method_says(
         if not task_name.startswith(f"{name}-"):
             continue
         for optimism, method in zip(OPTIMISM, OFFLINE_MECHANISM.methods, strict=True):
-            (shift,) = configured(method, task, quick[task_name]).members
+            (shift,) = agent_for(method, task, quick[task_name]).members
             assert replace(shift, gamma=GAMMA).optimism(low, high) == pytest.approx(optimism)
             assert shift.terminal == ("absorbing" if task_name.endswith("absorbing") else "zero")
         assert quick[task_name].steps == (8000 if name == "Pendulum" else 4000)

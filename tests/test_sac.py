@@ -189,8 +189,8 @@ def test_the_value_is_the_leaders_or_the_mix() -> None:
     state, observation = SMALL.init(KEY, TASK), jnp.ones(3)
     all_values = SMALL.values(state, observation[None], SMALL.greedy(state, observation)[None])
     for k in range(3):
-        assert_same(SMALL.value(led_by(state, k), observation), all_values[k, 0])
-    mixed = replace(SMALL, selection=Optimistic(0.25)).value(state, observation)
+        assert_same(SMALL.policy_value(led_by(state, k), observation), all_values[k, 0])
+    mixed = replace(SMALL, selection=Optimistic(0.25)).policy_value(state, observation)
     assert_same(mixed, np.asarray(MIXED) @ all_values[:, 0])
 
 

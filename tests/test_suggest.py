@@ -29,7 +29,7 @@ from rewardshift.auto import RULE
 from rewardshift.cli import main
 from rewardshift.cli.suggest import TARGETS
 from rewardshift.lab import Budget
-from rewardshift.lab.trainings import configured
+from rewardshift.lab.trainings import agent_for
 from rewardshift.paper.auto import AUTO, AUTO_CONTROL
 from rewardshift.suggestion import code
 
@@ -65,7 +65,7 @@ CHOSEN = {
 def test_the_rule_chooses_a_measured_shift_on_each_development_task(name: str) -> None:
     """So its curve there is one of results/auto or results/auto-control."""
     task = {**AUTO.tasks, **AUTO_CONTROL.tasks}[name]
-    measured = configured(AUTO.methods[0], replace(task, methods={}), Budget(1))
+    measured = agent_for(AUTO.methods[0], replace(task, methods={}), Budget(1))
     found = suggest_shift(task.env, measured.gamma).shift
     given: Any = task.methods[CHOSEN[name]]["shift"]
     expected = given if isinstance(given, Shift) else Shift(given)

@@ -23,7 +23,7 @@ from rewardshift.errors import InputError
 from rewardshift.lab import FIGURES, Curve, Figure, Unit, train_unit
 from rewardshift.lab.processes import DIED, Processes
 from rewardshift.lab.results import unit_name
-from rewardshift.lab.runner import RUNNING, Plan, pending_units, perform, run_units
+from rewardshift.lab.runner import RUNNING, Plan, pending_units, perform_unit, run_units
 from rewardshift.paper.tables import run_tables
 from rewardshift.training.run_folder import check_folder, note_time, run_in_folder
 from rewardshift.training.runs import online_run
@@ -141,7 +141,7 @@ def test_a_unit_in_trouble_is_told_alone(tmp_path: Path) -> None:
 def test_the_duration_of_a_unit_counts_what_was_spent_before(tmp_path: Path) -> None:
     plan = Plan("figure1", "smoke", 1, "zero", tmp_path)
     (unit,) = pending_units(plan)
-    first = perform(plan, unit).result
+    first = perform_unit(plan, unit).result
     assert first is not None
     folder = plan.folder / RUNNING / unit_name(first.digest, unit.seeds)
     folder.mkdir(parents=True)
@@ -150,7 +150,7 @@ def test_the_duration_of_a_unit_counts_what_was_spent_before(tmp_path: Path) -> 
     note_time(folder, 20, 300.25)
     with (folder / "timing.csv").open("a") as file:
         file.write("30,99")  # cut by a kill
-    again = perform(plan, unit).result
+    again = perform_unit(plan, unit).result
     assert again is not None
     assert 7300.25 < again.seconds < 7390
 

@@ -122,7 +122,7 @@ class Suggestion:
         return code(self.shift, f"{-self.shift.scale / 2:g} * r")
 
     def _chosen(self) -> tuple[str, ...]:
-        shift, place = self.shift, self.optimism
+        shift, optimism = self.shift, self.optimism
         if not shift.bias:
             return (
                 "Suggestion: no shift. If your agent does not learn, ask the doctor what is wrong"
@@ -131,8 +131,8 @@ class Suggestion:
         told = ""
         if not self._often:
             told = f", {Auto().optimism:g} times a goal of {1 / shift.scale:.4g}"
-        elif place is not None:
-            told = f", an optimism of {place:.3g} (0: cautious, 1: optimistic)"
+        elif optimism is not None:
+            told = f", an optimism of {optimism:.3g} (0: cautious, 1: optimistic)"
         return (
             f"Suggestion{', if your agent does not learn' if self._dense else ''}: {code(shift)}",
             f"  Q starts at {shift.initial_value:.4g} in your rewards{told}.",

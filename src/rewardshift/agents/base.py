@@ -79,10 +79,10 @@ class Agent(ABC):
     networks: ClassVar[tuple[str, ...]] = ()
 
     def defines(self, name: str) -> bool:
-        """Whether the agent has its own `act`, `values` or `value`."""
+        """Whether the agent has its own `act`, `values` or `policy_value`."""
         return getattr(type(self), name) is not getattr(Agent, name)
 
-    def acting(self, state: Any) -> Any:
+    def acting_state(self, state: Any) -> Any:
         """The state with the fields that `greedy` reads, without optimisers; others are empty."""
         fields = {name: getattr(state, name) for name in self.networks}
         for name, part in fields.items():
@@ -180,7 +180,7 @@ class Agent(ABC):
         """
         raise TypeError(f"{type(self).__name__} does not tell its values")
 
-    def value(self, state: Any, observation: Array) -> Float[Array, ""]:
+    def policy_value(self, state: Any, observation: Array) -> Float[Array, ""]:
         """The value of the policy in a state, on the scale of the member that it follows."""
         raise TypeError(f"{type(self).__name__} does not tell the value of its policy")
 

@@ -18,7 +18,7 @@ from jaxtyping import Array, Float, PRNGKeyArray
 
 from rewardshift.agents.base import Batch, Biases
 from rewardshift.agents.networks import MLP, Learner, Network, init_several
-from rewardshift.agents.offline import Offline
+from rewardshift.agents.offline import OfflineAgent
 from rewardshift.agents.targets import member_targets
 from rewardshift.checks import Count, NonNegative, Positive, Share
 from rewardshift.envs.tasks import TaskSpec
@@ -46,7 +46,7 @@ class BCQState(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True)
-class BCQ(Offline):
+class BCQ(OfflineAgent):
     """Batch-constrained Q-learning for continuous actions, with the settings of its authors.
 
     Args:
@@ -84,7 +84,7 @@ class BCQ(Offline):
             latent=latent,
         )
         actor = self.network.init(actor_key, spec, size, size, "random")
-        critics = init_several(self.network, critic_key, (2,), (spec, size, 1, self.initial))
+        critics = init_several(self.network, critic_key, (2,), spec, size, 1, self.initial)
         adam = optax.adam(self.learning_rate)
         return BCQState(
             proposer=Learner.start(proposer, adam),
@@ -99,7 +99,7 @@ class BCQ(Offline):
         """The best of the proposed actions."""
         return self._best(state, observation)[0]
 
-    def value(self, state: BCQState, observation: Array) -> Float[Array, ""]:
+    def policy_value(self, state: BCQState, observation: Array) -> Float[Array, ""]:
         """The value of the greedy action, on the shifted scale."""
         return self._best(state, observation)[1]
 
@@ -110,18 +110,19 @@ class BCQ(Offline):
         observation = batch.observation.astype(jnp.float32)
         encoding_key, target_key, actor_key = jax.random.split(key, 3)
         adam = optax.adam(self.learning_rate)
-        slope = jax.grad(self._proposer_loss)(
+        gradient = jax.grad(self._proposer_loss)(
             state.proposer.parameters, observation, batch.action, encoding_key
         )
-        state = state._replace(proposer=state.proposer.step(slope, adam))
+        state = state._replace(proposer=state.proposer.step(gradient, adam))
         target = self._target(state, batch, target_key)
 
         def critic_loss(critics: Any) -> tuple[Array, Array]:
             values = self.twin_values(critics, observation, batch.action)
             return ((values - target) ** 2).mean(axis=1).sum(), values.mean()
 
-        (loss, q), slope = jax.value_and_grad(critic_loss, has_aux=True)(state.critics.parameters)
-        critics = state.critics.step(slope, adam)
+        improve = jax.value_and_grad(critic_loss, has_aux=True)
+        (loss, q), gradient = improve(state.critics.parameters)
+        critics = state.critics.step(gradient, adam)
         proposed = self._propose(state.proposer.parameters, observation, actor_key, 1)
         first = jax.tree.map(lambda leaf: leaf[0], critics.parameters)
 

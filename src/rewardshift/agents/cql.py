@@ -25,7 +25,7 @@ from rewardshift.agents.gaussian_policy import (
     squashed_log_density,
 )
 from rewardshift.agents.networks import MLP, Learner, Network, init_several
-from rewardshift.agents.offline import Offline
+from rewardshift.agents.offline import OfflineAgent
 from rewardshift.agents.targets import member_targets
 from rewardshift.checks import Count, Natural, NonNegative, Positive
 from rewardshift.envs.tasks import TaskSpec
@@ -52,7 +52,7 @@ class CQLState(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True)
-class CQL(Offline):
+class CQL(OfflineAgent):
     """Conservative Q-learning, CQL(H), with the settings of its authors.
 
     Args:
@@ -87,8 +87,9 @@ class CQL(Offline):
         """Random networks, which depend on the key and not on the shift."""
         policy_key, critic_key = jax.random.split(key)
         policy = self.network.init(policy_key, spec, 0, 2 * spec.action_size, "random")
-        task = (spec, spec.action_size, 1, self.initial)
-        critics = init_several(self.network, critic_key, (2,), task)
+        critics = init_several(
+            self.network, critic_key, (2,), spec, spec.action_size, 1, self.initial
+        )
         policy_adam, critic_adam = optax.adam(self.policy_rate), optax.adam(self.learning_rate)
         return CQLState(
             policy=Learner.start(policy, policy_adam),
@@ -108,7 +109,7 @@ class CQL(Offline):
         """The outputs of the policy's network."""
         return self.network.apply(state.policy.parameters, observation.astype(jnp.float32))
 
-    def value(self, state: CQLState, observation: Array) -> Float[Array, ""]:
+    def policy_value(self, state: CQLState, observation: Array) -> Float[Array, ""]:
         """The value of the greedy action, on the shifted scale."""
         return self.values(state, observation[None], self.greedy(state, observation)[None])[0, 0]
 

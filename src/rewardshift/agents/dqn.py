@@ -19,7 +19,7 @@ from rewardshift.agents.base import Batch, Biases
 from rewardshift.agents.intrinsic import Evaluated, Intrinsic
 from rewardshift.agents.networks import MLP, Learner, Network, init_several
 from rewardshift.agents.normaliser import Normaliser
-from rewardshift.agents.online import Online
+from rewardshift.agents.online import OnlineAgent
 from rewardshift.agents.selection import Lead
 from rewardshift.agents.targets import member_targets
 from rewardshift.checks import Count, Natural, Positive, checked
@@ -41,7 +41,7 @@ class DQNState(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True)
-class DQN(Online):
+class DQN(OnlineAgent):
     """Deep Q-learning with one network per shift.
 
     One shift gives plain DQN; a shift of 0 is the usual DQN. Several give Random Reward Shift
@@ -90,8 +90,10 @@ class DQN(Online):
     def init(self, key: PRNGKeyArray, spec: TaskSpec) -> DQNState:
         """Random networks, which depend on the key and not on the shifts."""
         member_key, intrinsic_key, leader_key = jax.random.split(key, 3)
-        task = (spec, 0, spec.num_actions, self.initial)
-        online = init_several(self.network, member_key, (len(self.members),), task)
+        axes = (len(self.members),)
+        online = init_several(
+            self.network, member_key, axes, spec, 0, spec.num_actions, self.initial
+        )
         return DQNState(
             online=Learner.start(online, optax.adam(self.learning_rate)),
             target=jax.tree.map(jnp.copy, online),

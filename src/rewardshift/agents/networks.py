@@ -64,17 +64,18 @@ class Network(Protocol):
 
 
 def init_several(
-    network: Network,
-    key: PRNGKeyArray,
-    axes: tuple[Count, ...],
-    task: tuple[TaskSpec, int, int, Initial],
+    network: Network, key: PRNGKeyArray, axes: tuple[Count, ...], *arguments: Any
 ) -> Any:
     """The parameters of several networks, stacked along leading axes of these lengths.
 
-    `task` are the other arguments of the network's `init`.
+    Args:
+        network: The network.
+        key: The source of randomness.
+        axes: The lengths of the axes.
+        *arguments: The other arguments of the network's `init`.
     """
     keys = jax.random.split(key, math.prod(axes))
-    stacked = jax.vmap(lambda key: network.init(key, *task))(keys)
+    stacked = jax.vmap(lambda key: network.init(key, *arguments))(keys)
     return jax.tree.map(lambda leaf: leaf.reshape(*axes, *leaf.shape[1:]), stacked)
 
 

@@ -17,7 +17,7 @@ from rewardshift.shift import Shift
 
 
 @dataclass(frozen=True, kw_only=True)
-class Offline(Agent):
+class OfflineAgent(Agent):
     """Settings of every agent that learns from fixed data.
 
     Args:

@@ -34,7 +34,7 @@ SMALLEST_UNIFORM = 2.0**-25
 
 
 @dataclass(frozen=True, kw_only=True)
-class Online(Agent):
+class OnlineAgent(Agent):
     """Settings of every agent that learns in an environment, with one member per shift.
 
     Args:
@@ -104,7 +104,7 @@ class Online(Agent):
     def init_shared(self, key: PRNGKeyArray, spec: TaskSpec) -> dict[str, Any]:
         """The fields of the state that every such agent has, before the first step."""
         zero, zeros = jnp.zeros((), jnp.int32), jnp.zeros(len(self.members))
-        leader = Uniform().draw(zeros, jax.random.uniform(key))  # whoever leads later
+        leader = Uniform().draw(zeros, jax.random.uniform(key))  # for any selection
         rule = self.shift.start() if isinstance(self.shift, Rule) else ()
         return {
             "lead": Lead(leader, zero, zero, zeros + jnp.nan, zeros),
@@ -197,7 +197,7 @@ class Online(Agent):
 
 
 @dataclass(frozen=True, kw_only=True)
-class ActorCritic(Online):
+class ActorCritic(OnlineAgent):
     """An agent with continuous actions, whose critics have axes over the members and the twins."""
 
     continuous: ClassVar[bool] = True

@@ -86,8 +86,10 @@ class SAC(ActorCritic):
         policy_key, critic_key, lead_key = jax.random.split(key, 3)
         adam = optax.adam(self.learning_rate)
         policy = self.network.init(policy_key, spec, 0, 2 * spec.action_size, "random")
-        task = (spec, spec.action_size, 1, self.initial)
-        critics = init_several(self.network, critic_key, (len(self.members), TWINS), task)
+        axes = (len(self.members), TWINS)
+        critics = init_several(
+            self.network, critic_key, axes, spec, spec.action_size, 1, self.initial
+        )
         return SACState(
             policy=Learner.start(policy, adam),
             critics=Learner.start(critics, adam),
@@ -101,7 +103,7 @@ class SAC(ActorCritic):
         inputs = self.inputs(state, observation)
         return middle(self.network.apply(state.policy.parameters, inputs))
 
-    def value(self, state: SACState, observation: Array) -> Float[Array, ""]:
+    def policy_value(self, state: SACState, observation: Array) -> Float[Array, ""]:
         """The value of the greedy action, on the scale of the leading member, or of the mix."""
         action, inputs = self.greedy(state, observation), self.inputs(state, observation)
         return self._followed_value(state, inputs[None], action[None])[0]

@@ -4,9 +4,9 @@ A selection draws one member to lead for a while (`Drawing`), or it mixes all me
 is a frozen dataclass that knows nothing about networks. Your own selection needs the method of one
 of these protocols and nothing else.
 
-They are those of https://arxiv.org/abs/2209.07288: `Uniform` is its Random Reward Shift, the two
-that follow progress are the coaches in its authors' code, and `Optimistic` is its equation for
-optimism in the face of uncertainty.
+The selections here are those of https://arxiv.org/abs/2209.07288: `Uniform` is its Random Reward
+Shift, the two that follow progress are the coaches in its authors' code, and `Optimistic` is its
+equation for optimism in the face of uncertainty.
 """
 
 from dataclasses import dataclass

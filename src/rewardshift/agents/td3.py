@@ -94,15 +94,11 @@ class TD3(ActorCritic):
     def init(self, key: PRNGKeyArray, spec: TaskSpec) -> TD3State:
         """Random networks, which depend on the key and not on the shifts."""
         actor_key, critic_key, lead_key = jax.random.split(key, 3)
-        count = len(self.members) if self.own_actors else 1
-        actors = init_several(
-            self.network, actor_key, (count,), (spec, 0, spec.action_size, "random")
-        )
+        members, size = len(self.members), spec.action_size
+        count = members if self.own_actors else 1
+        actors = init_several(self.network, actor_key, (count,), spec, 0, size, "random")
         critics = init_several(
-            self.network,
-            critic_key,
-            (len(self.members), self.twins),
-            (spec, spec.action_size, 1, self.initial),
+            self.network, critic_key, (members, self.twins), spec, size, 1, self.initial
         )
         adam = optax.adam(self.learning_rate)
         return TD3State(

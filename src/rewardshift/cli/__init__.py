@@ -49,9 +49,9 @@ COMMANDS = {
     "suggest": "rewardshift.cli.suggest:suggest",
     "doctor": "rewardshift.cli.doctor:examine",
 }
-# The commands with flags of agents, and tyro's rules for these flags. Their functions make the
-# command of its next word, which may name an agent or a trial of the user's own, and of the whole
-# line as it was typed.
+# The commands with flags of agents, and tyro's rules for these flags. Their functions return the
+# command, because its flags depend on the next word, which may name an agent or a trial of the
+# user's own. They also take the whole line as it was typed.
 BY_AGENT = {"train": "rewardshift.cli.parts:FLAGS", "sweep": "rewardshift.cli.sweeps:FLAGS"}
 RESUMABLE = ("train", "resume", "sweep", "reproduce")
 

@@ -38,12 +38,12 @@ def examine(
         raise InputError(f"--out must be a folder, got the file {str(out)!r}")
     found = doctor(folder, run_seed, episodes=episodes, seed=seed)
     print(found)
-    place = writable_folder(folder if out is None else out)
-    written = [place / "doctor.json"]
+    path = writable_folder(folder if out is None else out)
+    written = [path / "doctor.json"]
     write_atomic(written[0], json.dumps(found.to_json(), indent=2) + "\n")
     if importlib.util.find_spec("matplotlib") is not None:
         from rewardshift.doctor.picture import draw  # noqa: PLC0415  an extra
 
-        written.append(place / "doctor.png")
+        written.append(path / "doctor.png")
         write_atomic(written[1], draw(found, title=folder.name))
     print(f"\nwritten: {', '.join(map(str, written))}")

@@ -84,16 +84,16 @@ def flag(info: PrimitiveTypeInfo) -> PrimitiveConstructorSpec[Any] | None:
     )
 
 
-def _shift_flag(several: bool, rule: bool) -> PrimitiveConstructorSpec[Any]:
+def _shift_flag(several: bool, cautious: bool) -> PrimitiveConstructorSpec[Any]:
     """The flag of a shift.
 
     Args:
         several: Whether the agent takes several numbers, or a rule that follows its steps.
-        rule: Whether it takes the rule for a data set.
+        cautious: Whether the agent takes `Cautious`, the rule for a data set.
     """
     slot = Slot("a shift that is no number", {AUTO: Auto} if several else {AUTO: Cautious})
     choices = "FLOAT [FLOAT ...]" if several else "FLOAT"
-    if several or rule:
+    if several or cautious:
         choices += f" | {slot.choices}"
 
     def read(texts: list[str]) -> Any:
@@ -101,7 +101,7 @@ def _shift_flag(several: bool, rule: bool) -> PrimitiveConstructorSpec[Any]:
             biases = tuple(map(float, texts))
             if len(biases) == 1 or (several and biases):
                 return biases if several else biases[0]
-        if len(texts) == 1 and (several or rule):
+        if len(texts) == 1 and (several or cautious):
             return part_from_text(texts[0], slot)
         raise InputError(f"shift must be {choices}, got {' '.join(texts) or 'none'}")
 

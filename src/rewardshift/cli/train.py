@@ -33,12 +33,12 @@ from rewardshift.training.run_folder import how_to_resume, read_config
 from rewardshift.training.runs import Result, offline_run, online_run, resume
 from rewardshift.training.trainer import OnProgress
 
-Budget = OnlineBudget | OfflineBudget
+RunBudget = OnlineBudget | OfflineBudget
 SECONDS = 0.5  # between two updates of the bar
 LONG = OnlineBudget(steps=1_000_000, capacity=1_000_000, evaluate_every=5_000)
 
 # The agents by name, each with its default budget, whose type says whether it learns online.
-AGENTS: dict[str, tuple[type[Any], Budget]] = {
+AGENTS: dict[str, tuple[type[Any], RunBudget]] = {
     "dqn": (DQN, OnlineBudget()),
     "td3": (TD3, LONG),
     "sac": (SAC, LONG),
@@ -171,7 +171,7 @@ def by_agent(job: type[Any], own: str | None = None) -> Any:
     return reduce(or_, commands)
 
 
-def _own_agent(job: type[Any], name: str) -> tuple[type[Any], Budget]:
+def _own_agent(job: type[Any], name: str) -> tuple[type[Any], RunBudget]:
     """A user's agent and its default budget; an agent with `act` learns in an environment."""
     kind = find_part(name)
     if not (isinstance(kind, type) and issubclass(kind, Agent)):
@@ -222,7 +222,7 @@ def train(subject: str, _: str) -> Callable[..., None]:
                     f" is {f'{lowest:.6g}' if shift.bias else 'not negative'}."
                 )
             folder = job.run.out or Path("runs") / run.config.name
-            _follow(folder, run.config.budget.steps, partial(run.start, folder))
+            _run_under_bar(folder, run.config.budget.steps, partial(run.start, folder))
 
     return train_agent
 
@@ -240,13 +240,12 @@ def resume_run(
         steps: A larger number of steps, or of updates, which extends the run. Settings that depend
             on the length, such as DQN's linear epsilon, follow the new length from there on.
     """
-    config = read_config(folder)
-    total = config.longer(steps).budget.steps if steps is not None else config.budget.steps
+    total = read_config(folder).longer(steps).budget.steps
     with stop_requests():
-        _follow(folder, total, partial(resume, folder, steps=steps))
+        _run_under_bar(folder, total, partial(resume, folder, steps=steps))
 
 
-def _follow(folder: Path, steps: int, start: Callable[[OnProgress], Result]) -> None:
+def _run_under_bar(folder: Path, steps: int, start: Callable[[OnProgress], Result]) -> None:
     """Runs a training under a bar, and says how it ended.
 
     Args:
@@ -271,7 +270,7 @@ def _follow(folder: Path, steps: int, start: Callable[[OnProgress], Result]) -> 
         if seconds < SECONDS and step < steps:
             return
         speed = max(0, step - last) / seconds
-        bar.update(task, completed=step, seen=_outcome(rows), speed=speed)
+        bar.update(task, completed=step, seen=_last_evaluation(rows), speed=speed)
         bar.start()  # only now: refused work shows no bar
         last, clock = step, clock + seconds
 
@@ -285,11 +284,11 @@ def _follow(folder: Path, steps: int, start: Callable[[OnProgress], Result]) -> 
             f" {how_to_resume(folder)}"
         )
         raise KeyboardInterrupt
-    print(f"last evaluation: mean {_outcome(result.rows)}")
+    print(f"last evaluation: mean {_last_evaluation(result.rows)}")
     print(f"run:     {folder}")
 
 
-def _outcome(rows: Sequence[Any]) -> str:
+def _last_evaluation(rows: Sequence[Any]) -> str:
     """The mean return of the last evaluation, and the success rate if there is one, in words."""
     last = [row for row in rows if row.step == rows[-1].step]
     if not last:

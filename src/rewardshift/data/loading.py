@@ -47,8 +47,8 @@ def load_dataset(
     return dataset if subset is None else dataset.subset(subset)
 
 
-def whole_name(source: str) -> str:
-    """The name of a source that is valid in every working folder: an absolute path for files."""
+def absolute_source(source: str) -> str:
+    """The source, valid in every working folder: the absolute path of a file, or the same name."""
     is_path = not source.startswith(PREFIX) and Path(source).exists()
     return str(Path(source).absolute()) if is_path else source
 

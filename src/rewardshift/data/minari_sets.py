@@ -48,16 +48,16 @@ def minari_dataset(source: str | Path, *, download: bool = True) -> MinariDatase
     with _minari_errors(what, hint), contextlib.redirect_stdout(sys.stderr):
         if folder is None:
             check_id(str(source))
-        place = (folder or get_dataset_path(str(source))) / "data"
-        if not place.exists() and not download:
+        path = (folder or get_dataset_path(str(source))) / "data"
+        if not path.exists() and not download:
             raise InputError(f"{what}: it is not here; to get it: minari download {source}")
-        if not place.exists():
+        if not path.exists():
             minari.download_dataset(str(source))
-        metadata = json.loads((place / "metadata.json").read_text())
+        metadata = json.loads((path / "metadata.json").read_text())
         # Minari would find them in the environment, which the file tells it to import.
         if not {"observation_space", "action_space"} <= metadata.keys():
             raise InputError(f"{what}: it does not state its spaces")
-        return MinariDataset(place)
+        return MinariDataset(path)
 
 
 def read_minari(source: str | Path, download: bool) -> Dataset:

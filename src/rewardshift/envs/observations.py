@@ -110,17 +110,17 @@ def flat_rows(space: gym.Space[Any], observation: Any) -> tuple[np.ndarray, bool
     return np.concatenate([rows for rows, _ in found], axis=1), found[0][1]
 
 
-def as_numbers(observation: Any) -> np.ndarray | None:
-    """The observation as an array of numbers; None if it is not one."""
+def number_array(value: Any) -> np.ndarray | None:
+    """The value as an array of numbers; None if it is not one."""
     try:
-        array = np.asarray(observation)
+        array = np.asarray(value)
     except (TypeError, ValueError):  # of lists that are no array
         return None
     return array if array.dtype.kind in "biuf" else None
 
 
 def _flat_numbers(space: gym.Space[Any], observation: Any) -> tuple[np.ndarray, bool] | None:
-    array, shape = as_numbers(observation), space.shape or ()
+    array, shape = number_array(observation), space.shape or ()
     if array is None or shape not in (array.shape, array.shape[1:]):
         return None
     single = array.shape == shape

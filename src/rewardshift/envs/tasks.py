@@ -31,7 +31,6 @@ MakeEnv = Callable[[], gym.Env[Any, Any]]
 # Libraries that register their tasks when they are imported.
 LIBRARIES = ("minigrid", "gymnasium_robotics")
 FUNCTION = "function "  # prefix of the names of environments that a function makes
-OWN = "(for one of your own: MODULE:ID, where importing MODULE registers ID)"  # ends errors
 GOALS = set(GOAL_KEYS)
 GOAL_SPACES = (gym.spaces.Box, gym.spaces.MultiBinary, gym.spaces.MultiDiscrete)
 # The parts of MiniGrid's observations, of which agents see the image.
@@ -180,7 +179,10 @@ def env_maker(env: str | MakeEnv, *, flat: bool = True, **options: Any) -> MakeE
         try:
             find_env(env)
         except (gym.error.Error, ImportError) as error:
-            raise InputError(f"no environment {env!r}: {one_line(error)} {OWN}") from error
+            raise InputError(
+                f"no environment {env!r}: {one_line(error)} (for one of your own: MODULE:ID, where"
+                " importing MODULE registers ID)"
+            ) from error
 
     def made() -> gym.Env[Any, Any]:
         refusals = (InputError, gym.error.Error, ImportError)

@@ -10,7 +10,7 @@ from rewardshift.envs.tasks import MakeEnv, TaskSpec, env_maker, flatten, probe_
 from rewardshift.errors import blaming, shown
 
 
-class Step(NamedTuple):
+class Steps(NamedTuple):
     """One step of every row.
 
     `next_observation` is the result of the action. `observation` is the one to act on next: the
@@ -56,7 +56,7 @@ class Environments:
             raise TypeError(f"reset must return an observation and an info, got {shown(returned)}")
         return flatten(returned[0], self.spec)
 
-    def step(self, actions: np.ndarray) -> Step:
+    def step(self, actions: np.ndarray) -> Steps:
         """Takes one action in every row."""
         rows = len(self._envs)
         following = np.empty((rows, self.spec.features), self.spec.dtype)
@@ -77,7 +77,7 @@ class Environments:
         if restarted:
             observation = following.copy()
             observation[list(restarted)] = list(restarted.values())
-        return Step(following, reward, terminated, truncated, observation, success)
+        return Steps(following, reward, terminated, truncated, observation, success)
 
     def close(self) -> None:
         """Closes the environments."""

@@ -1,4 +1,7 @@
-"""Figures: their declarations, and by name. `import rewardshift.paper` registers the paper's."""
+"""Figures: their declarations, and the register of their names.
+
+`import rewardshift.paper` registers the paper's.
+"""
 
 import re
 from difflib import get_close_matches

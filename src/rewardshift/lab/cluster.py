@@ -13,7 +13,7 @@ from typing import Any
 from rewardshift.errors import InputError, TrainingError, one_line, require, shown
 from rewardshift.lab.figure import Unit
 from rewardshift.lab.processes import keep_to_one_thread
-from rewardshift.lab.runner import RETRIES, Outcome, Plan, perform
+from rewardshift.lab.runner import RETRIES, Outcome, Plan, perform_unit
 
 
 class RayCluster:
@@ -92,4 +92,4 @@ def _start(ray: Any, options: dict[str, Any]) -> None:
 
 def _perform_alone(plan: Plan, unit: Unit) -> Outcome:
     keep_to_one_thread()
-    return perform(plan, unit)
+    return perform_unit(plan, unit)

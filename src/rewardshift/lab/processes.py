@@ -21,7 +21,7 @@ from concurrent.futures.process import BrokenProcessPool
 import jax
 
 from rewardshift.lab.figure import Unit
-from rewardshift.lab.runner import RETRIES, Outcome, Plan, perform
+from rewardshift.lab.runner import RETRIES, Outcome, Plan, perform_unit
 
 PATIENCE = 5  # seconds for the ends of processes with foreign code
 THREADS = "OMP_NUM_THREADS"  # read by the libraries under torch and NumPy
@@ -48,7 +48,7 @@ class Processes:
         """See `Place`."""
         if min(self.jobs, len(units)) <= 1 and not plan.isolated:
             keep_to_one_thread()
-            yield from (perform(plan, unit) for unit in units)
+            yield from (perform_unit(plan, unit) for unit in units)
             return
         alone = _foreign_threads_held() if plan.isolated else contextlib.nullcontext()
         with tempfile.TemporaryDirectory(prefix="rewardshift-") as compiled, alone:
@@ -68,10 +68,10 @@ class Processes:
                     unit, retries = waiting.popleft()
                     with _interrupts_held():  # workers inherit it: Ctrl-C reaches the parent alone
                         try:
-                            future = idle[-1].submit(perform, plan, unit)
+                            future = idle[-1].submit(perform_unit, plan, unit)
                         except BrokenProcessPool:  # it died while it had nothing to do
                             idle[-1] = _worker(compiled)
-                            future = idle[-1].submit(perform, plan, unit)
+                            future = idle[-1].submit(perform_unit, plan, unit)
                     working[future] = unit, retries, idle.pop()
                 for future in wait(working, return_when=FIRST_COMPLETED).done:
                     unit, retries, worker = working.pop(future)

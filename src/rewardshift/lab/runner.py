@@ -46,10 +46,10 @@ class Plan:
         seeds: The number of seeds, 0, 1, 2, ...
         terminal: The treatment of terminal states: the paper's `"zero"`, or `"absorbing"`.
         out: The folder for results; those of the figure go to `out/figure`.
-        made: The figure itself, if it was made on the spot. Otherwise its name finds it.
-        made_by: The command that makes and runs such a figure.
-        module: The module that a worker imports: that of a function of the user that every unit of
-            such a figure runs, or the one that registered the figure, which is found.
+        sweep: The figure itself, if it is a sweep; the name finds any other.
+        sweep_command: The command that makes and runs the sweep.
+        module: The module that a worker imports: that of a sweep's trial, or the one that
+            registered the figure, which is found.
     """
 
     figure: str
@@ -57,25 +57,25 @@ class Plan:
     seeds: int
     terminal: Terminal
     out: Path
-    made: Figure | None = None
-    made_by: str = ""
+    sweep: Figure | None = None
+    sweep_command: str = ""
     module: str | None = None
 
     def __post_init__(self) -> None:
-        self.declared.preset(self.preset)
-        chosen_seeds(self.seeds)
-        if self.made is None:
+        self.declared.preset(self.preset)  # refuses an unknown one
+        chosen_seeds(self.seeds)  # refuses a bad number
+        if self.sweep is None:
             object.__setattr__(self, "module", MODULES.get(self.figure))
 
     @property
     def declared(self) -> Figure:
         """The figure."""
-        return find_figure(self.figure) if self.made is None else self.made
+        return find_figure(self.figure) if self.sweep is None else self.sweep
 
     @property
     def isolated(self) -> bool:
-        """Whether every unit needs a process of its own, because it runs foreign code."""
-        return self.made is not None and self.module is not None
+        """Whether every unit needs a process of its own, because it runs a trial: foreign code."""
+        return self.sweep is not None and self.module is not None
 
     @property
     def folder(self) -> Path:
@@ -103,8 +103,8 @@ class Plan:
     @property
     def command(self) -> str:
         """The command that runs this plan."""
-        if self.made is not None:
-            return self.made_by
+        if self.sweep is not None:
+            return self.sweep_command
         theirs = self.module is not None and self.module.partition(".")[0] != "rewardshift"
         found = f"--import {self.module} " if theirs else ""
         return (
@@ -141,7 +141,7 @@ class Place(Protocol):
 
 
 def pending_units(plan: Plan) -> list[Unit]:
-    """The unfinished work."""
+    """The unfinished work; makes the folders of its results, and refuses those it cannot write."""
     for folder in (plan.out, plan.folder, plan.folder / "units"):
         writable_folder(folder)
     figure = plan.declared.at(plan.preset)
@@ -178,7 +178,7 @@ def run_units(plan: Plan, units: list[Unit], place: Place) -> Iterator[Outcome]:
         yield outcome
 
 
-def perform(plan: Plan, unit: Unit) -> Outcome:
+def perform_unit(plan: Plan, unit: Unit) -> Outcome:
     """Performs or continues one unit, in the calling process."""
     started = time.perf_counter()
     try:

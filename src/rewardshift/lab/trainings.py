@@ -15,8 +15,6 @@ from rewardshift.training.budgets import OfflineBudget, OnlineBudget
 from rewardshift.training.hindsight import Hindsight
 from rewardshift.training.runs import Result, train, train_offline
 
-Settings = Mapping[str, Any]
-
 
 @dataclass(frozen=True)
 class Task:
@@ -39,8 +37,8 @@ class Task:
     data: str | Callable[[int, int], Dataset] | None = None
     digest: str | None = None
     agent: Agent | None = None
-    settings: Settings = field(default_factory=dict)
-    methods: Mapping[str, Settings] = field(default_factory=dict)
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    methods: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     hindsight: Hindsight | None = None
 
     def load(self, transitions: int, seed: int) -> Dataset:
@@ -79,7 +77,7 @@ class Budget:
     steps: int
     evaluations: int = 25
     evaluation_episodes: int = 5
-    settings: Settings = field(default_factory=dict)
+    settings: Mapping[str, Any] = field(default_factory=dict)
     capacity: int | None = None
     transitions: int = 5000
     diagnose: bool = False
@@ -124,7 +122,7 @@ def budget_for(task: str, budget: Any) -> Any:
     return budget[task] if isinstance(budget, Mapping) else budget
 
 
-def configured(method: Method, task: Task, budget: Budget, terminal: Terminal = "zero") -> Agent:
+def agent_for(method: Method, task: Task, budget: Budget, terminal: Terminal = "zero") -> Agent:
     """The agent of a method on a task.
 
     Args:
@@ -145,7 +143,7 @@ def configured(method: Method, task: Task, budget: Budget, terminal: Terminal = 
     return cast("Agent", replace(agent, shift=shift))
 
 
-def _with_settings(part: Any, settings: Settings) -> Any:
+def _with_settings(part: Any, settings: Mapping[str, Any]) -> Any:
     changed: dict[str, Any] = {}
     for name, value in settings.items():
         first, _, rest = name.partition(".")
@@ -171,13 +169,13 @@ def train_unit(figure: Figure, unit: Unit, folder: Path) -> list[Curve]:
     (name,), (chosen,) = unit.tasks, unit.methods
     (method,) = [method for method in figure.methods if method.name == chosen]
     task, budget = figure.tasks[name], budget_for(name, unit.budget)
-    agent = configured(method, task, budget, unit.terminal if figure.takes_terminal else "zero")
+    agent = agent_for(method, task, budget, unit.terminal if figure.takes_terminal else "zero")
     parts = [(unit, folder)]
     if callable(task.data):
         parts = [(unit._replace(seeds=(seed,)), folder / str(seed)) for seed in unit.seeds]
     curves = []
-    for part, place in parts:
-        given: dict[str, Any] = {"seeds": part.seeds, "folder": place}
+    for part, path in parts:
+        given: dict[str, Any] = {"seeds": part.seeds, "folder": path}
         if task.data is None:
             result = train(agent, task.env, budget=budget.online(task.hindsight), **given)
         else:
@@ -219,7 +217,7 @@ def budget_lifetimes(figure: Figure, task: str, preset: str) -> float | None:
     what, budget = figure.tasks[task], budget_for(task, figure.presets[preset].budget)
     agent: Any = figure.methods[0].agent
     if isinstance(what, Task):
-        agent = configured(figure.methods[0], what, budget)
+        agent = agent_for(figure.methods[0], what, budget)
     if not hasattr(agent, "lifetime"):
         return None
     random = 0 if what.data is not None else agent.warm_up

@@ -66,7 +66,6 @@ SAME = (
 )
 DISAGREE = (("rrs-3", "ensemble-td3", "Shifted members are further apart about random actions."),)
 
-
 MEMBERS = ("ensemble-td3", "bootstrapped-td3", "rrs-3")
 
 

@@ -31,7 +31,7 @@ from rewardshift.lab import (
     smoke_preset,
     task_panels,
 )
-from rewardshift.lab.trainings import budget_for, configured, curves_of
+from rewardshift.lab.trainings import agent_for, budget_for, curves_of
 from rewardshift.paper.behaviour import Behaviour
 from rewardshift.paper.mechanism import lasting
 from rewardshift.shift import Shift
@@ -77,7 +77,7 @@ def run_lifetime(figure: Figure, unit: Unit, folder: Path) -> list[Curve]:
     measured: list[Curve] = []
     for method in figure.methods:
         result = train_offline(
-            configured(method, task, budget),
+            agent_for(method, task, budget),
             data,
             seeds=unit.seeds,
             budget=budget.offline(),

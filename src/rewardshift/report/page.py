@@ -29,8 +29,8 @@ from rewardshift.report.verdicts import (
     METRICS,
     SOURCES,
     SYMBOLS,
+    effect,
     evidence,
-    measured,
     reason,
     verdict_words,
 )
@@ -131,7 +131,7 @@ def _row(figure: Figure, claim: dict[str, Any]) -> dict[str, Any]:
         "verdict_words": verdict_words(claim),
         "why": reason(claim, {method.name: method.label for method in figure.methods}),
         "numbers": "-" if claim["seeds"] is None else evidence(claim),
-        "effect": "-" if claim["seeds"] is None else measured(claim),
+        "effect": "-" if claim["seeds"] is None else effect(claim),
         "bar": _bar(claim),
     }
 

@@ -38,16 +38,16 @@ def as_canvas(figure: Figure, curves: Sequence[Curve], caption: str) -> Canvas:
         plots = _plots(figure)
         canvas, axes = new_canvas(len(plots), figure.columns)
         columns = min(figure.columns, len(plots))
-        for place, (axis, (title, panels)) in enumerate(zip(axes, plots, strict=True)):
+        for number, (axis, (title, panels)) in enumerate(zip(axes, plots, strict=True)):
             if figure.form == "curves":
                 _draw_curves(axis, figure, panels[0], curves)
             else:
                 _draw_constants(axis, figure, panels, curves)
             axis.set_title(textwrap.fill(title, 75 // columns))
             # Plots that stand in a row or in a column name their axes once.
-            if place + columns >= len(plots):
+            if number + columns >= len(plots):
                 axis.set_xlabel(figure.x_label if figure.form == "curves" else figure.constants)
-            if place % columns == 0 or panels[0].y_label != plots[place - 1][1][0].y_label:
+            if number % columns == 0 or panels[0].y_label != plots[number - 1][1][0].y_label:
                 axis.set_ylabel(textwrap.fill(panels[0].y_label, 18))
     finish(canvas, figure.title, caption)
     return canvas

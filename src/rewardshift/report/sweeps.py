@@ -23,7 +23,7 @@ from rewardshift.shift import Terminal
 from rewardshift.training.budgets import OfflineBudget, OnlineBudget
 
 # Runs units of work and returns those that failed.
-Work = Callable[[Plan, list[Unit], Place], Sequence[Outcome]]
+RunUnits = Callable[[Plan, list[Unit], Place], Sequence[Outcome]]
 
 
 def sweep(  # noqa: PLR0913  the settings have names
@@ -72,7 +72,7 @@ def sweep(  # noqa: PLR0913  the settings have names
             10.
     """
     seeds, jobs = checked("seeds", Count, seeds), checked("jobs", Count, jobs)
-    place = as_path("folder", folder)
+    out = as_path("folder", folder)
     of_agent = {"budget": budget, "data": data, "subset": subset}
     of_trial = {"gamma": gamma, "terminal": terminal, "evaluation_episodes": evaluation_episodes}
     chosen: SweptAgent | SweptTrial
@@ -88,7 +88,7 @@ def sweep(  # noqa: PLR0913  the settings have names
     given: Any = tuple(constants) if isinstance(constants, Iterable) else constants
     whole = Sweep(chosen, given)
     words = f"sweep({chosen.name}, {chosen.task!r}, {list(whole.constants)}, seeds={seeds})"
-    return answer(whole, words, seeds, place, Processes(jobs))
+    return answer(whole, words, seeds, out, Processes(jobs))
 
 
 def _refuse(settings: dict[str, Any], of: str) -> None:
@@ -98,12 +98,12 @@ def _refuse(settings: dict[str, Any], of: str) -> None:
             raise InputError(f"{name} is a setting for {of}, got {shown(value)}")
 
 
-def _work(plan: Plan, units: list[Unit], place: Place) -> list[Outcome]:
+def _run_silently(plan: Plan, units: list[Unit], place: Place) -> list[Outcome]:
     return [outcome for outcome in run_units(plan, units, place) if outcome.error is not None]
 
 
 def answer(
-    sweep: Sweep, command: str, seeds: int, out: Path, place: Place, work: Work = _work
+    sweep: Sweep, command: str, seeds: int, out: Path, place: Place, run: RunUnits = _run_silently
 ) -> Response:
     """Runs what is left of a sweep, reports it, and returns its answer.
 
@@ -113,11 +113,11 @@ def answer(
         seeds: The number of seeds.
         out: The folder for results.
         place: The place that performs the units of work.
-        work: A function that runs units of work.
+        run: A function that runs units of work; the command's also shows a bar.
     """
     plan = plan_sweep(sweep, command, seeds, out, place.jobs or seeds)
     with sweep_folder(out, sweep):
-        failed = work(plan, pending_units(plan), place)
+        failed = run(plan, pending_units(plan), place)
         judged = write_figure(plan.folder) if gather(plan) else None
     if failed:
         error = TrainingError(

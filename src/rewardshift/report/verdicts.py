@@ -110,7 +110,7 @@ def _is_close(claim: dict[str, Any]) -> bool:
     return claim["verdict"] in ("supported", "contradicted") and _corrected(claim) >= CLOSE
 
 
-def measured(claim: dict[str, Any]) -> str:
+def effect(claim: dict[str, Any]) -> str:
     """The share of wins, or for a claim with a margin the difference, with its interval."""
     low, high = claim["low"], claim["high"]
     if claim["margin"] is None:
@@ -127,7 +127,7 @@ def evidence(claim: dict[str, Any]) -> str:
     margin = "" if claim["margin"] is None else f", margin {short(claim['margin'])}"
     tested = "p" if _leans_towards(claim) else "p of the opposite"
     p = min(claim["p_value"], claim["p_opposite"])
-    return f"{measured(claim)}{margin}; {tested} = {p:.2g}, corrected {_corrected(claim):.2g}"
+    return f"{effect(claim)}{margin}; {tested} = {p:.2g}, corrected {_corrected(claim):.2g}"
 
 
 def _leans_towards(claim: dict[str, Any]) -> bool:
@@ -226,9 +226,9 @@ def judge(figure: Figure, curves: Sequence[Curve], preset: str) -> list[dict[str
     judged = []
     for claim in figure.claims:
         panel = panels[claim.panel]
-        entry = _declared(figure, panel, claim, preset)
+        entry = _untested(figure, panel, claim, preset)
         if claim.id in compared:
-            entry |= _measured(panel, compared[claim.id], decided[claim.id])
+            entry |= _results(panel, compared[claim.id], decided[claim.id])
             entry["edge"] = _edge(panel, claim, curves)
             if not decides:
                 entry["detectable"] = None
@@ -287,7 +287,7 @@ def _sign(panel: Panel) -> float:
     return -1.0 if panel.lower_is_better else 1.0
 
 
-def _declared(figure: Figure, panel: Panel, claim: Claim, preset: str) -> dict[str, Any]:
+def _untested(figure: Figure, panel: Panel, claim: Claim, preset: str) -> dict[str, Any]:
     """The entry of a claim that is not tested."""
     plan = figure.presets[preset]
     return {
@@ -300,7 +300,7 @@ def _declared(figure: Figure, panel: Panel, claim: Claim, preset: str) -> dict[s
     }
 
 
-def _measured(panel: Panel, result: Comparison, decision: Decision) -> dict[str, Any]:
+def _results(panel: Panel, result: Comparison, decision: Decision) -> dict[str, Any]:
     """The measured part of an entry, in the units of the panel."""
     sign, low, high = _sign(panel), result.low, result.high
     if result.margin is not None and sign < 0 and low is not None and high is not None:

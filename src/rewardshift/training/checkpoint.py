@@ -81,14 +81,14 @@ class Checkpoints:
         """
         own_folder(self.folder)
         step = snapshot.step
-        segments = {s: d for s, d in self.segments.items() if _stop(s) > step - capacity}
+        segments = {s: d for s, d in self.segments.items() if _last_step(s) > step - capacity}
         if snapshot.records is not None:
             name = f"segment-{step - snapshot.records.shape[1]:012d}-{step:012d}.npy"
             buffer = io.BytesIO()
             words = np.ascontiguousarray(snapshot.records).view(np.uint8)
             np.save(buffer, words, allow_pickle=False)
             segments[name] = _write(self.folder / name, buffer.getvalue())
-        state = _write(self.folder / _state(step), npz_bytes(snapshot.arrays))
+        state = _write(self.folder / _state_file(step), npz_bytes(snapshot.arrays))
         body = {
             "format": FORMAT,
             "step": step,
@@ -107,7 +107,7 @@ class Checkpoints:
         for path in manifests[:-KEPT]:
             path.unlink()
         kept = [json.loads(read_own(path)) for path in manifests[-KEPT:]]
-        needed = {name for body in kept for name in (_state(body["step"]), *body["segments"])}
+        needed = {name for body in kept for name in (_state_file(body["step"]), *body["segments"])}
         for path in (*self.folder.glob("state-*.npz"), *self.folder.glob("segment-*.npy")):
             if path.name not in needed:
                 path.unlink()
@@ -159,7 +159,7 @@ class Checkpoints:
         return body
 
     def _arrays(self, body: dict[str, Any]) -> dict[str, np.ndarray]:
-        return read_arrays(self._read_whole(_state(body["step"]), body["state"]))
+        return read_arrays(self._read_whole(_state_file(body["step"]), body["state"]))
 
     def _parts(self, body: dict[str, Any]) -> Iterator[np.ndarray]:
         """The transitions of a checkpoint, as in `transitions`."""
@@ -194,11 +194,11 @@ def _refusing(path: Path, hint: str = "") -> Iterator[None]:
         ) from error
 
 
-def _state(step: int) -> str:
+def _state_file(step: int) -> str:
     return f"state-{step:012d}.npz"
 
 
-def _stop(segment: str) -> int:
+def _last_step(segment: str) -> int:
     return int(segment.removesuffix(".npy").rsplit("-", 1)[1])
 
 

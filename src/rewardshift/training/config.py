@@ -141,8 +141,10 @@ class RunConfig(Settings):
         check_imported(config.env)
         return config
 
-    def longer(self, steps: int) -> "RunConfig":
-        """The same run with more steps."""
+    def longer(self, steps: int | None) -> "RunConfig":
+        """The same run with more steps; None leaves it as it is."""
+        if steps is None:
+            return self
         steps, now = checked("steps", Count, steps), self.budget.steps
         if steps < now:
             raise InputError(f"the run has {now} steps already; steps must be more, got {steps}")
@@ -158,6 +160,11 @@ class RunConfig(Settings):
         if checked("seed", Natural, seed) not in self.seeds:
             raise InputError(f"the run has the seeds {list(self.seeds)}, not {seed}")
         return self.seeds.index(seed)
+
+    @property
+    def row_seeds(self) -> tuple[int, ...]:
+        """The seed of each row: with biases, all seeds for the first bias come first."""
+        return self.seeds * max(1, len(self.biases))
 
     @property
     def digests(self) -> tuple[str, ...]:
@@ -245,9 +252,9 @@ def build(kind: Any, body: Any) -> Any:
     """The dataclass from its fields in JSON; raises InputError if it has other fields."""
     if not isinstance(body, dict):
         raise InputError(f"{kind.__name__} needs its settings by name, got {shown(body)}")
-    fields = {name: part_from_json(value) for name, value in body.items()}
+    settings = {name: part_from_json(value) for name, value in body.items()}
     try:
-        return kind(**fields)
+        return kind(**settings)
     except TypeError as error:
         raise InputError(f"{kind.__name__} has other settings: {error}") from error
 
@@ -274,7 +281,7 @@ def _look_up(name: str) -> Any:
 
 
 def find_part(name: str) -> Any:
-    """The class of a part that a file names."""
+    """The class of a part by its name, as `part_to_json` writes it; imports nothing."""
     found = _look_up(name)
     if isinstance(found, type) and dataclasses.is_dataclass(found):
         return found

@@ -132,8 +132,8 @@ def _data(folder: Path, config: RunConfig, row: int) -> Transitions:
             terminated=data.terminated,
             next_observation=data.next_observation,
         )
-    spec, place = config.spec, folder / "checkpoints"
-    segments = Checkpoints(place, config.digests, record_type(spec)).transitions()
+    spec, path = config.spec, folder / "checkpoints"
+    segments = Checkpoints(path, config.digests, record_type(spec)).transitions()
     parts = [segment[row].copy() for segment in segments]
     if not parts:
         raise InputError(f"the last checkpoint of the run in {str(folder)!r} has no replay")

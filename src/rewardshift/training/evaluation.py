@@ -87,8 +87,8 @@ class Evaluator:
         """
         numbers = range(1 + skip, 1 + skip + self._episodes)
         starts = [derive_seed(seed, step, number) for seed in self._seeds for number in numbers]
-        looking = f"of the evaluation after step {step},"
-        with blaming(f"{self._name}, at the beginning {looking}"):
+        when = f"of the evaluation after step {step},"
+        with blaming(f"{self._name}, at the beginning {when}"):
             observation = first = self._envs.restart(starts)
         shape = (len(self._seeds), self._episodes)
         returns, discounted, discount = np.zeros(shape), np.zeros(shape), 1.0
@@ -102,7 +102,7 @@ class Evaluator:
                     f" {LONGEST_EPISODE} steps; does the task need gymnasium.wrappers.TimeLimit?"
                 )
             actions = np.asarray(self._act(state, observation.reshape(*shape, -1)))
-            with blaming(f"{self._name}, in step {lengths.max() + 1} {looking}"):
+            with blaming(f"{self._name}, in step {lengths.max() + 1} {when}"):
                 result = self._envs.step(actions.reshape(-1, *actions.shape[2:]))
             reward = running * result.reward.reshape(shape)
             returns += reward

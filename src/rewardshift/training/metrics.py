@@ -200,9 +200,9 @@ class OfflineEstimates:
         random = unseen_actions(action.shape)
 
         def estimate(state: Any, first: Any, last: Any) -> Any:
-            policy = [jax.vmap(lambda one: agent.value(state, one))(at) for at in (first, last)]
-            actions = [agent.values(state, observation, one)[0] for one in (action, random)]
-            return *policy, actions[0].mean(), actions[1].mean()
+            value: Any = jax.vmap(lambda one: agent.policy_value(state, one))
+            seen, unseen = (agent.values(state, observation, one)[0] for one in (action, random))
+            return value(first), value(last), seen.mean(), unseen.mean()
 
         self._estimate = jax.jit(jax.vmap(estimate))
 
@@ -212,9 +212,9 @@ class OfflineEstimates:
         first, last, seen, unseen = (np.asarray(value) for value in values)
         shift, outcomes = self._shift, episodes.outcomes
         ended, lengths = outcomes.terminated, outcomes.lengths
-        seen_return = shift.multistep_return(outcomes.discounted, lengths, ended)
+        within = shift.multistep_return(outcomes.discounted, lengths, ended)
         beyond = np.where(ended, 0.0, shift.gamma**lengths * last)  # what follows a time limit
-        estimate, followed = first.mean(axis=1), np.asarray(seen_return + beyond).mean(axis=1)
+        estimate, followed = first.mean(axis=1), np.asarray(within + beyond).mean(axis=1)
         columns = {
             "estimate": estimate,
             "shifted_return": followed,

@@ -43,9 +43,10 @@ class OfflineTrainer(Trainer):
     ) -> None:
         super().__init__(config, env, columns)
         assert isinstance(config.budget, OfflineBudget)
-        self.budget, self._data, self._call = config.budget, data, self.agent.period
-        told = self.agent.defines("value")
-        self._estimate = OfflineEstimates(self.agent, data) if told else None
+        self.budget, self._data = config.budget, data
+        self._call_length = self.agent.period  # in updates; it grows to what takes a second
+        estimates = self.agent.defines("policy_value")
+        self._estimate = OfflineEstimates(self.agent, data) if estimates else None
 
     def run_to_checkpoint(self, on_progress: OnProgress | None = None) -> None:
         """Trains to the next checkpoint or the end."""
@@ -56,7 +57,7 @@ class OfflineTrainer(Trainer):
         while self.step < stop:
             clock = time.perf_counter()
             evaluation = (self.step // evaluate_every + 1) * evaluate_every
-            until = min(stop, evaluation, self.step + self._call)
+            until = min(stop, evaluation, self.step + self._call_length)
             self.state, metrics = _updates(
                 (self.agent, self.columns.metrics),
                 self.state,
@@ -67,7 +68,7 @@ class OfflineTrainer(Trainer):
             jax.block_until_ready(metrics)
             self.step = until
             if time.perf_counter() - clock < CALL_SECONDS / 2:
-                self._call = max(self.agent.period, min(2 * self._call, longest))
+                self._call_length = max(self.agent.period, min(2 * self._call_length, longest))
             if self.step % evaluate_every == 0:
                 self.evaluate(metrics, on_progress)
             if on_progress is not None:
@@ -133,13 +134,13 @@ def _fitting_actions(data: Dataset, env: str | MakeEnv, spec: TaskSpec) -> np.nd
     return np.clip(action, -1, 1)
 
 
-# A function, not a method: see `training/online.py`.
+# A function, not a method: JAX caches static arguments, and a cached trainer would keep its data.
 @partial(jax.jit, static_argnums=0, donate_argnums=1)
 def _updates(
-    what: tuple[Any, tuple[str, ...]], state: Any, data: Batch, keys: Any, span: Any
+    static: tuple[Any, tuple[str, ...]], state: Any, data: Batch, keys: Any, span: Any
 ) -> Any:
     """The state after the updates of a span, and the last value of each metric, by row."""
-    (agent, names), (start, stop) = what, span
+    (agent, names), (start, stop) = static, span
 
     def row(state: Any, key: Any) -> Any:
         def period(number: Any, carry: Any) -> Any:
@@ -155,7 +156,7 @@ def _updates(
             return state, latest
 
         nothing = {name: jnp.zeros(()) for name in names}
-        span = (start // agent.period, stop // agent.period)
-        return jax.lax.fori_loop(*span, period, (state, nothing))
+        periods = (start // agent.period, stop // agent.period)
+        return jax.lax.fori_loop(*periods, period, (state, nothing))
 
     return jax.vmap(row)(state, keys)

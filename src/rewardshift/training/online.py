@@ -38,17 +38,13 @@ from rewardshift.training.trainer import (
 
 
 class OnlineTrainer(Trainer):
-    """The trainer of a run in an environment.
-
-    With biases, it has a row for each of them and each seed, all seeds of the first bias first.
-    """
+    """The trainer of a run in an environment."""
 
     replay: Replay
 
     def __init__(self, config: RunConfig, env: str | MakeEnv, columns: Columns) -> None:
-        seeds = config.seeds * max(1, len(config.biases))
-        super().__init__(config, env, columns, seeds)
-        agent, spec, count = self.agent, self.spec, len(seeds)
+        super().__init__(config, env, columns)
+        agent, spec, count = self.agent, self.spec, len(self.seeds)
         assert isinstance(config.budget, OnlineBudget)
         self.budget = budget = config.budget
         self.envs = Environments(env, count, spec)
@@ -82,11 +78,16 @@ class OnlineTrainer(Trainer):
         acting = 1 + self.agent.draws(self.spec)
         sampling = self.agent.batch_size * self.replay.draws
         randomness = random_numbers(self.step, self.seeds, self.update_keys, (acting, sampling))
-        drawn, explore = next(randomness), self.agent.exploration
-        what = (self.agent, self.spec, 0)
-        now, amount = (observation, drawn.acting), explore(self.step, steps)
-        self.state, chosen, novelty, _ = _step(what, self.state, None, None, now, amount)
-        action, bonus = np.asarray(chosen), np.asarray(novelty)
+        drawn = next(randomness)
+        self.state, action, intrinsic, _ = _step(
+            (self.agent, self.spec, 0),
+            self.state,
+            None,
+            None,
+            (observation, drawn.acting),
+            self.agent.exploration(self.step, steps),
+        )
+        action, intrinsic = np.asarray(action), np.asarray(intrinsic)
         metrics: dict[str, Any] = {}
         while self.step < stop:
             try:  # `blaming` would cost every step of the loop some microseconds
@@ -107,29 +108,32 @@ class OnlineTrainer(Trainer):
                 next_observation=result.next_observation,
                 terminated=result.terminated,
                 ended=cut,
-                intrinsic=bonus,
+                intrinsic=intrinsic,
             )
             observation = result.observation
             running += result.reward
             paid = np.stack([running, result.reward], axis=1).astype(np.float32)
-            updates = self.step > self.agent.warm_up
-            sampled = (self.replay.sample(drawn.sampling), drawn.key) if updates else None
+            update = self.step - self.agent.warm_up  # its number, from 1 on
+            sampled, turn = None, 0
+            if update > 0:
+                sampled = (self.replay.sample(drawn.sampling), drawn.key)
+                turn = (update - 1) % self.agent.period
             drawn = next(randomness)
-            turn = (self.step - 1 - self.agent.warm_up) % self.agent.period if updates else 0
-            self.state, chosen, novelty, latest = _step(
+            self.state, action, intrinsic, latest = _step(
                 (self.agent, self.spec, turn),
                 self.state,
                 sampled,
                 (ended, result.terminated, paid),
                 (observation, drawn.acting),
-                explore(self.step, steps),
+                self.agent.exploration(self.step, steps),
             )
             if ended.any():
                 self.counters["episodes"] += ended
                 self.counters["finished"] += ended
                 self.counters["finished_return"] += np.where(ended, running, 0.0)
                 running[ended] = 0.0
-            action, bonus = np.asarray(chosen), np.asarray(novelty)
+            # Read only now: the compiled step runs beside the code above.
+            action, intrinsic = np.asarray(action), np.asarray(intrinsic)
             metrics |= latest  # updates of other turns may return other metrics
             if self.step % evaluate_every == 0:
                 self.evaluate(metrics, on_progress)
@@ -171,12 +175,12 @@ class OnlineTrainer(Trainer):
 
 
 def one_step(
-    what: tuple[Agent, TaskSpec, int], state: Any, sampled: Any, last: Any, now: Any
+    static: tuple[Agent, TaskSpec, int], state: Any, sampled: Any, last: Any, now: Any
 ) -> tuple[Any, Any, Any, dict[str, Any]]:
     """One step of one row: what the last step paid, an update, and the next action.
 
     Args:
-        what: The agent, its task and the turn of its update.
+        static: The agent, its task and the turn of its update.
         state: The agent's state.
         sampled: A packed batch and a key for the update; None in the warm-up.
         last: Whether the last step ended the episode, whether in a terminal state, the return so
@@ -186,7 +190,7 @@ def one_step(
     Returns:
         The new state, the action, the intrinsic reward of the observation, and metrics.
     """
-    agent, spec, turn = what
+    agent, spec, turn = static
     metrics: dict[str, Any] = {}
     name, (observation, draws, explore) = type(agent).__name__, now
     if last is not None:
@@ -199,18 +203,18 @@ def one_step(
             state, metrics = checked_update(agent, state, batch, key, turn)
             led = agent.lead(state, draws[0], ended, total)
             state = checked_state(f"{name}.lead", state, led)
-    seen, bonus = agent.observe(state, observation)
-    state = checked_state(f"{name}.observe", state, seen)
+    observed, intrinsic = agent.observe(state, observation)
+    state = checked_state(f"{name}.observe", state, observed)
     action = agent.act(state, observation, draws[1:], explore)
-    return state, checked_action(f"{name}.act", action, spec), bonus, metrics
+    return state, checked_action(f"{name}.act", action, spec), intrinsic, metrics
 
 
 # A function and not a method of the trainer: JAX caches static arguments, and a cached trainer
 # would keep its replay from being freed.
 @partial(jax.jit, static_argnums=0, donate_argnums=1)
 def _step(
-    what: tuple[Agent, TaskSpec, int], state: Any, sampled: Any, last: Any, now: Any, explore: Any
+    static: tuple[Agent, TaskSpec, int], state: Any, sampled: Any, last: Any, now: Any, explore: Any
 ) -> Any:
-    """One step of every row."""
-    rows = jax.vmap(partial(one_step, what), in_axes=(0, 0, 0, (0, 0, None)))
+    """One step of every row; `explore` is one number for all of them."""
+    rows = jax.vmap(partial(one_step, static), in_axes=(0, 0, 0, (0, 0, None)))
     return rows(state, sampled, last, (*now, explore))

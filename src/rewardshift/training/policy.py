@@ -12,7 +12,7 @@ import numpy as np
 
 from rewardshift.agents.base import Agent
 from rewardshift.checks import Count, Natural, checked
-from rewardshift.envs.observations import as_numbers, flat_rows
+from rewardshift.envs.observations import flat_rows, number_array
 from rewardshift.envs.tasks import (
     MakeEnv,
     TaskSpec,
@@ -95,7 +95,7 @@ class Policy:
         if not agent.defines("values"):
             raise InputError(f"{type(agent).__name__} has no values of actions to look at")
         flat, single = self._flat(observation)
-        given = as_numbers(action)
+        given = number_array(action)
         wanted = (() if single else (len(flat),)) + ((size,) if size else ())
         if given is None or given.shape != wanted:
             raise InputError(
@@ -169,7 +169,7 @@ class Policy:
         if spec.shape and isinstance(observation, Mapping):  # MiniGrid's
             given = observation.get("image")
         found = flat_rows(self._space, given)
-        array = as_numbers(given)
+        array = number_array(given)
         # Of a task that we flatten, whole numbers are its own observations and never flat ones.
         if found is None and array is not None and (array.dtype.kind == "f" or not spec.structure):
             found = flat_rows(gym.spaces.Box(-np.inf, np.inf, (spec.features,)), array)

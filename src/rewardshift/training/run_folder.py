@@ -125,17 +125,17 @@ def run_in_folder(
             raise InputError(
                 f"the last checkpoint in {str(folder)!r} cannot be used: {one_line(error)}"
             ) from error
-        _write_outcome(config, trainer, folder)  # the files may be lost or damaged
+        _write_metrics_and_parameters(config, trainer, folder)  # the files may be lost or damaged
     while trainer.step < config.budget.steps:
         before, clock = trainer.step, time.perf_counter()
         trainer.run_to_checkpoint(on_progress)
-        _write_outcome(config, trainer, folder)
+        _write_metrics_and_parameters(config, trainer, folder)
         write_events(folder, trainer.columns, [row for row in trainer.rows if row.step > before])
         checkpoints.save(trainer.snapshot(before), capacity)
         note_time(folder, trainer.step, time.perf_counter() - clock)
 
 
-def _write_outcome(config: RunConfig, trainer: Trainer, folder: Path) -> None:
+def _write_metrics_and_parameters(config: RunConfig, trainer: Trainer, folder: Path) -> None:
     """Writes `metrics.csv` and `parameters.npz`."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
@@ -150,7 +150,7 @@ def _write_outcome(config: RunConfig, trainer: Trainer, folder: Path) -> None:
 
 def _networks(agent: Agent, state: Any) -> dict[str, Any]:
     """The contents of `parameters.npz`: the fields of a state that `greedy` reads."""
-    acting = agent.acting(state)
+    acting = agent.acting_state(state)
     return {name: getattr(acting, name) for name in agent.networks}
 
 
@@ -170,10 +170,10 @@ def write_events(folder: Path, columns: Columns, rows: Sequence[Any]) -> None:
 
     if not rows:
         return
-    place = folder / "tensorboard"
-    with naming(place):
-        own_folder(place)
-        writer = EventsWriter(str(place / "events"), f".{rows[-1].step}")
+    path = folder / "tensorboard"
+    with naming(path):
+        own_folder(path)
+        writer = EventsWriter(str(path / "events"), f".{rows[-1].step}")
         for row in rows:
             for name, value in zip(columns.names, columns.cells(row), strict=True):
                 if name not in ("seed", "step") and value is not None:
@@ -215,5 +215,5 @@ def load(path: Path | str, seed: int | None = None) -> Policy:
             f"{str(file)!r} cannot be used: {one_line(error)}; {how_to_resume(path)!r} writes"
             " it again"
         ) from error
-    acting = agent.acting(state)._replace(**networks)
+    acting = agent.acting_state(state)._replace(**networks)
     return Policy(agent, spec, acting, config.env, config.seeds[row], step)

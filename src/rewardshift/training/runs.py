@@ -10,11 +10,11 @@ from typing import Any
 import jax
 
 from rewardshift.agents.base import Agent
-from rewardshift.agents.offline import Offline
-from rewardshift.agents.online import Online
+from rewardshift.agents.offline import OfflineAgent
+from rewardshift.agents.online import OnlineAgent
 from rewardshift.auto import rule_on_data
 from rewardshift.data.dataset import Dataset, Subset
-from rewardshift.data.loading import load_dataset, whole_name
+from rewardshift.data.loading import absolute_source, load_dataset
 from rewardshift.envs.tasks import MakeEnv, check_imported
 from rewardshift.errors import InputError, shown, stop_requests
 from rewardshift.files import as_path, held, writable_folder
@@ -26,7 +26,7 @@ from rewardshift.training.online import OnlineTrainer
 from rewardshift.training.policy import Policy
 from rewardshift.training.run_folder import check_folder, read_config, run_in_folder
 from rewardshift.training.trainer import OnProgress, Trainer
-from rewardshift.training.validate import configured
+from rewardshift.training.validate import checked_config
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ class Result:
         """The greedy policy of a seed; by default of the first."""
         config, row = self.config, self.config.row(seed)
         state = jax.tree.map(lambda leaf: leaf[row], self.state)
-        acting, seed = config.agent.acting(state), config.seeds[row]
+        acting, seed = config.agent.acting_state(state), config.seeds[row]
         return Policy(config.agent, config.spec, acting, self.env, seed, self.step)
 
 
@@ -80,11 +80,11 @@ class Run:
         then takes the effect that it has outside of the training: by default it ends the process.
         A second signal ends it at once.
         """
-        place = None if folder is None else as_path("folder", folder)
+        folder = None if folder is None else as_path("folder", folder)
         if not (on_progress is None or callable(on_progress)):
             raise InputError(f"on_progress must be a function, got {shown(on_progress)}")
-        if place is not None:
-            check_folder(place, self.config)
+        if folder is not None:
+            check_folder(folder, self.config)
         # Made before the folder is claimed: a run that does not fit into memory leaves no files.
         with stop_requests() as asked, contextlib.closing(self.make()) as trainer:
 
@@ -96,14 +96,14 @@ class Run:
 
             finished = False
             try:
-                if place is not None:
-                    with held(writable_folder(place)):
-                        run_in_folder(self.config, trainer, place, on_step)
+                if folder is not None:
+                    with held(writable_folder(folder)):
+                        run_in_folder(self.config, trainer, folder, on_step)
                 while trainer.step < self.config.budget.steps:
                     trainer.run_to_checkpoint(on_step)
                 finished = True
             except KeyboardInterrupt:
-                if place is None and not asked:
+                if folder is None and not asked:
                     raise
             kept = (trainer.rows, trainer.columns, trainer.state)
             return Result(*kept, self.config, self.env, finished, trainer.step)
@@ -121,7 +121,7 @@ def online_run(
     With `biases` it has a row for each of them and each seed, instead of the agent's own bias.
     """
     chosen = OnlineBudget() if budget is None else budget
-    config, columns = configured(agent, env, seeds, chosen, biases=biases)
+    config, columns = checked_config(agent, env, seeds, chosen, biases=biases)
     return Run(config, env, partial(OnlineTrainer, config, env, columns))
 
 
@@ -137,23 +137,23 @@ def offline_run(
     loaded = data if isinstance(data, Dataset) else load_dataset(data)
     if subset is not None:
         loaded = loaded.subset(subset)
-    place = env if env is not None else loaded.env
-    if place is None:
-        raise InputError(
-            f"the data set {loaded.name!r} does not say its environment; name one: env, or on the"
-            " command line --env"
-        )
     if env is None:
-        check_imported(str(place))  # the data set names it
+        env = loaded.env
+        if env is None:
+            raise InputError(
+                f"the data set {loaded.name!r} does not say its environment; name one: env, or on"
+                " the command line --env"
+            )
+        check_imported(env)  # the data set names it
     # An absolute path, so that the run can continue from another working folder.
-    source = DataConfig(whole_name(loaded.name), loaded.digest, loaded.parts)
+    source = DataConfig(absolute_source(loaded.name), loaded.digest, loaded.parts)
     chosen = OfflineBudget() if budget is None else budget
-    rule = rule_on_data(agent.shift) if isinstance(agent, Online | Offline) else None
+    rule = rule_on_data(agent.shift) if isinstance(agent, OnlineAgent | OfflineAgent) else None
     if rule is not None:
         agent = replace(agent, shift=rule.shift(loaded.reward, loaded.terminated, agent.gamma))
-    config, columns = configured(agent, place, seeds, chosen, source)
-    batch = as_batch(loaded, place, config.spec)
-    return Run(config, place, partial(OfflineTrainer, config, place, columns, batch))
+    config, columns = checked_config(agent, env, seeds, chosen, source)
+    batch = as_batch(loaded, env, config.spec)
+    return Run(config, env, partial(OfflineTrainer, config, env, columns, batch))
 
 
 def train(
@@ -224,9 +224,7 @@ def resume(
             on the length, such as DQN's linear epsilon, follow the new length from there on. The
             folder records every earlier length.
     """
-    config = read_config(as_path("folder", folder))
-    if steps is not None:
-        config = config.longer(steps)
+    config = read_config(as_path("folder", folder)).longer(steps)
     # Validated again: the environment, or an agent from another package, may have changed.
     agent, env, seeds = config.agent, config.env, config.seeds
     if isinstance(config.budget, OnlineBudget):

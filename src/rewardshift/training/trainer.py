@@ -42,21 +42,14 @@ class Trainer(ABC):
         config: The configuration of the run.
         env: The environment: a registered name, or a function that makes it.
         columns: The columns of `metrics.csv`.
-        seeds: The seeds of the rows, if a row is more than one of the run's seeds.
     """
 
     replay: Replay | None = None  # the collected transitions, if the training collects any
 
-    def __init__(
-        self,
-        config: RunConfig,
-        env: str | MakeEnv,
-        columns: Columns,
-        seeds: tuple[int, ...] = (),
-    ) -> None:
+    def __init__(self, config: RunConfig, env: str | MakeEnv, columns: Columns) -> None:
         make_room_for_programs()
         agent, spec, episodes = config.agent, config.spec, config.budget.evaluation_episodes
-        seeds = seeds or config.seeds
+        seeds = config.row_seeds
         self.agent, self.spec, self.seeds, self.columns = agent, spec, seeds, columns
         self.evaluator = Evaluator(agent, env, seeds, episodes, spec)
         keys = jax.vmap(lambda seed: jax.random.split(jax.random.key(seed)))(jnp.asarray(seeds))
@@ -111,7 +104,7 @@ class Trainer(ABC):
 def checked_update(
     agent: Agent, state: Any, batch: Batch, key: Any, turn: int
 ) -> tuple[Any, dict[str, Float[Array, ""]]]:
-    """An agent's update, with its metrics as floats of one type; refused if it is no such thing."""
+    """An agent's update: the new state, and the metrics as floats; refused if it returns others."""
     what = f"{type(agent).__name__}.update"
     returned = agent.update(state, batch, key, turn)
     pair = isinstance(returned, tuple) and len(returned) == 2
@@ -152,7 +145,7 @@ def checked_state(what: str, before: Any, after: Any) -> Any:
 
 
 def checked_action(what: str, action: Any, spec: TaskSpec) -> Any:
-    """An action; refused if it is not one whole number, or one number for each continuous one."""
+    """An action; refused if it is not a whole number, or the numbers of a continuous one."""
     shape = (spec.action_size,) if spec.action_size else ()
     kind = jnp.floating if spec.action_size else jnp.integer
     found = jax.eval_shape(lambda: action)
@@ -206,8 +199,8 @@ def random_numbers(
 def _block_keys(keys: Any, block: Any) -> Any:
     """The raw keys of a block of steps, `[step, seed, 2]`."""
     steps = block * BLOCK + jnp.arange(BLOCK)
-    folded = jax.vmap(lambda step: jax.vmap(lambda key: jax.random.fold_in(key, step))(keys))(steps)
-    return jax.random.key_data(folded)
+    of_seeds = jax.vmap(jax.random.fold_in, in_axes=(0, None))
+    return jax.random.key_data(jax.vmap(of_seeds, in_axes=(None, 0))(keys, steps))
 
 
 def make_room_for_programs(share: float = 0.5) -> None:

@@ -63,7 +63,7 @@ def _check_offline(agent: Agent, budget: OfflineBudget) -> None:
     agent.check_offline(budget.updates)
 
 
-def configured(
+def checked_config(
     agent: Agent,
     env: str | MakeEnv,
     seeds: int | tuple[int, ...],
@@ -92,8 +92,9 @@ def configured(
         )
     config = RunConfig(agent, env_name(env), spec, chosen_seeds(seeds), budget, data, (), biases)
     _check_selection(agent)
-    state = _policy_traced(agent, spec)
-    columns = _updates_traced(OnlineRow if data is None else OfflineRow, agent, spec, state)
+    state = jax.eval_shape(lambda: agent.init(jax.random.key(0), spec))
+    _check_policy(agent, spec, state)
+    columns = _traced_columns(OnlineRow if data is None else OfflineRow, agent, spec, state)
     _check_memory(config, state)
     return config, columns
 
@@ -161,8 +162,7 @@ def _check_memory(config: RunConfig, state: Any) -> None:
         transitions += min(budget.capacity, budget.steps)
     record = record_type(spec).itemsize
     networks = sum(math.prod(leaf.shape) * leaf.dtype.itemsize for leaf in jax.tree.leaves(state))
-    rows = len(config.seeds) * max(1, len(config.biases))
-    needed = rows * (transitions * record + networks)
+    needed = len(config.row_seeds) * (transitions * record + networks)
     try:
         text = Path("/proc/meminfo").read_text()  # counts caches as free, and no swap
     except OSError:  # not Linux
@@ -176,10 +176,9 @@ def _check_memory(config: RunConfig, state: Any) -> None:
         )
 
 
-def _policy_traced(agent: Agent, spec: TaskSpec) -> Any:
-    """The shapes of the agent's state; raises if the functions of its policy break the contract."""
+def _check_policy(agent: Agent, spec: TaskSpec, state: Any) -> None:
+    """Raises if `greedy` or `values` breaks the contract, given the shapes of the state."""
     name = type(agent).__name__
-    state = jax.eval_shape(lambda: agent.init(jax.random.key(0), spec))
     fields = getattr(state, "_fields", ())
     if not set(agent.networks) <= set(fields):
         raise InputError(
@@ -188,7 +187,7 @@ def _policy_traced(agent: Agent, spec: TaskSpec) -> Any:
         )
     observation = jax.ShapeDtypeStruct((spec.features,), spec.dtype)
     try:
-        action = jax.eval_shape(agent.greedy, agent.acting(state), observation)
+        action = jax.eval_shape(agent.greedy, agent.acting_state(state), observation)
     except Exception as error:
         jax.eval_shape(agent.greedy, state, observation)  # raises a mistake of the agent as it is
         raise InputError(
@@ -197,7 +196,7 @@ def _policy_traced(agent: Agent, spec: TaskSpec) -> Any:
         ) from error
     checked_action(f"{name}.greedy", action, spec)
     if not agent.defines("values"):
-        return state
+        return
     # One axis over the members, then the batch; with discrete actions, a last one over them.
     given = [jax.ShapeDtypeStruct((1, spec.features), jnp.float32)]
     shape: tuple[int, ...] = (len(agent.members), 1, spec.num_actions)
@@ -210,10 +209,9 @@ def _policy_traced(agent: Agent, spec: TaskSpec) -> Any:
             f"the values of {name} for one observation must have the shape {shape},"
             f" got {values.shape}; has its network as many outputs as `init` asks for?"
         )
-    return state
 
 
-def _updates_traced(kind: type, agent: Agent, spec: TaskSpec, state: Any) -> Columns:
+def _traced_columns(kind: type, agent: Agent, spec: TaskSpec, state: Any) -> Columns:
     """The columns of a run; raises if an agent's functions for training break the contract.
 
     Args:

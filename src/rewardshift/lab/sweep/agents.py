@@ -8,8 +8,8 @@ from typing import Any
 import jax
 
 from rewardshift.agents.base import Agent
-from rewardshift.agents.offline import Offline
-from rewardshift.agents.online import Online
+from rewardshift.agents.offline import OfflineAgent
+from rewardshift.agents.online import OnlineAgent
 from rewardshift.auto import AUTO, Auto, Cautious, Rule
 from rewardshift.checks import check
 from rewardshift.data.dataset import Subset
@@ -90,7 +90,7 @@ class SweptAgent:
         agent: Any = self.agent  # a dataclass, which its base class does not say
         shift = self._shift
         if isinstance(constant, tuple):
-            if not isinstance(agent, Online):
+            if not isinstance(agent, OnlineAgent):
                 raise InputError(
                     f"members are for agents that take several shifts, such as DQN and TD3, not for"
                     f" {self.name}"
@@ -113,7 +113,7 @@ class SweptAgent:
         the default one.
         """
         shift = self._shift
-        if not isinstance(self.agent, Online | Offline):
+        if not isinstance(self.agent, OnlineAgent | OfflineAgent):
             raise InputError(
                 "'auto' is for agents whose shift may depend on rewards, such as DQN and BCQ;"
                 f" that of {self.name} must be a number"
@@ -122,7 +122,7 @@ class SweptAgent:
             raise InputError(
                 f"'auto' has a scale of its own, so it must be left out, got {shift.scale}"
             )
-        kind = Cautious if isinstance(self.agent, Offline) else Auto
+        kind = Cautious if isinstance(self.agent, OfflineAgent) else Auto
         return kind() if shift.terminal == Shift.terminal else kind(terminal=shift.terminal)
 
     def fits_rows(self, constants: Sequence[Constant]) -> bool:
@@ -134,7 +134,7 @@ class SweptAgent:
         if not isinstance(self.budget, OnlineBudget) or self.budget.diagnose:
             return False
         state = jax.eval_shape(lambda: self.agent.init(jax.random.key(0), run.config.spec))
-        leaves = jax.tree.leaves(self.agent.acting(state))
+        leaves = jax.tree.leaves(self.agent.acting_state(state))
         return bool(self.agent.members) and sum(leaf.size for leaf in leaves) <= MOST_PARAMETERS
 
     @property
@@ -160,10 +160,10 @@ class SweptAgent:
         result = self._training(methods[0].agent, unit.seeds, biases).start(folder)
         seeds, count = len(unit.seeds), len(methods)
         curves = []
-        for place, method in enumerate(unit.methods):
+        for index, method in enumerate(unit.methods):
             # An evaluation adds one line for each row: all seeds of the first bias come first.
             own = [
-                row for number, row in enumerate(result.rows) if number // seeds % count == place
+                row for number, row in enumerate(result.rows) if number // seeds % count == index
             ]
             one = unit._replace(methods=(method,))
             curves += curves_of(figure, one, replace(result, rows=own))

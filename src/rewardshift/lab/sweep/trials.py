@@ -214,21 +214,21 @@ def _importable(what: str, function: Any) -> str:
 
 def load_trial(text: str) -> TrialFunction:
     """The trial that `FILE.py:NAME` names; raises ForeignError if the file fails."""
-    place, _, name = text.rpartition(":")
-    path = Path(place).resolve()
+    file, _, name = text.rpartition(":")
+    path = Path(file).resolve()
     if not path.is_file():
-        raise InputError(f"no file {place!r} with a trial")
+        raise InputError(f"no file {file!r} with a trial")
     if str(path.parent) not in sys.path:
         sys.path.append(str(path.parent))  # last: no file here hides an installed module
     found = importlib.util.find_spec(path.stem) if path.stem.isidentifier() else None
     if found is None or found.origin is None or Path(found.origin).resolve() != path:
         raise InputError(
             f"the file of a trial is imported as {path.stem!r}, which is no name of its own for a"
-            f" module: rename {place!r}"
+            f" module: rename {file!r}"
         )
     import_foreign(path.stem)
     trial = getattr(sys.modules[path.stem], name, None)
     if trial is None:
-        raise InputError(f"the file {place!r} has no trial called {name!r}")
+        raise InputError(f"the file {file!r} has no trial called {name!r}")
     function: TrialFunction = trial
     return function
