@@ -364,7 +364,7 @@ def test_a_stopped_run_goes_on_as_if_it_had_not_stopped(rule: Any, tmp_path: Pat
         (lambda: ShiftReward(Paying(), "auto"), "needs the agent's discount"),
         (lambda: ShiftReward(Paying(), "auto", gamma=1.0), "gamma must be"),
         (lambda: ShiftReward(Paying(), -0.5, gamma=0.9), "gamma is for"),
-        (lambda: ShiftReward(Paying(), MOVING, gamma=0.9), "expected a number, a dict or a Shift"),
+        (lambda: ShiftReward(Paying(), MOVING, gamma=0.9), "here a rule is 'auto' or Auto"),
         (lambda: ShiftReward(Paying(), WRONG), "'auto'"),
     ],
 )

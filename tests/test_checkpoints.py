@@ -23,7 +23,7 @@ def save_until(folder: Path, stop: int) -> dict[int, Snapshot]:
     """Checkpoints like a run's, from the last one in a folder on; those that were made."""
     made = {}
     with held(folder):
-        checkpoints = Checkpoints(folder / "checkpoints", ("config",), RECORD)
+        checkpoints = Checkpoints(folder / "checkpoints", ("config",), RECORD, 2)
         last = checkpoints.newest(TEMPLATE)
         step = last.step if last else 0
         while step < stop:
@@ -37,7 +37,7 @@ def save_until(folder: Path, stop: int) -> dict[int, Snapshot]:
 
 
 def newest(folder: Path) -> Snapshot | None:
-    return Checkpoints(folder / "checkpoints", ("config",), RECORD).newest(TEMPLATE)
+    return Checkpoints(folder / "checkpoints", ("config",), RECORD, 2).newest(TEMPLATE)
 
 
 @pytest.mark.parametrize(

@@ -176,7 +176,7 @@ def test_from_a_run_to_a_data_set(
     ]
     assert main(command) == 0
     seen = capsys.readouterr()
-    assert "60/60 transitions" in seen.err
+    assert "100%" in seen.err
     last = seen.out.splitlines()[-1]
     collected = collect(load(pendulum, 5), 60, 0.1, 0.3, 2)
     mean = f"{collected.returns.mean():.2f}"

@@ -234,6 +234,8 @@ def chosen_shift(
         raise InputError(f"a shift must be a number, a Shift or 'auto', got {shift!r}")
     rule = auto if isinstance(shift, str) else shift
     if not isinstance(rule, type(auto)):
+        if isinstance(rule, Rule | Cautious):
+            raise InputError(f"here a rule is 'auto' or {type(auto).__name__}(...), got {rule}")
         given = as_single_shift(shift)
         if gamma is not None:
             raise InputError(f"gamma is for shift='auto'; a Shift has its own, got {given!r}")

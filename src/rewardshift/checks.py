@@ -40,7 +40,7 @@ Rate = Annotated[float, Must("in (0, 1]", lambda value: 0 < value <= 1)]
 Discount = Annotated[float, Must("in [0, 1)", lambda value: 0 <= value < 1)]
 Count = Annotated[int, Must("a whole number of 1 or more, below 2^31", lambda value: value >= 1)]
 Natural = Annotated[int, Must("a whole number of 0 or more, below 2^31", lambda value: value >= 0)]
-Widths = Annotated[
+Counts = Annotated[
     tuple[Count, ...],
     Must("up to 100 whole numbers of 1 or more, below 2^31", lambda widths: len(widths) <= 100),
 ]

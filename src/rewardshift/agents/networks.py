@@ -14,7 +14,7 @@ import jax.numpy as jnp
 import optax
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from rewardshift.checks import Count, Finite, Must, Settings, Widths
+from rewardshift.checks import Count, Counts, Finite, Must, Settings
 from rewardshift.envs.tasks import TaskSpec
 from rewardshift.errors import InputError
 
@@ -108,7 +108,7 @@ class MLP(Settings):
             sees the observations as they are.
     """
 
-    hidden: Widths = (64,)
+    hidden: Counts = (64,)
     input_range: InputRange = ()
 
     def init(

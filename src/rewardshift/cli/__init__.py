@@ -114,7 +114,7 @@ def _run(arguments: Sequence[str], typed: str) -> None:
     if arguments[:1] == ["suggest"]:  # works without the extras
         suggest(arguments[1:])
         return
-    name, subject = "".join(arguments[:1]), "".join(arguments[1:2])
+    name = "".join(arguments[:1])
     # A module that is interrupted while it is imported may fail in another way.
     with stop_requests(), needs("agents"):
         import tyro  # noqa: PLC0415  an extra
@@ -122,6 +122,7 @@ def _run(arguments: Sequence[str], typed: str) -> None:
         commands: dict[str, Callable[..., None]] = {}
         for known in [name] if name in COMMANDS else COMMANDS:
             found = resolve_name(COMMANDS[known])
+            subject = "".join(arguments[1:2]) if name in COMMANDS else ""
             commands[known] = found(subject, typed) if known in BY_AGENT else found
         flags = resolve_name(BY_AGENT[name]) if name in BY_AGENT else contextlib.nullcontext()
     markers = (tyro.conf.OmitArgPrefixes, tyro.conf.OmitSubcommandPrefixes)

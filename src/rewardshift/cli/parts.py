@@ -101,7 +101,8 @@ def _shift_flag(several: bool, cautious: bool) -> PrimitiveConstructorSpec[Any]:
             biases = tuple(map(float, texts))
             if len(biases) == 1 or (several and biases):
                 return biases if several else biases[0]
-        if len(texts) == 1 and (several or cautious):
+        is_rule = len(texts) == 1 and (":" in texts[0] or texts[0].startswith(AUTO))
+        if is_rule and (several or cautious):
             return part_from_text(texts[0], slot)
         raise InputError(f"shift must be {choices}, got {' '.join(texts) or 'none'}")
 

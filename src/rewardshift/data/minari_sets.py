@@ -19,6 +19,7 @@ from rewardshift.data.columns import D4RL_FIELDS, from_columns
 from rewardshift.data.dataset import Dataset
 from rewardshift.envs.tasks import check_imported, find_env
 from rewardshift.errors import InputError, one_line
+from rewardshift.files import NO_FILE
 from rewardshift.wrappers import recorded_shift
 
 EMBEDDED = Path(__file__).parent / "embedded"
@@ -53,6 +54,9 @@ def minari_dataset(source: str | Path, *, download: bool = True) -> MinariDatase
             raise InputError(f"{what}: it is not here; to get it: minari download {source}")
         if not path.exists():
             minari.download_dataset(str(source))
+        for file in path.iterdir():
+            if not file.is_file():  # opening a pipe would block
+                raise InputError(f"{what}: {file.name} is no file, but {NO_FILE}")
         metadata = json.loads((path / "metadata.json").read_text())
         # Minari would find them in the environment, which the file tells it to import.
         if not {"observation_space", "action_space"} <= metadata.keys():
@@ -72,9 +76,9 @@ def read_minari(source: str | Path, download: bool) -> Dataset:
     _check_spaces(found, where)
     with _minari_errors(f"{where} cannot be read"):
         episodes = [_columns(episode, where) for episode in found if len(episode)]
-    if not episodes:
-        raise InputError(f"{where} has no transitions")
-    columns = {key: np.concatenate([each[key] for each in episodes]) for key in D4RL_FIELDS}
+        if not episodes:
+            raise InputError(f"{where} has no transitions")
+        columns = {key: np.concatenate([each[key] for each in episodes]) for key in D4RL_FIELDS}
     return from_columns(columns, str(source), where, *_environment(found))
 
 

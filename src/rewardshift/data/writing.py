@@ -31,10 +31,10 @@ def check_target(dataset_id: str, folder: Path | None = None) -> Path:
         folder: A new folder; by default the one that Minari has for the id.
     """
     check_id(dataset_id)
-    if dataset_id.startswith(PREFIX):
+    if PREFIX in (dataset_id[: len(PREFIX)], str(folder)[: len(PREFIX)]):
         raise InputError(
-            f"{dataset_id!r} is reserved: {PREFIX} is for data sets that come with rewardshift;"
-            " choose another name"
+            f"{str(folder or dataset_id)!r} is reserved: {PREFIX} is for data sets that come with"
+            " rewardshift; choose another name"
         )
     target = (get_dataset_path(dataset_id) if folder is None else folder).absolute()
     if target.exists():

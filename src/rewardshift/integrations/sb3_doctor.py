@@ -153,6 +153,8 @@ def agent_view(model: BaseAlgorithm, shift: float | Shift | None = None) -> Agen
     trained = Shift(own.bias / sigma, own.scale / sigma, model.gamma, own.terminal)
     outside = sigma != 1.0
     if isinstance(model, RandomRewardShift):  # which shifts what a normaliser has rescaled
+        if shift is not None:
+            raise InputError(f"the model's members have shifts of their own, got {shown(shift)}")
         own, outside = model.members[model.leader], False
         trained = replace(own, scale=own.scale / sigma)
     space: gym.Space[Any] = model.action_space
@@ -209,7 +211,7 @@ def _target(model: Any) -> Target | None:
     elif hasattr(model, "policy_delay"):
         every = float(model.policy_delay)
     else:  # SAC counts anew in every round, and moves it in the first update
-        every = each_round / math.ceil(each_round / interval)
+        every = max(1.0, each_round / math.ceil(each_round / interval))
     n_step = int(getattr(model.replay_buffer, "n_steps", 1))
     return Target(tau, every, int(model._n_updates), n_step)
 

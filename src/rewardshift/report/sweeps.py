@@ -87,8 +87,11 @@ def sweep(  # noqa: PLR0913  the settings have names
         chosen = SweptTrial.of(subject, env, gamma, terminal, evaluation_episodes)
     given: Any = tuple(constants) if isinstance(constants, Iterable) else constants
     whole = Sweep(chosen, given)
-    words = f"sweep({chosen.name}, {chosen.task!r}, {list(whole.constants)}, seeds={seeds})"
-    return answer(whole, words, seeds, out, Processes(jobs))
+    settings = {name: value for name, value in (of_agent | of_trial).items() if value is not None}
+    words = "".join(f", {name}={value!r}" for name, value in {"seeds": seeds, **settings}.items())
+    what = repr(subject) if isinstance(subject, Agent) else chosen.name
+    call = f"sweep({what}, {chosen.env!r}, {list(whole.constants)}{words})"
+    return answer(whole, call, seeds, out, Processes(jobs))
 
 
 def _refuse(settings: dict[str, Any], of: str) -> None:

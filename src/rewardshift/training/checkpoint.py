@@ -26,6 +26,7 @@ import numpy as np
 from rewardshift.errors import InputError, one_line, shown
 from rewardshift.files import (
     DAMAGE,
+    as_object,
     own_folder,
     read_array,
     read_arrays,
@@ -64,12 +65,14 @@ class Checkpoints:
         configs: The digests of the configurations that a checkpoint may have; a new one has the
             first.
         record: The layout of a transition, if the run has a replay.
+        rows: The number of rows of the replay.
         segments: The files that hold the replay now, with their checksums; `newest` reads them.
     """
 
     folder: Path
     configs: tuple[str, ...]
     record: np.dtype[np.void] | None = None
+    rows: int = 0
     segments: dict[str, str] = field(default_factory=dict)
 
     def save(self, snapshot: Snapshot, capacity: int) -> None:
@@ -156,6 +159,8 @@ class Checkpoints:
         body = read_sealed(path, version=FORMAT)
         if body["config"] not in self.configs:
             raise ValueError("it belongs to a run with another configuration")
+        for name in ("notes", "segments"):
+            as_object(body[name])
         return body
 
     def _arrays(self, body: dict[str, Any]) -> dict[str, np.ndarray]:
@@ -167,7 +172,10 @@ class Checkpoints:
         for name, digest in body["segments"].items():
             if not re.fullmatch(r"segment-\d+-\d+\.npy", name):
                 raise ValueError(f"it names a file of another folder or kind, {shown(name)}")
-            yield read_array(self._read_whole(name, digest)).view(self.record)
+            part = read_array(self._read_whole(name, digest))
+            if part.ndim != 2 or len(part) != self.rows:
+                raise ValueError(f"{name} has the shape {part.shape}")
+            yield part.view(self.record)
 
     def _read_whole(self, name: str, digest: str) -> bytes:
         """The contents of a file; ValueError if they have another checksum."""

@@ -72,7 +72,8 @@ def collect(
         reward=np.array(reward, np.float32),
         next_observation=np.stack(following),
         terminated=np.array(terminated, bool),
-        truncated=np.array(truncated, bool),
+        # As data sets are read: what is terminal is not truncated.
+        truncated=np.array(truncated, bool) & ~np.array(terminated, bool),
         env=env_name(policy.env),
     )
     dataset.truncated[-1] |= not dataset.terminated[-1]

@@ -25,7 +25,7 @@ from rewardshift.agents.sac import SAC
 from rewardshift.agents.selection import SELECTIONS
 from rewardshift.agents.td3 import TD3
 from rewardshift.auto import Auto
-from rewardshift.checks import Count, Finite, Must, Natural, Settings, checked
+from rewardshift.checks import Count, Counts, Finite, Must, Natural, Settings, checked
 from rewardshift.data.dataset import Dataset, Subset
 from rewardshift.data.loading import load_dataset
 from rewardshift.envs.tasks import TaskSpec, check_imported
@@ -107,7 +107,7 @@ class RunConfig(Settings):
     seeds: Seeds
     budget: OnlineBudget | OfflineBudget
     data: DataConfig | None = None
-    earlier_steps: tuple[Count, ...] = ()
+    earlier_steps: Counts = ()
     biases: tuple[Finite, ...] = ()
 
     def to_json(self) -> dict[str, Any]:

@@ -133,7 +133,8 @@ def _data(folder: Path, config: RunConfig, row: int) -> Transitions:
             next_observation=data.next_observation,
         )
     spec, path = config.spec, folder / "checkpoints"
-    segments = Checkpoints(path, config.digests, record_type(spec)).transitions()
+    rows = len(config.row_seeds)
+    segments = Checkpoints(path, config.digests, record_type(spec), rows).transitions()
     parts = [segment[row].copy() for segment in segments]
     if not parts:
         raise InputError(f"the last checkpoint of the run in {str(folder)!r} has no replay")

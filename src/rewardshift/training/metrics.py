@@ -17,7 +17,7 @@ from jaxtyping import Array, Float
 
 from rewardshift.agents.base import Agent, Batch
 from rewardshift.doctor.measure import means_by_tried, spread_rows, tried_actions
-from rewardshift.errors import InputError, TrainingError
+from rewardshift.errors import InputError, TrainingError, shown
 from rewardshift.shift import Shift
 from rewardshift.training.evaluation import Episodes
 from rewardshift.training.replay import Replay
@@ -120,10 +120,12 @@ class Columns:
 
     def from_json(self, body: dict[str, Any]) -> list[Any]:
         """The rows of a checkpoint; raises InputError if the run had other columns."""
+        if not all(isinstance(body[part], list) for part in ("columns", "rows")):
+            raise ValueError(f"its rows must be lists under their columns, got {shown(body)}")
         if body["columns"] != list(self.names):
             raise InputError(
                 "the agent returns other metrics than when the run began: the columns were"
-                f" {', '.join(body['columns'])}, and are {', '.join(self.names)}"
+                f" {', '.join(map(str, body['columns']))}, and are {', '.join(self.names)}"
             )
         rows, count = [], len(self.fixed)
         for cells in body["rows"]:

@@ -116,7 +116,7 @@ def run_in_folder(
         write_atomic(folder / "config.json", json.dumps(config.to_json(), indent=2) + "\n")
     replay = trainer.replay
     record, capacity = (replay.records.dtype, replay.capacity) if replay else (None, 0)
-    checkpoints = Checkpoints(folder / "checkpoints", config.digests, record)
+    checkpoints = Checkpoints(folder / "checkpoints", config.digests, record, len(config.row_seeds))
     snapshot = None if is_new else checkpoints.newest(trainer.snapshot().arrays)
     if snapshot is not None:
         try:

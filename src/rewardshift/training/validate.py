@@ -7,7 +7,6 @@ for example, would train, but its run could never resume.
 
 import math
 import re
-from dataclasses import fields
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -239,10 +238,10 @@ def _traced_columns(kind: type, agent: Agent, spec: TaskSpec, state: Any) -> Col
             update = partial(checked_update, agent, turn=turn)
             _, found = jax.eval_shape(update, state, batch, jax.random.key(0))
         metrics |= found
-    others = [field.name for field in fields(kind)]
-    for name in sorted(set(metrics) & set(others)):
+    columns = Columns(kind, tuple(sorted(metrics)))
+    for name in sorted(set(metrics) & set(columns.fixed)):
         raise InputError(
             f"the metric {name!r} has the name of another column of metrics.csv; the agent must"
-            f" give it a name that is none of {', '.join(others)}"
+            f" give it a name that is none of {', '.join(columns.fixed)}"
         )
-    return Columns(kind, tuple(sorted(metrics)))
+    return columns
