@@ -261,7 +261,7 @@ def _run_under_bar(folder: Path, steps: int, start: Callable[[OnProgress], Resul
         TimeRemainingColumn(),
     )
     bar = Progress(*columns, console=Console(stderr=True))
-    task = bar.add_task(folder.name, total=steps)
+    task = bar.add_task(folder.name, total=steps, speed=0.0)
     last, clock = 0, time.perf_counter()
 
     def on_progress(step: int, rows: Sequence[Any]) -> None:
@@ -269,8 +269,9 @@ def _run_under_bar(folder: Path, steps: int, start: Callable[[OnProgress], Resul
         seconds = time.perf_counter() - clock
         if seconds < SECONDS and step < steps:
             return
-        speed = max(0, step - last) / seconds
-        bar.update(task, completed=step, seen=_last_evaluation(rows), speed=speed)
+        # It is also called at every step of an evaluation, in which the training stands still.
+        speed: dict[str, Any] = {"speed": (step - last) / seconds} if step > last else {}
+        bar.update(task, completed=step, seen=_last_evaluation(rows), **speed)
         bar.start()  # only now: refused work shows no bar
         last, clock = step, clock + seconds
 
