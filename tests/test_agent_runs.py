@@ -137,7 +137,7 @@ def test_the_sparse_pendulum_moves_as_gymnasiums_and_never_terminates() -> None:
             "td3",
             "--selection=optimistic(beta=0.2)",
             "--shift=many",
-            "a shift that is no number must be auto",
+            "shift must be FLOAT [FLOAT ...] | auto",
         ),
         ("sac", "--target-entropy=-0.5", "--temperature=0.2", "target_entropy needs a tuned"),
     ],
